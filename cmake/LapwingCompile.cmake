@@ -1,0 +1,32 @@
+# Warnings and sanitizers. Nothing here reaches a program that links lapwing.
+
+set(LAPWING_SANITIZER_OPTIONS "")
+if(LAPWING_SANITIZE)
+    list(JOIN LAPWING_SANITIZE "," sanitizers)
+    set(LAPWING_SANITIZER_OPTIONS -fsanitize=${sanitizers} -fno-omit-frame-pointer)
+    if("undefined" IN_LIST LAPWING_SANITIZE)
+        # A test must fail, not only print.
+        list(APPEND LAPWING_SANITIZER_OPTIONS -fno-sanitize-recover=undefined)
+    endif()
+endif()
+
+# For every target of this project: the library, tests, benchmarks, examples and tools.
+function(lapwing_compile_options target)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion)
+    if(LAPWING_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    if(LAPWING_SANITIZE)
+        target_compile_options(${target} PRIVATE ${LAPWING_SANITIZER_OPTIONS})
+        # PUBLIC link option of the build tree only: whoever links an instrumented lapwing needs the run-time library.
+        target_link_options(${target} PUBLIC "$<BUILD_INTERFACE:${LAPWING_SANITIZER_OPTIONS}>")
+        if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+            # GCC documents that instrumentation makes these two warnings guess wrong.
+            target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+            if("thread" IN_LIST LAPWING_SANITIZE)
+                # GCC 12: "'atomic_thread_fence' is not supported with '-fsanitize=thread'".
+                target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
+            endif()
+        endif()
+    endif()
+endfunction()

@@ -1,0 +1,48 @@
+# Finds what Lapwing stands on, and keeps it out of the way of programs that use the installed package: they need MPI and
+# threads, and with a static lapwing also the libraries that it calls.
+
+include(CheckCXXSymbolExists)
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+# CXX alone: with C as well, a build that names only MPI_CXX_COMPILER would mix two MPIs.
+find_package(MPI 3.1 REQUIRED COMPONENTS CXX)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+find_package(Boost 1.74 REQUIRED)
+find_package(fmt REQUIRED)
+
+# Which MPI this is decides how tests are started, and is recorded in the installed package.
+set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_CXX)
+set(CMAKE_REQUIRED_DEFINITIONS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
+set(CMAKE_REQUIRED_QUIET ON)
+check_cxx_symbol_exists(OPEN_MPI mpi.h LAPWING_MPI_IS_OPENMPI)
+check_cxx_symbol_exists(MPICH_VERSION mpi.h LAPWING_MPI_IS_MPICH)
+unset(CMAKE_REQUIRED_LIBRARIES)
+unset(CMAKE_REQUIRED_DEFINITIONS)
+unset(CMAKE_REQUIRED_QUIET)
+if(LAPWING_MPI_IS_OPENMPI)
+    set(LAPWING_MPI openmpi)
+elseif(LAPWING_MPI_IS_MPICH)
+    set(LAPWING_MPI mpich)
+else()
+    set(LAPWING_MPI other)
+endif()
+if(NOT IS_ABSOLUTE "${MPIEXEC_EXECUTABLE}")
+    # Given by name, as the presets do; the installed package records where it is.
+    find_program(LAPWING_MPIEXEC "${MPIEXEC_EXECUTABLE}" REQUIRED)
+    set(MPIEXEC_EXECUTABLE "${LAPWING_MPIEXEC}" CACHE FILEPATH "Starter of MPI programs" FORCE)
+endif()
+message(STATUS "lapwing: MPI is ${LAPWING_MPI}, started by ${MPIEXEC_EXECUTABLE}")
+
+# BUILD_INTERFACE keeps header-only libraries out of the exported link line even of a static lapwing.
+function(lapwing_link_dependencies target)
+    target_link_libraries(
+        ${target}
+        PUBLIC MPI::MPI_CXX Threads::Threads
+        PRIVATE
+            $<BUILD_INTERFACE:Boost::headers>
+            $<BUILD_INTERFACE:fmt::fmt-header-only>
+            PkgConfig::HWLOC
+    )
+endfunction()

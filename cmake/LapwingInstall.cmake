@@ -1,0 +1,64 @@
+# Installs the library, its headers, the CMake package and a pkg-config file for Makefiles.
+
+include(CMakePackageConfigHelpers)
+
+set(LAPWING_INSTALL_CMAKEDIR "${CMAKE_INSTALL_LIBDIR}/cmake/lapwing")
+
+install(
+    TARGETS lapwing
+    EXPORT lapwingTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+)
+install(
+    DIRECTORY "${PROJECT_SOURCE_DIR}/include/lapwing"
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING
+    PATTERN "*.hpp"
+)
+install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR})
+
+configure_package_config_file(
+    "${PROJECT_SOURCE_DIR}/cmake/lapwingConfig.cmake.in"
+    "${PROJECT_BINARY_DIR}/package/lapwingConfig.cmake"
+    INSTALL_DESTINATION ${LAPWING_INSTALL_CMAKEDIR}
+)
+write_basic_package_version_file(
+    "${PROJECT_BINARY_DIR}/package/lapwingConfigVersion.cmake"
+    # Before 1.0 every minor version may change the interface.
+    COMPATIBILITY SameMinorVersion
+)
+install(
+    FILES
+        "${PROJECT_BINARY_DIR}/package/lapwingConfig.cmake"
+        "${PROJECT_BINARY_DIR}/package/lapwingConfigVersion.cmake"
+    DESTINATION ${LAPWING_INSTALL_CMAKEDIR}
+)
+
+# The flags of the MPI that lapwing was built with stand in the file themselves: compiler wrappers of several MPIs can be
+# installed side by side, and a program must not be linked to another MPI than its lapwing.
+set(pkgconfig_cflags "")
+foreach(directory IN LISTS MPI_CXX_INCLUDE_DIRS)
+    string(APPEND pkgconfig_cflags " -I${directory}")
+endforeach()
+foreach(definition IN ITEMS OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX LAPWING_ASSERTION_LEVEL=${LAPWING_ASSERTION_LEVEL})
+    string(APPEND pkgconfig_cflags " -D${definition}")
+endforeach()
+string(APPEND pkgconfig_cflags " -pthread")
+string(STRIP "${pkgconfig_cflags}" pkgconfig_cflags)
+list(JOIN MPI_CXX_LIBRARIES " " pkgconfig_mpi_libraries)
+set(pkgconfig_libraries "-llapwing ${pkgconfig_mpi_libraries} -pthread")
+set(pkgconfig_requires "")
+if(NOT BUILD_SHARED_LIBS)
+    # With only the archive installed, plain `pkg-config --libs` must name all that it calls.
+    set(pkgconfig_requires "hwloc")
+endif()
+file(
+    RELATIVE_PATH
+    LAPWING_PKGCONFIG_TO_PREFIX
+    "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig"
+    "${CMAKE_INSTALL_PREFIX}"
+)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/package/lapwing.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
