@@ -1,0 +1,111 @@
+// Room: array
+#pragma once
+
+#include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/range.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/statistics.hpp>
+#include <lapwing/team.hpp>
+#include <lapwing/window.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lapwing {
+
+struct GlobalArrayOptions {
+    std::string name = {}; ///< for messages and statistics
+};
+
+namespace array {
+
+/// What global arrays of all types and dimensions share.
+class ArrayBase {
+public:
+    [[nodiscard]] std::string_view name() const noexcept { return name_; }
+    [[nodiscard]] bool closed() const noexcept { return window_.closed(); }
+    /// The team and the memory under the array. Throw UsageError after close.
+    [[nodiscard]] Team& team() const {
+        require_open("team");
+        return *team_;
+    }
+    [[nodiscard]] Window& window() {
+        require_open("window");
+        return window_;
+    }
+
+    /// As those of Window, for this array only (see the consistency table). Local calls.
+    void flush() { window().flush(); }
+    void flush(Rank target) { window().flush(target); }
+    void acquire() { window().acquire(); }
+    void release() { window().release(); }
+    void fence() { window().fence(); }
+    /// Collective: Team::barrier().
+    void barrier() const { team().barrier(); }
+
+    /// This rank's counters of the array, and, collective, the sum over all ranks.
+    [[nodiscard]] StatisticsValues statistics() const { return window_.statistics(); }
+    [[nodiscard]] StatisticsValues total_statistics() { return window().total_statistics(); }
+
+protected:
+    ArrayBase() noexcept = default;
+    /// Collective. `capacity` elements at every rank. Throws RangeError, MpiError.
+    ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, std::string name);
+
+    void close_window() { window_.close(); }
+
+    void require_open(const char* call) const {
+        if (window_.closed()) [[unlikely]]
+            throw_closed(call);
+    }
+
+    /// Combines one value of `bytes` bytes (at most reduction_bytes) over all ranks, in the order of the ranks; the
+    /// result is in `value` everywhere. `combine(context, left, right)` leaves its result in `left`. Collective.
+    /// Cost: ceil(log2(ranks)) barriers and gets and a broadcast.
+    using CombineValues = void (*)(void* context, void* left, const void* right);
+    static constexpr std::uint64_t reduction_bytes = 256;
+    void combine_over_ranks(void* value, std::uint64_t bytes, CombineValues combine, void* context) const;
+
+    // Errors, out of line so that the callers stay small. `index` points to `dimensions` values.
+    [[noreturn]] void throw_closed(const char* call) const;
+    [[noreturn]] void throw_outside(const char* call, std::span<const std::int64_t> index,
+                                    std::span<const std::int64_t> extents) const;
+    [[noreturn]] void throw_not_stored(const char* call, std::span<const std::int64_t> index) const;
+    [[noreturn]] void throw_not_own(const char* call, std::span<const std::int64_t> index, Rank owner) const;
+    [[noreturn]] void throw_not_one_domain(std::uint64_t domains) const;
+    [[noreturn]] void throw_no_view() const;
+    [[noreturn]] void throw_not_replicated() const;
+    [[noreturn]] void throw_empty(const char* call) const;
+    [[noreturn]] void throw_extents_differ(std::span<const std::int64_t> extents,
+                                           std::span<const std::int64_t> others) const;
+    [[noreturn]] void throw_misplaced(std::span<const std::int64_t> index, Rank owner, std::uint64_t offset,
+                                      std::uint64_t capacity) const;
+    /// Throws UsageError after close, RangeError when the domain leaves the extents or the buffer is too small.
+    void check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
+                    std::uint64_t buffer_size) const;
+    void check_rank(const char* call, Rank rank) const;
+
+    mutable Window window_; ///< mutable, because reading remote elements counts and completes operations
+    Team* team_ = nullptr;
+    std::string name_;
+    std::uint64_t capacity_ = 0; ///< elements in every rank's part
+    std::uint64_t scratch_ = 0;  ///< offset in bytes of the part's place for combine_over_ranks
+
+private:
+    [[nodiscard]] std::string start_of_text(const char* call) const;
+};
+
+/// Checks of a constructor, before there is an array; `name` is the array's.
+[[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
+/// Throws RangeError when the number of elements is above 2^64 - 1.
+void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
+/// Collective, for assertion level 3. Throw MismatchError on every rank.
+void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);
+void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions);
+
+} // namespace array
+} // namespace lapwing

@@ -1,0 +1,137 @@
+// Room: array
+#pragma once
+
+#include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/location.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/reciprocal.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lapwing {
+
+namespace array {
+
+/// How the blocks of a dimension go to its processes.
+enum class Dealing : std::uint8_t { one_block, single_indices, blocks };
+
+/// One dimension of a block-cyclic map. Index i is in block q = i / block, which is the (q / processes)-th block of
+/// process q mod processes; its place there is (q / processes) * block + i mod block. Dimensions that a single process has
+/// are one block. All of it is in one cache line, because element access reads it.
+struct alignas(64) DimensionMap {
+    std::uint64_t extent = 0;
+    std::uint64_t block = 1;
+    std::uint64_t local_stride = 1; ///< elements of the owner's part between neighbours in this dimension
+    Reciprocal by_block;
+    Reciprocal by_processes;
+    int processes = 1;
+    int rank_stride = 1; ///< distance in ranks between neighbour processes of this dimension
+
+    [[nodiscard]] std::uint64_t blocks() const noexcept { return extent == 0 ? 0 : (extent - 1) / block + 1; }
+    /// Most indices that a process has.
+    [[nodiscard]] std::uint64_t capacity() const noexcept;
+    /// Indices that `process` has.
+    [[nodiscard]] std::uint64_t count(int process) const noexcept;
+    /// What `process` has as ranges: how many, and the k-th. Single dealt indices are one range with a stride.
+    [[nodiscard]] std::uint64_t range_count(int process) const noexcept;
+    [[nodiscard]] Range range(int process, std::uint64_t k) const noexcept;
+    [[nodiscard]] int process_of(int rank) const noexcept { return rank / rank_stride % processes; }
+
+    friend bool operator==(const DimensionMap&, const DimensionMap&) = default;
+};
+
+/// Fills `dimensions` (as many as extents). `blocks` is read for Dealing::blocks only. Throws RangeError; `name` is the
+/// distribution's, for its text. Returns the capacity of a part in elements.
+std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* name, std::span<const std::int64_t> extents,
+                              int ranks, std::span<const int> grid, std::span<const std::int64_t> blocks,
+                              Dealing dealing);
+
+} // namespace array
+
+/// The map behind Block, Cyclic, BlockCyclic and Replicated: each dimension by itself is dealt in blocks to the processes
+/// of one dimension of a grid.
+///
+/// A rank stores its part as a dense row-major N-dimensional array of the largest part's shape, so that the place of an
+/// element follows from its index alone; the price is that smaller parts have unused elements at the end of a row.
+template <std::size_t N>
+class BlockCyclicMap {
+public:
+    /// Everything at rank 0, of extents 0.
+    BlockCyclicMap() noexcept = default;
+
+    /// Throws RangeError.
+    BlockCyclicMap(const char* name, const Extents<N>& extents, int ranks, std::span<const int> grid,
+                   std::span<const std::int64_t> blocks, array::Dealing dealing) {
+        capacity_ = array::make_dimensions(dimensions_, name, extents.values(), ranks, grid, blocks, dealing);
+        for (const array::DimensionMap& dimension : dimensions_)
+            if (dimension.blocks() > static_cast<std::uint64_t>(dimension.processes)) one_round_ = false;
+    }
+
+    /// The index must be within the extents.
+    [[nodiscard]] Location locate(const Index<N>& index) const noexcept {
+        return one_round_ ? locate_in<true>(index) : locate_in<false>(index);
+    }
+    [[nodiscard]] std::uint64_t local_capacity() const noexcept { return capacity_; }
+
+    [[nodiscard]] std::uint64_t domain_count(Rank rank) const noexcept {
+        std::uint64_t product = 1;
+        for (const array::DimensionMap& dimension : dimensions_)
+            product *= dimension.range_count(dimension.process_of(rank.value));
+        return product;
+    }
+    [[nodiscard]] Domain<N> domain(Rank rank, std::uint64_t k) const noexcept {
+        std::array<Range, N> ranges;
+        for (std::size_t d = N; d-- > 0;) {
+            const array::DimensionMap& dimension = dimensions_[d];
+            const int process = dimension.process_of(rank.value);
+            const std::uint64_t count = dimension.range_count(process);
+            if (count == 0) return {};
+            ranges[d] = dimension.range(process, k % count);
+            k /= count;
+        }
+        return Domain<N>{ranges};
+    }
+
+    [[nodiscard]] const std::array<array::DimensionMap, N>& dimensions() const noexcept { return dimensions_; }
+    /// Whether no process has more than one block in any dimension, so that every part is one dense box of indices.
+    [[nodiscard]] bool one_round() const noexcept { return one_round_; }
+
+    friend bool operator==(const BlockCyclicMap&, const BlockCyclicMap&) = default;
+
+private:
+    template <bool OneRound>
+    [[nodiscard]] Location locate_in(const Index<N>& index) const noexcept {
+        Location location{Rank{0}};
+        for (std::size_t d = 0; d < N; ++d) {
+            const array::DimensionMap& dimension = dimensions_[d];
+            const auto i = static_cast<std::uint64_t>(index[d]);
+            const std::uint64_t block = dimension.by_block.divide(i);
+            const std::uint64_t in_block = i - block * dimension.block;
+            std::uint64_t process = block;
+            std::uint64_t local = in_block;
+            if constexpr (!OneRound) {
+                const std::uint64_t round = dimension.by_processes.divide(block);
+                process = block - round * static_cast<std::uint64_t>(dimension.processes);
+                local += round * dimension.block;
+            }
+            location.owner.value += static_cast<int>(process) * dimension.rank_stride;
+            location.offset += d == N - 1 ? local : local * dimension.local_stride;
+            if (d == N - 1) {
+                const std::uint64_t left = dimension.extent - i;
+                location.contiguous = left < dimension.block - in_block ? left : dimension.block - in_block;
+            }
+        }
+        return location;
+    }
+
+    std::array<array::DimensionMap, N> dimensions_{};
+    std::uint64_t capacity_ = 0;
+    bool one_round_ = true;
+};
+
+} // namespace lapwing

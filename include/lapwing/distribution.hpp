@@ -1,0 +1,102 @@
+// Room: array
+#pragma once
+
+#include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/location.hpp>
+#include <lapwing/rank.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lapwing {
+
+/// Where the elements of an array of given extents are, over a given number of ranks: what a distribution makes.
+///
+/// - `locate(index)`: the owner and place of an element; `Location{}` for an index that is not stored. Called for every
+///   element access, so it should be a few arithmetic operations. The index is within the extents.
+/// - `local_capacity()`: elements to allocate at each rank; the same on all, so that no rank keeps a table of the others.
+/// - `domain_count(rank)` and `domain(rank, k)`: what `rank` owns, as disjoint rectangular domains.
+///
+/// Every index that a domain of some rank holds must be located at that rank, each at a place of its own below
+/// local_capacity(). Maps are copied; they should not hold anything that grows with the number of ranks.
+template <class M, std::size_t N>
+concept DistributionMap =
+    std::copy_constructible<M> && requires(const M& map, const Index<N>& index, Rank rank, std::uint64_t k) {
+        { map.locate(index) } -> std::same_as<Location>;
+        { map.local_capacity() } -> std::same_as<std::uint64_t>;
+        { map.domain_count(rank) } -> std::same_as<std::uint64_t>;
+        { map.domain(rank, k) } -> std::same_as<Domain<N>>;
+    };
+
+/// How a program says where the elements of an N-dimensional array go: anything with `map(extents, ranks)`, which gives a
+/// DistributionMap. It is called on every rank with the same arguments and must give the same map on all.
+/// Block, Cyclic, BlockCyclic and Replicated are in this header; examples/triangular.cpp defines another.
+template <class D, std::size_t N>
+concept Distribution = requires(const D& distribution, const Extents<N>& extents, int ranks) {
+    { distribution.map(extents, ranks) } -> DistributionMap<N>;
+};
+
+/// One block of ceil(extent / processes) indices per process in each dimension. The last blocks may be shorter or empty.
+struct Block {
+    /// Processes in each dimension; their product must be the number of ranks, and rank 0 is at the origin, with the last
+    /// dimension fastest. 0 means: choose, so that `{0, 1}` keeps rows whole. Empty: choose all, for the smallest largest
+    /// part, then for the least surface between parts.
+    std::vector<int> grid = {};
+
+    /// Throws RangeError when the grid does not fit.
+    template <std::size_t N>
+    [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
+        return BlockCyclicMap<N>{"Block", extents, ranks, grid, {}, array::Dealing::one_block};
+    }
+};
+
+/// Index i of a dimension with P processes is with process i mod P.
+struct Cyclic {
+    std::vector<int> grid = {}; ///< as in Block
+
+    template <std::size_t N>
+    [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
+        return BlockCyclicMap<N>{"Cyclic", extents, ranks, grid, {}, array::Dealing::single_indices};
+    }
+};
+
+/// Blocks of block[d] indices in each dimension, dealt to the processes in turn (as in ScaLAPACK).
+struct BlockCyclic {
+    std::vector<std::int64_t> block = {}; ///< one size per dimension, at least 1
+    std::vector<int> grid = {};           ///< as in Block
+
+    template <std::size_t N>
+    [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
+        return BlockCyclicMap<N>{"BlockCyclic", extents, ranks, grid, block, array::Dealing::blocks};
+    }
+};
+
+/// Every rank holds all elements.
+///
+/// Reads, and everything local, take the own copy. An element write and a bulk put go to every copy, at a message per
+/// rank (rank per node, where memory is shared, is not exploited), and are seen elsewhere after release() or a barrier, as
+/// any put. Writes to the same element by two ranks without synchronisation between them may leave copies that differ,
+/// since they arrive in any order. Element atomics throw UsageError: there is no one place where they would be atomic.
+/// fill(), copy_from() and broadcast() are the cheap ways to write, and `local(…)` writes to the own copy only, for
+/// programs in which every rank computes the same values.
+struct Replicated {
+    static constexpr bool replicated = true;
+
+    template <std::size_t N>
+    [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int /*ranks*/) const {
+        return BlockCyclicMap<N>{"Replicated", extents, 1, {}, {}, array::Dealing::one_block};
+    }
+};
+
+/// A distribution that sets `static constexpr bool replicated = true`: every rank holds what its map places on rank 0.
+template <class D>
+concept ReplicatedDistribution = requires {
+    { D::replicated } -> std::convertible_to<bool>;
+    requires D::replicated;
+};
+
+} // namespace lapwing

@@ -1,0 +1,86 @@
+// Room: datatype
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace lapwing {
+
+/// The largest number of dimensions that domains and arrays can have.
+inline constexpr std::size_t max_dimensions = 8;
+
+/// One index per dimension, dimension 0 first. Signed, so that `i - 1` at the edge of an array is an index outside of it
+/// and not a huge one.
+template <std::size_t N>
+using Index = std::array<std::int64_t, N>;
+
+/// What else template code calls an index.
+template <class I>
+concept IndexValue = std::integral<I> && !std::same_as<I, bool>;
+
+namespace datatype {
+
+[[noreturn]] void throw_value_too_large(std::uint64_t value);
+[[noreturn]] void throw_extent_negative(std::int64_t value);
+
+/// `value` as an index. Throws RangeError when it is above 2^63 - 1.
+template <IndexValue I>
+[[nodiscard]] constexpr std::int64_t checked_index(I value) {
+    if constexpr (std::unsigned_integral<I> && sizeof(I) >= sizeof(std::int64_t)) {
+        if (value > static_cast<I>(std::numeric_limits<std::int64_t>::max())) [[unlikely]]
+            throw_value_too_large(static_cast<std::uint64_t>(value));
+    }
+    return static_cast<std::int64_t>(value);
+}
+
+/// "(3, 9)".
+[[nodiscard]] std::string index_text(const std::int64_t* index, std::size_t dimensions);
+
+} // namespace datatype
+
+template <std::size_t N>
+[[nodiscard]] std::string to_string(const Index<N>& index) {
+    return datatype::index_text(index.data(), N);
+}
+
+/// The number of elements in each dimension: `{n, m}` of any integer types. Zero is allowed.
+template <std::size_t N>
+class Extents {
+    static_assert(N >= 1 && N <= max_dimensions);
+
+public:
+    constexpr Extents() noexcept = default;
+
+    /// Throws RangeError when a value is negative or above 2^63 - 1.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    constexpr Extents(I... extents) : values_{datatype::checked_index(extents)...} {
+        for (const std::int64_t value : values_)
+            if (value < 0) datatype::throw_extent_negative(value);
+    }
+
+    template <IndexValue I>
+    constexpr Extents(const std::array<I, N>& extents) {
+        for (std::size_t d = 0; d < N; ++d) {
+            values_[d] = datatype::checked_index(extents[d]);
+            if (values_[d] < 0) datatype::throw_extent_negative(values_[d]);
+        }
+    }
+
+    [[nodiscard]] constexpr std::int64_t operator[](std::size_t dimension) const { return values_[dimension]; }
+    [[nodiscard]] constexpr const Index<N>& values() const noexcept { return values_; }
+
+    friend constexpr bool operator==(const Extents&, const Extents&) = default;
+
+private:
+    Index<N> values_{};
+};
+
+template <IndexValue... I>
+Extents(I...) -> Extents<sizeof...(I)>;
+
+} // namespace lapwing

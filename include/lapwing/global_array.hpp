@@ -1,0 +1,338 @@
+// Room: array
+#pragma once
+
+#include <lapwing/array_base.hpp>
+#include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/completion.hpp>
+#include <lapwing/config.hpp>
+#include <lapwing/distribution.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/element_reference.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/foreign_map.hpp>
+#include <lapwing/local_view.hpp>
+#include <lapwing/patch.hpp>
+#include <lapwing/reduction.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace lapwing {
+
+/// An N-dimensional array of T spread over the ranks of a team by a distribution, every element of which every rank can
+/// read and write. Zero bytes at the start. What is complete when, and what other ranks see, is the consistency table in
+/// docs/consistency.md; element writes and put() are complete locally on return.
+///
+/// ```cpp
+/// lapwing::GlobalArray<double, 2> a{runtime, {n, m}, lapwing::Block{}, {.name = "a"}};
+/// for (auto [i, j] : a.local_domain()) a.local(i, j) = f(i, j);
+/// a.barrier();
+/// double x = a(i, j);                    // whoever owns it
+/// a.get({{0, 1}, {0, m}}, row);          // row 0
+/// ```
+///
+/// The distribution is chosen when the array is made and is not part of its type: programs and their functions stay short,
+/// and two arrays can be assigned whatever their distributions. Element access first compares the index with the own block
+/// (one unsigned comparison a dimension, no division); Block, Cyclic, BlockCyclic and Replicated then compute the owner
+/// inline with precomputed reciprocals, and only a program's own distribution is called through a pointer. Own and
+/// node-local elements are plain loads and stores.
+///
+/// Calls marked collective are made by every rank of the team, in the same order. The others may come from several
+/// threads if MPI provides MPI_THREAD_MULTIPLE.
+template <TriviallyCopyable T, std::size_t N>
+class GlobalArray : public array::ArrayBase {
+    static_assert(N >= 1 && N <= max_dimensions);
+    static_assert(!std::is_const_v<T>);
+
+public:
+    using value_type = T;
+    using reference = ElementReference<T>;
+
+    /// A closed array.
+    GlobalArray() noexcept = default;
+
+    /// Collective. All ranks pass the same extents and the same distribution (checked at assertion level 3).
+    /// Memory: every rank allocates the largest part, and a few hundred bytes.
+    /// Throws RangeError when a size overflows 64 bits or cannot be allocated, or a process grid does not fit the team;
+    /// MismatchError; MpiError.
+    template <Distribution<N> D = Block>
+    GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
+        : GlobalArray{team, extents, make_maps(team, extents, distribution, options.name), std::move(options.name)} {}
+
+    GlobalArray(GlobalArray&& other) noexcept : ArrayBase{std::move(other)}, hot_{std::exchange(other.hot_, {})} {
+        take_rest(other);
+    }
+    GlobalArray& operator=(GlobalArray&& other) noexcept {
+        if (this == &other) return *this;
+        ArrayBase::operator=(std::move(other));
+        hot_ = std::exchange(other.hot_, {});
+        take_rest(other);
+        return *this;
+    }
+    /// As close(), but reports nothing; leaves without waiting when the stack unwinds from an exception.
+    ~GlobalArray() = default;
+
+    /// Collective. Completes all operations of all ranks on the array and frees its memory.
+    void close();
+
+    // Shape and ownership. Local calls.
+
+    [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
+    [[nodiscard]] const Extents<N>& extents() const noexcept { return extents_; }
+    [[nodiscard]] std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
+    /// All indices.
+    [[nodiscard]] Domain<N> domain() const { return Domain<N>{extents_}; }
+    /// Number of elements.
+    [[nodiscard]] std::uint64_t size() const { return domain().size(); }
+
+    /// The rank that owns an element (of a replicated array: the calling rank). Throws RangeError.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] Rank owner(I... indices) const {
+        return owner(to_index(indices...));
+    }
+    [[nodiscard]] Rank owner(const Index<N>& index) const { return checked_location("owner", index).owner; }
+
+    /// Whether the calling rank owns an element. Throws RangeError.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] bool is_local(I... indices) const {
+        return is_local(to_index(indices...));
+    }
+    [[nodiscard]] bool is_local(const Index<N>& index) const {
+        return hot_.holds(index) || owner(index).value == hot_.own_rank;
+    }
+
+    /// What the calling rank owns, where that is one rectangular domain: always with Block, Cyclic (with a stride) and
+    /// Replicated; empty if it owns nothing. Throws UsageError where it is several.
+    [[nodiscard]] Domain<N> local_domain() const { return local_domain(Rank{hot_.own_rank}); }
+    /// The same for another rank.
+    [[nodiscard]] Domain<N> local_domain(Rank rank) const {
+        const std::uint64_t count = domain_count(rank);
+        if (count > 1) throw_not_one_domain(count);
+        return count == 0 ? Domain<N>{} : domain_of(rank, 0);
+    }
+    /// What a rank owns under any distribution, as disjoint rectangular domains:
+    /// `for (auto domain : a.local_domains()) for (auto [i, j] : domain) …`.
+    class LocalDomains;
+    [[nodiscard]] LocalDomains local_domains() const;
+    [[nodiscard]] LocalDomains local_domains(Rank rank) const;
+
+    // Elements.
+
+    /// The element at an index, wherever it is. Bounds are checked at assertion level 1 (RangeError).
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] reference operator()(I... indices) {
+        return (*this)(to_index(indices...));
+    }
+    [[nodiscard]] reference operator()(const Index<N>& index) { return element<assertion_level >= 1>("", index); }
+    /// The value, from an array that may only be read.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] T operator()(I... indices) const {
+        return (*this)(to_index(indices...));
+    }
+    [[nodiscard]] T operator()(const Index<N>& index) const { return element<assertion_level >= 1>("", index).get(); }
+
+    /// As operator(), with the bounds checked at every assertion level.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] reference at(I... indices) {
+        return at(to_index(indices...));
+    }
+    [[nodiscard]] reference at(const Index<N>& index) { return element<true>(".at", index); }
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] T at(I... indices) const {
+        return at(to_index(indices...));
+    }
+    [[nodiscard]] T at(const Index<N>& index) const { return element<true>(".at", index).get(); }
+
+    /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
+    /// calling rank owns it is checked at assertion level 1 (RangeError).
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] T& local(I... indices) {
+        return local(to_index(indices...));
+    }
+    [[nodiscard]] T& local(const Index<N>& index) { return own_element(index); }
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] const T& local(I... indices) const {
+        return local(to_index(indices...));
+    }
+    [[nodiscard]] const T& local(const Index<N>& index) const { return own_element(index); }
+
+    /// The own part as memory: with Block and Replicated, element (0, …, 0) of the view is the first of local_domain();
+    /// with Cyclic and BlockCyclic the own indices lie close together in ascending order. Throws UsageError for a
+    /// distribution of the program's own, whose parts need not be rectangular.
+    [[nodiscard]] LocalView<T, N> local_view();
+    [[nodiscard]] LocalView<const T, N> local_view() const;
+
+    /// Calls `function(index, element)` with Index<N> and T& for each own element.
+    template <class Function>
+    void for_each_local(Function function);
+
+    // Bulk patches: rectangular domains, also with strides, whoever owns them. The buffer holds the elements of the domain
+    // in row-major order (last dimension fastest) and may be larger. The bounds are always checked: RangeError, and
+    // nothing is moved.
+
+    /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for the rest one transfer per
+    /// contiguous run of an owner's memory, all started before the first is waited for.
+    void get(const Domain<N>& domain, std::span<T> buffer) const;
+    /// Complete locally on return: `buffer` may be reused. Cost as get(); replicated arrays: that, times the ranks.
+    void put(const Domain<N>& domain, std::span<const T> buffer);
+    /// Non-blocking forms. The buffer must stay as it is until the completion says so. Complete means what it means above.
+    Completion start_get(const Domain<N>& domain, std::span<T> buffer) const;
+    Completion start_put(const Domain<N>& domain, std::span<const T> buffer);
+
+    // Collective calls. They start and end with a barrier: what any rank wrote to the array before is included or
+    // overwritten, and on return every rank sees the result.
+
+    /// Sets every element to `value`. Cost: two barriers and local writes.
+    void fill(const T& value);
+    /// Copies the elements of an array of the same extents under any distribution; teams with the same ranks.
+    /// Throws RangeError when the extents differ. Cost: two barriers; memory copies if the distributions are the same,
+    /// else a patch get() for each own domain.
+    void copy_from(const GlobalArray& other);
+    /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for others, RangeError.
+    void broadcast(Rank root);
+
+    /// Sum of all elements as double, std::int64_t or std::uint64_t (modulo 2^64). The order of additions is not fixed.
+    [[nodiscard]] auto sum() const
+        requires array::Summable<T>;
+    /// Smallest and largest element. Throw UsageError for arrays of no elements.
+    [[nodiscard]] T min() const
+        requires array::Summable<T>;
+    [[nodiscard]] T max() const
+        requires array::Summable<T>;
+    /// General reduction: `combine(x, y)` is associative and `identity` neutral to it. The elements of a rank are combined
+    /// in the order of its memory, and the ranks' results in the order of the ranks: the same result each time, on every
+    /// rank. Cost: ceil(log2(ranks)) barriers and gets, and a broadcast.
+    template <class Combine>
+    [[nodiscard]] T reduce(T identity, Combine combine) const {
+        return transform_reduce(identity, combine, [](const T& element) -> const T& { return element; });
+    }
+    /// The reduction of `transform(element)`, a value of type R: `a.transform_reduce(0.0, std::plus<>{}, square)`.
+    /// R is trivially copyable and has at most 256 bytes.
+    template <TriviallyCopyable R, class Combine, class Transform>
+    [[nodiscard]] R transform_reduce(R identity, Combine combine, Transform transform) const;
+
+private:
+    struct Maps {
+        BlockCyclicMap<N> block_cyclic;
+        std::shared_ptr<const array::ForeignMap<N>> foreign;
+        bool replicated = false;
+    };
+
+    /// What every access reads: the box of own indices that is dense in own memory (empty if there is no such box).
+    struct alignas(64) Hot {
+        T* own = nullptr; ///< start of the own part
+        Index<N> first{};
+        std::array<std::uint64_t, N> extent{};
+        std::array<std::uint64_t, N> stride{}; ///< in elements; the last is 1 and not read
+        std::int32_t own_rank = -1;
+        bool replicated = false;
+
+        [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
+            bool inside = true;
+            // Below the first index the difference wraps around to more than any extent.
+            for (std::size_t d = 0; d < N; ++d) inside &= from_first(index, d) < extent[d];
+            return inside;
+        }
+        [[nodiscard]] std::uint64_t offset(const Index<N>& index) const noexcept {
+            std::uint64_t sum = from_first(index, N - 1);
+            for (std::size_t d = 0; d + 1 < N; ++d) sum += from_first(index, d) * stride[d];
+            return sum;
+        }
+        [[nodiscard]] std::uint64_t from_first(const Index<N>& index, std::size_t d) const noexcept {
+            return static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(first[d]);
+        }
+    };
+
+    template <IndexValue... I>
+    [[nodiscard]] static constexpr Index<N> to_index(I... indices) noexcept {
+        // An unsigned value above 2^63 becomes negative, which every check refuses too.
+        return Index<N>{static_cast<std::int64_t>(indices)...};
+    }
+
+    template <bool Checked>
+    [[nodiscard]] reference element(const char* call, const Index<N>& index) const {
+        if (hot_.holds(index)) [[likely]] {
+            const std::uint64_t offset = hot_.offset(index);
+            return {window_, hot_.own + offset, Rank{hot_.own_rank}, offset, hot_.replicated};
+        }
+        if constexpr (Checked) check_bounds(call, index);
+        const Location location = locate(index);
+        if (location.owner.value < 0) [[unlikely]]
+            this->throw_not_stored(call, index);
+        return {window_, address(location), location.owner, location.offset, hot_.replicated};
+    }
+
+    [[nodiscard]] T& own_element(const Index<N>& index) const {
+        if (hot_.holds(index)) [[likely]]
+            return hot_.own[hot_.offset(index)];
+        if constexpr (assertion_level >= 1) {
+            const Location location = checked_location(".local", index);
+            if (location.owner.value != hot_.own_rank) [[unlikely]]
+                this->throw_not_own(".local", index, location.owner);
+            return hot_.own[location.offset];
+        }
+        return hot_.own[locate(index).offset];
+    }
+
+    void check_bounds(const char* call, const Index<N>& index) const {
+        bool inside = true;
+        for (std::size_t d = 0; d < N; ++d)
+            inside &= static_cast<std::uint64_t>(index[d]) < static_cast<std::uint64_t>(extents_[d]);
+        if (!inside) [[unlikely]]
+            this->throw_outside(call, index, extents_.values());
+    }
+    [[nodiscard]] Location locate(const Index<N>& index) const {
+        if (foreign_ == nullptr) [[likely]]
+            return map_.locate(index); // a replicated array of this kind is one own box, and does not come here
+        return locate_foreign(index);
+    }
+    [[nodiscard]] Location locate_foreign(const Index<N>& index) const;
+    [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;
+    [[nodiscard]] T* address(const Location& location) const {
+        if (location.owner.value == hot_.own_rank) return hot_.own + location.offset;
+        auto* const base = reinterpret_cast<T*>(window_.map().base(location.owner.value));
+        return base == nullptr ? nullptr : base + location.offset;
+    }
+
+    [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
+    [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
+
+    GlobalArray(Team& team, const Extents<N>& extents, Maps maps, std::string name);
+    template <Distribution<N> D>
+    [[nodiscard]] static Maps make_maps(Team& team, const Extents<N>& extents, const D& distribution,
+                                        std::string_view name);
+    void take_rest(GlobalArray& other) noexcept;
+
+    /// Calls `run(index, data, count)` for each run of own elements that is contiguous in memory: `index` of the first,
+    /// its neighbours `index_stride` apart in the last dimension.
+    template <class Run>
+    void for_each_run(Run run) const;
+    [[nodiscard]] LocalView<T, N> view() const;
+    /// Cuts a patch, all of whose indices have been checked, into pieces.
+    void cut(const Domain<N>& domain, const array::BufferShape<N>& buffer, array::PieceVisitor& visitor) const;
+    void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
+    [[nodiscard]] bool same_map(const GlobalArray& other) const;
+    [[nodiscard]] std::span<std::byte> own_bytes() const;
+
+    Hot hot_;
+    BlockCyclicMap<N> map_;
+    std::shared_ptr<const array::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
+    Extents<N> extents_;
+};
+
+} // namespace lapwing
+
+#include <lapwing/global_array_members.hpp>

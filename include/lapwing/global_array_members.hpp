@@ -1,0 +1,418 @@
+// Room: array
+#pragma once
+
+/// The members of GlobalArray that are not on the path of an element access. Included by global_array.hpp.
+#include <lapwing/global_array.hpp>
+
+#include <concepts>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+namespace lapwing {
+
+/// Domains of one rank, made one by one as they are asked for. Valid as long as the array.
+template <TriviallyCopyable T, std::size_t N>
+class GlobalArray<T, N>::LocalDomains {
+public:
+    class iterator {
+    public:
+        using value_type = Domain<N>;
+        using difference_type = std::ptrdiff_t;
+        using iterator_concept = std::input_iterator_tag;
+
+        Domain<N> operator*() const { return domains_->array_->domain_of(domains_->rank_, k_); }
+        iterator& operator++() noexcept {
+            ++k_;
+            return *this;
+        }
+        void operator++(int) noexcept { ++k_; }
+        friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.k_ == b.k_; }
+
+    private:
+        friend LocalDomains;
+        iterator(const LocalDomains& domains, std::uint64_t k) noexcept : domains_{&domains}, k_{k} {}
+
+        const LocalDomains* domains_;
+        std::uint64_t k_;
+    };
+
+    [[nodiscard]] std::uint64_t size() const noexcept { return count_; }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] Domain<N> operator[](std::uint64_t k) const { return array_->domain_of(rank_, k); }
+    [[nodiscard]] iterator begin() const noexcept { return {*this, 0}; }
+    [[nodiscard]] iterator end() const noexcept { return {*this, count_}; }
+
+private:
+    friend GlobalArray;
+    LocalDomains(const GlobalArray& array, Rank rank)
+        : array_{&array}, rank_{rank}, count_{array.domain_count(rank)} {}
+
+    const GlobalArray* array_;
+    Rank rank_;
+    std::uint64_t count_;
+};
+
+template <TriviallyCopyable T, std::size_t N>
+auto GlobalArray<T, N>::local_domains() const -> LocalDomains {
+    return local_domains(Rank{hot_.own_rank});
+}
+template <TriviallyCopyable T, std::size_t N>
+auto GlobalArray<T, N>::local_domains(Rank rank) const -> LocalDomains {
+    return LocalDomains{*this, rank};
+}
+
+// Making and closing.
+
+template <TriviallyCopyable T, std::size_t N>
+template <Distribution<N> D>
+auto GlobalArray<T, N>::make_maps(Team& team, const Extents<N>& extents, const D& distribution, std::string_view name)
+    -> Maps {
+    array::check_extents(team, name, extents.values());
+    if constexpr (assertion_level >= 3) array::require_same_extents(team, name, extents.values());
+    Maps maps;
+    maps.replicated = ReplicatedDistribution<D>;
+    try {
+        auto map = distribution.map(extents, team.size());
+        if constexpr (std::same_as<decltype(map), BlockCyclicMap<N>>)
+            maps.block_cyclic = std::move(map);
+        else
+            maps.foreign = std::make_shared<array::ForeignMapOf<N, decltype(map)>>(std::move(map));
+    } catch (const RangeError& error) {
+        // A distribution does not know the rank and the array that the message has to name.
+        throw RangeError{array::constructor_text(team, name) + ": " + error.what()};
+    }
+    if constexpr (assertion_level >= 3) {
+        if (maps.foreign == nullptr) array::require_same_map(team, name, maps.block_cyclic.dimensions());
+    }
+    return maps;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps, std::string name)
+    : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
+                std::move(name)},
+      map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents} {
+    hot_.own = reinterpret_cast<T*>(window_.map().own);
+    hot_.own_rank = team.rank().value;
+    hot_.replicated = maps.replicated;
+    if (foreign_ != nullptr || !map_.one_round()) return;
+    const Domain<N> box = local_domain();
+    if (box.empty()) return;
+    for (std::size_t d = 0; d < N; ++d) {
+        hot_.first[d] = box.range(d).first();
+        hot_.extent[d] = box.range(d).size();
+        hot_.stride[d] = map_.dimensions()[d].local_stride;
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::take_rest(GlobalArray& other) noexcept {
+    map_ = std::exchange(other.map_, {});
+    foreign_ = std::move(other.foreign_);
+    extents_ = std::exchange(other.extents_, {});
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::close() {
+    close_window();
+    // An access after this finds no element inside, and reports that the array is closed.
+    hot_ = {};
+    map_ = {};
+    foreign_.reset();
+    extents_ = {};
+}
+
+// Where things are.
+
+template <TriviallyCopyable T, std::size_t N>
+Location GlobalArray<T, N>::locate_foreign(const Index<N>& index) const {
+    Location location = foreign_->locate(index);
+    if constexpr (assertion_level >= 1) {
+        if (location.owner.value >= team_->size() || (location.owner.value >= 0 && location.offset >= capacity_))
+            this->throw_misplaced(index, location.owner, location.offset, capacity_);
+    }
+    if (hot_.replicated && location.owner.value >= 0) location.owner = Rank{hot_.own_rank};
+    return location;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Location GlobalArray<T, N>::checked_location(const char* call, const Index<N>& index) const {
+    check_bounds(call, index);
+    Location location = locate(index);
+    if (location.owner.value < 0) this->throw_not_stored(call, index);
+    if (hot_.replicated) location.owner = Rank{hot_.own_rank};
+    return location;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+std::uint64_t GlobalArray<T, N>::domain_count(Rank rank) const {
+    this->check_rank("local_domain", rank);
+    if (hot_.replicated) rank = Rank{0};
+    return foreign_ == nullptr ? map_.domain_count(rank) : foreign_->domain_count(rank);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
+    if (hot_.replicated) rank = Rank{0};
+    return foreign_ == nullptr ? map_.domain(rank, k) : foreign_->domain(rank, k);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+LocalView<T, N> GlobalArray<T, N>::view() const {
+    this->require_open("local_view");
+    if (foreign_ != nullptr) this->throw_no_view();
+    const int process_rank = hot_.replicated ? 0 : hot_.own_rank;
+    Index<N> extents{};
+    std::array<std::int64_t, N> strides{};
+    for (std::size_t d = 0; d < N; ++d) {
+        const array::DimensionMap& dimension = map_.dimensions()[d];
+        extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(process_rank)));
+        strides[d] = static_cast<std::int64_t>(dimension.local_stride);
+    }
+    return {hot_.own, Extents<N>{extents}, strides};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+LocalView<T, N> GlobalArray<T, N>::local_view() {
+    return view();
+}
+template <TriviallyCopyable T, std::size_t N>
+LocalView<const T, N> GlobalArray<T, N>::local_view() const {
+    const LocalView<T, N> own = view();
+    return {own.data_handle(), own.extents(), own.strides()};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class Run>
+void GlobalArray<T, N>::for_each_run(Run run) const {
+    this->require_open("local elements");
+    for (const Domain<N> domain : local_domains()) {
+        if (domain.empty()) continue;
+        std::array<Range, N> rows = domain.ranges();
+        const Range row = rows[N - 1];
+        rows[N - 1] = Range::strided(row.first(), 1, 1);
+        for (Index<N> index : Domain<N>{rows}) {
+            // In a domain of a block-cyclic map neighbours are neighbours in memory, whatever the distance of their
+            // indices; of other maps only what they say is contiguous.
+            if (foreign_ == nullptr) {
+                run(index, hot_.own + map_.locate(index).offset, row.size(), row.stride());
+                continue;
+            }
+            for (std::uint64_t k = 0; k < row.size();) {
+                index[N - 1] = row[k];
+                const Location location = foreign_->locate(index);
+                const std::uint64_t count =
+                    row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
+                run(index, hot_.own + location.offset, count, row.stride());
+                k += count;
+            }
+        }
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class Function>
+void GlobalArray<T, N>::for_each_local(Function function) {
+    for_each_run([&](Index<N> index, T* data, std::uint64_t count, std::int64_t index_stride) {
+        for (std::uint64_t k = 0; k < count; ++k) {
+            function(std::as_const(index), data[k]);
+            if (k + 1 < count) index[N - 1] += index_stride;
+        }
+    });
+}
+
+// Bulk patches.
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::cut(const Domain<N>& domain, const array::BufferShape<N>& buffer,
+                            array::PieceVisitor& visitor) const {
+    if (foreign_ == nullptr)
+        array::cut(map_.dimensions(), domain.ranges(), buffer.offset, buffer.strides, visitor);
+    else
+        array::cut_rows(*foreign_, domain, buffer, visitor);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const {
+    this->check_bulk(call, domain.ranges(), extents_.values(), buffer_size);
+    if (foreign_ == nullptr || domain.empty()) return;
+    // Before anything moves: a program's own distribution may not store all of the domain.
+    std::array<Range, N> row_starts = domain.ranges();
+    const Range row = row_starts[N - 1];
+    row_starts[N - 1] = Range::strided(row.first(), 1, 1);
+    for (Index<N> index : Domain<N>{row_starts}) {
+        for (std::uint64_t k = 0; k < row.size();) {
+            index[N - 1] = row[k];
+            const Location location = locate_foreign(index);
+            if (location.owner.value < 0) this->throw_not_stored(call, index);
+            k += (location.contiguous - 1) / static_cast<std::uint64_t>(row.stride()) + 1;
+        }
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::get(const Domain<N>& domain, std::span<T> buffer) const {
+    check_patch(".get", domain, buffer.size());
+    array::PatchTransfer patch{window_, array::Direction::get, reinterpret_cast<std::byte*>(buffer.data()), sizeof(T),
+                               hot_.replicated};
+    cut(domain, array::BufferShape<N>::row_major(domain), patch);
+    patch.wait();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, std::span<T> buffer) const {
+    check_patch(".start_get", domain, buffer.size());
+    array::PatchTransfer patch{window_, array::Direction::get, reinterpret_cast<std::byte*>(buffer.data()), sizeof(T),
+                               hot_.replicated};
+    cut(domain, array::BufferShape<N>::row_major(domain), patch);
+    return patch.release();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::put(const Domain<N>& domain, std::span<const T> buffer) {
+    check_patch(".put", domain, buffer.size());
+    // A put only reads the buffer; one type of pointer serves both directions.
+    auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(buffer.data()));
+    array::PatchTransfer patch{window_, array::Direction::put, bytes, sizeof(T), hot_.replicated};
+    cut(domain, array::BufferShape<N>::row_major(domain), patch);
+    patch.wait();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const T> buffer) {
+    check_patch(".start_put", domain, buffer.size());
+    auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(buffer.data()));
+    array::PatchTransfer patch{window_, array::Direction::put, bytes, sizeof(T), hot_.replicated};
+    cut(domain, array::BufferShape<N>::row_major(domain), patch);
+    return patch.release();
+}
+
+// Collective calls.
+
+template <TriviallyCopyable T, std::size_t N>
+std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
+    return {reinterpret_cast<std::byte*>(hot_.own), static_cast<std::size_t>(capacity_ * sizeof(T))};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+bool GlobalArray<T, N>::same_map(const GlobalArray& other) const {
+    return foreign_ == nullptr && other.foreign_ == nullptr && hot_.replicated == other.hot_.replicated &&
+           map_ == other.map_;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::fill(const T& value) {
+    const T copy = value; // the caller's may be an element of this array
+    barrier();
+    for_each_run([&](const Index<N>&, T* data, std::uint64_t count, std::int64_t) { std::fill_n(data, count, copy); });
+    barrier();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
+    this->require_open(".copy_from");
+    if (extents_ != other.extents_) this->throw_extents_differ(extents_.values(), other.extents_.values());
+    other.barrier();
+    if (&other.team() != team_) barrier();
+    if (this != &other) {
+        if (same_map(other)) {
+            if (capacity_ != 0) std::memcpy(own_bytes().data(), other.own_bytes().data(), own_bytes().size());
+        } else {
+            // The own part is the buffer; what other ranks own is fetched with as many transfers under way as there are.
+            array::PatchTransfer patch{other.window_, array::Direction::get, own_bytes().data(), sizeof(T),
+                                       other.hot_.replicated};
+            for_each_run([&](const Index<N>& index, T* data, std::uint64_t count, std::int64_t index_stride) {
+                std::array<Range, N> run;
+                for (std::size_t d = 0; d < N; ++d) run[d] = Range::strided(index[d], 1, 1);
+                run[N - 1] = Range::strided(index[N - 1], count, index_stride);
+                array::BufferShape<N> shape;
+                shape.offset = static_cast<std::uint64_t>(data - hot_.own);
+                shape.strides[N - 1] = 1;
+                other.cut(Domain<N>{run}, shape, patch);
+            });
+            patch.wait();
+        }
+    }
+    barrier();
+    if (&other.team() != team_) other.barrier();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::broadcast(Rank root) {
+    this->require_open(".broadcast");
+    if (!hot_.replicated) this->throw_not_replicated();
+    this->check_rank(".broadcast", root);
+    barrier();
+    team().broadcast(own_bytes(), root);
+    // Without it, a rank that is done could write to a copy that the broadcast has yet to reach.
+    barrier();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+auto GlobalArray<T, N>::sum() const
+    requires array::Summable<T>
+{
+    using Sum = array::SumOf<T>;
+    // Integers are added as unsigned ones, which may wrap around.
+    using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+    barrier();
+    Adder sum{};
+    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
+        for (std::uint64_t k = 0; k < count; ++k) sum += static_cast<Adder>(data[k]);
+    });
+    const auto own = static_cast<Sum>(sum);
+    return hot_.replicated ? own : array::sum_over_ranks(*team_, own);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::min() const
+    requires array::Summable<T>
+{
+    this->require_open(".min");
+    if (size() == 0) this->throw_empty(".min");
+    barrier();
+    T smallest = array::largest_value<T>();
+    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
+        for (std::uint64_t k = 0; k < count; ++k) smallest = data[k] < smallest ? data[k] : smallest;
+    });
+    if (hot_.replicated) return smallest;
+    return static_cast<T>(array::min_over_ranks(*team_, static_cast<array::SumOf<T>>(smallest)));
+}
+
+template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::max() const
+    requires array::Summable<T>
+{
+    this->require_open(".max");
+    if (size() == 0) this->throw_empty(".max");
+    barrier();
+    T largest = array::smallest_value<T>();
+    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
+        for (std::uint64_t k = 0; k < count; ++k) largest = largest < data[k] ? data[k] : largest;
+    });
+    if (hot_.replicated) return largest;
+    return static_cast<T>(array::max_over_ranks(*team_, static_cast<array::SumOf<T>>(largest)));
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <TriviallyCopyable R, class Combine, class Transform>
+R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform transform) const {
+    static_assert(sizeof(R) <= reduction_bytes, "the value of a reduction may have at most 256 bytes");
+    barrier();
+    R value = identity;
+    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
+        for (std::uint64_t k = 0; k < count; ++k) value = static_cast<R>(combine(value, transform(data[k])));
+    });
+    if (hot_.replicated) return value;
+    const auto combine_values = [](void* context, void* left, const void* right) {
+        R right_value;
+        std::memcpy(&right_value, right, sizeof(R));
+        R& left_value = *static_cast<R*>(left);
+        left_value = static_cast<R>((*static_cast<Combine*>(context))(left_value, right_value));
+    };
+    this->combine_over_ranks(&value, sizeof(R), combine_values, &combine);
+    return value;
+}
+
+} // namespace lapwing

@@ -1,0 +1,68 @@
+// Room: array
+#pragma once
+
+#include <lapwing/extents.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing {
+
+/// A strided N-dimensional window on local memory, in the naming of std::mdspan (C++23): indices start at 0 in every
+/// dimension, strides count elements, the last dimension is contiguous. A view does not own what it shows; it ends with
+/// the array.
+template <class T, std::size_t N>
+class LocalView {
+public:
+    using element_type = T;
+    using index_type = std::int64_t;
+    using size_type = std::uint64_t;
+
+    constexpr LocalView() noexcept = default;
+    constexpr LocalView(T* data, const Extents<N>& extents, const std::array<std::int64_t, N>& strides) noexcept
+        : data_{data}, extents_{extents}, strides_{strides} {}
+
+    [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
+    [[nodiscard]] constexpr const Extents<N>& extents() const noexcept { return extents_; }
+    [[nodiscard]] constexpr std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
+    [[nodiscard]] constexpr std::int64_t stride(std::size_t dimension) const { return strides_[dimension]; }
+    [[nodiscard]] constexpr const std::array<std::int64_t, N>& strides() const noexcept { return strides_; }
+    /// First element; may be null when the view is empty.
+    [[nodiscard]] constexpr T* data_handle() const noexcept { return data_; }
+    /// Number of elements.
+    [[nodiscard]] constexpr std::uint64_t size() const noexcept {
+        std::uint64_t product = 1;
+        for (std::size_t d = 0; d < N; ++d) product *= static_cast<std::uint64_t>(extents_[d]);
+        return product;
+    }
+    [[nodiscard]] constexpr bool empty() const noexcept { return size() == 0; }
+    /// Whether there is no gap between the rows.
+    [[nodiscard]] constexpr bool is_exhaustive() const noexcept {
+        std::int64_t dense = 1;
+        for (std::size_t d = N; d-- > 0;) {
+            if (extents_[d] > 1 && strides_[d] != dense) return false;
+            dense *= extents_[d];
+        }
+        return true;
+    }
+
+    /// Not checked.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] constexpr T& operator()(I... indices) const {
+        return (*this)[Index<N>{static_cast<std::int64_t>(indices)...}];
+    }
+    [[nodiscard]] constexpr T& operator[](const Index<N>& index) const {
+        std::int64_t offset = index[N - 1];
+        for (std::size_t d = 0; d + 1 < N; ++d) offset += index[d] * strides_[d];
+        return data_[offset];
+    }
+
+private:
+    T* data_ = nullptr;
+    Extents<N> extents_{};
+    std::array<std::int64_t, N> strides_{};
+};
+
+} // namespace lapwing

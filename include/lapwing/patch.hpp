@@ -1,0 +1,138 @@
+// Room: array
+#pragma once
+
+#include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/completion.hpp>
+#include <lapwing/distribution.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/location.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace lapwing {
+class Window;
+} // namespace lapwing
+
+/// How a rectangular domain of an array becomes transfers: it is cut into pieces, each at one owner and regular in memory
+/// at both ends, and the pieces into runs that are contiguous at the owner. Nothing here is of the size of the team.
+namespace lapwing::array {
+
+/// One dimension of a piece: `count` elements, this many elements apart at the owner and in the caller's buffer.
+struct PieceLevel {
+    std::uint64_t count = 1;
+    std::uint64_t owner_stride = 1;
+    std::uint64_t buffer_stride = 1;
+};
+
+/// A part of a domain that one rank owns. Levels are nested, the last one fastest. Offsets are in elements.
+struct Piece {
+    int owner = 0;
+    std::uint64_t owner_offset = 0;
+    std::uint64_t buffer_offset = 0;
+    std::span<const PieceLevel> levels;
+};
+
+class PieceVisitor {
+public:
+    virtual void visit(const Piece& piece) = 0;
+
+protected:
+    ~PieceVisitor() = default;
+};
+
+/// Where the elements of a domain are in the caller's buffer: element k of the domain (one position per dimension) at
+/// offset + sum of k[d] * strides[d], in elements.
+template <std::size_t N>
+struct BufferShape {
+    std::uint64_t offset = 0;
+    std::array<std::uint64_t, N> strides{};
+
+    /// A dense row-major buffer.
+    [[nodiscard]] static BufferShape row_major(const Domain<N>& domain) noexcept {
+        BufferShape shape;
+        std::uint64_t stride = 1;
+        for (std::size_t d = N; d-- > 0;) {
+            shape.strides[d] = stride;
+            stride *= domain.range(d).size();
+        }
+        return shape;
+    }
+};
+
+/// Cuts a domain, which must be within the extents, over a block-cyclic map. Every element is in exactly one piece.
+/// Allocates nothing; cost is proportional to the pieces, of which there are at most as many as blocks that the domain
+/// touches, nor more than its elements.
+void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain, std::uint64_t buffer_offset,
+         std::span<const std::uint64_t> buffer_strides, PieceVisitor& visitor);
+
+/// The same over any other map, row by row, with as many calls of locate() as contiguous runs.
+template <std::size_t N, class Map>
+void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buffer, PieceVisitor& visitor) {
+    if (domain.empty()) return;
+    std::array<Range, N> row_starts = domain.ranges();
+    const Range row = row_starts[N - 1];
+    row_starts[N - 1] = Range::strided(row.first(), 1, 1);
+    const auto step = static_cast<std::uint64_t>(row.stride());
+    std::array<std::uint64_t, N> position{}; // of the row in the domain
+    for (Index<N> index : Domain<N>{row_starts}) {
+        std::uint64_t row_offset = buffer.offset;
+        for (std::size_t d = 0; d + 1 < N; ++d) row_offset += position[d] * buffer.strides[d];
+        for (std::uint64_t k = 0; k < row.size();) {
+            index[N - 1] = row[k];
+            const Location location = map.locate(index);
+            PieceLevel level;
+            level.count = std::min((location.contiguous - 1) / step + 1, row.size() - k);
+            level.owner_stride = step;
+            level.buffer_stride = buffer.strides[N - 1];
+            visitor.visit({location.owner.value, location.offset, row_offset + k * buffer.strides[N - 1], {&level, 1}});
+            k += level.count;
+        }
+        for (std::size_t d = N - 1; d-- > 0;) {
+            if (++position[d] < domain.range(d).size()) break;
+            position[d] = 0;
+        }
+    }
+}
+
+class PendingPatch;
+
+enum class Direction : std::uint8_t { get, put };
+
+/// Carries out the pieces of patches: memory that can be reached is copied at once, the rest is started and collected in
+/// one completion.
+class PatchTransfer final : public PieceVisitor {
+public:
+    /// `buffer` is only read for Direction::put. In a replicated array pieces are at rank 0 by name: gets take the own
+    /// copy, puts write all copies.
+    PatchTransfer(Window& window, Direction direction, std::byte* buffer, std::uint64_t element_bytes, bool replicated);
+    PatchTransfer(const PatchTransfer&) = delete;
+    PatchTransfer& operator=(const PatchTransfer&) = delete;
+    /// Waits for what was started, reporting nothing.
+    ~PatchTransfer();
+
+    void visit(const Piece& piece) override;
+
+    /// Completes everything: values are in the buffer (get), or the buffer may be reused (put).
+    void wait();
+    /// Hands what is under way to a completion; the buffer must stay until that says so.
+    [[nodiscard]] Completion release();
+
+private:
+    void copy(std::byte* owner_base, const Piece& piece);
+    void start(int owner, const Piece& piece);
+    void carry(int owner, const Piece& piece);
+
+    Window& window_;
+    Direction direction_;
+    bool replicated_;
+    std::byte* buffer_;
+    std::uint64_t element_bytes_;
+    std::unique_ptr<PendingPatch> pending_; ///< null while everything so far was memory
+};
+
+} // namespace lapwing::array

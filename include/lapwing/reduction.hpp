@@ -1,0 +1,71 @@
+// Room: array
+#pragma once
+
+#include <lapwing/team.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+namespace lapwing::array {
+
+/// What sum(), min() and max() work on.
+template <class T>
+concept Summable = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
+
+/// The type in which values of T are added up, so that a sum of bytes does not overflow at 256.
+template <Summable T>
+using SumOf = std::conditional_t<std::is_floating_point_v<T>, double,
+                                 std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+
+/// Where the search for the smallest or largest value starts; infinities are values like others.
+template <Summable T>
+[[nodiscard]] constexpr T largest_value() noexcept {
+    return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+}
+template <Summable T>
+[[nodiscard]] constexpr T smallest_value() noexcept {
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+}
+
+/// Sums of the ranks' values; integers wrap around modulo 2^64. Collective.
+template <class S>
+[[nodiscard]] S sum_over_ranks(Team& team, S value) {
+    if constexpr (std::is_floating_point_v<S>) {
+        team.sum(std::span<double>{&value, 1});
+        return value;
+    } else {
+        auto bits = static_cast<std::int64_t>(value);
+        team.sum(std::span<std::int64_t>{&bits, 1});
+        return static_cast<S>(bits);
+    }
+}
+
+/// Order-preserving map of the 64-bit values that a Team can compare: unsigned ones move down by 2^63.
+template <class S>
+[[nodiscard]] constexpr auto to_ordered(S value) noexcept {
+    if constexpr (std::is_same_v<S, std::uint64_t>) return static_cast<std::int64_t>(value ^ (1ULL << 63));
+    else return value;
+}
+template <class S, class Ordered>
+[[nodiscard]] constexpr S from_ordered(Ordered value) noexcept {
+    if constexpr (std::is_same_v<S, std::uint64_t>) return static_cast<std::uint64_t>(value) ^ (1ULL << 63);
+    else return value;
+}
+
+/// Smallest and largest of the ranks' values. Collective.
+template <class S>
+[[nodiscard]] S min_over_ranks(Team& team, S value) {
+    auto ordered = to_ordered(value);
+    team.min(std::span<decltype(ordered)>{&ordered, 1});
+    return from_ordered<S>(ordered);
+}
+template <class S>
+[[nodiscard]] S max_over_ranks(Team& team, S value) {
+    auto ordered = to_ordered(value);
+    team.max(std::span<decltype(ordered)>{&ordered, 1});
+    return from_ordered<S>(ordered);
+}
+
+} // namespace lapwing::array
