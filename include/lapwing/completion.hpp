@@ -1,0 +1,34 @@
+// Room: window
+#pragma once
+
+#include <memory>
+
+namespace lapwing {
+
+namespace window {
+class PendingTransfer;
+} // namespace window
+
+/// The completion of a non-blocking transfer. Complete means: for a get, the value is in the destination; for a put, the
+/// source may be reused (flush() completes it at the owner). Transfers through memory are complete from the start.
+class [[nodiscard]] Completion {
+public:
+    /// A transfer that is complete.
+    Completion() noexcept;
+    explicit Completion(std::unique_ptr<window::PendingTransfer> pending) noexcept;
+    Completion(Completion&&) noexcept;
+    /// Waits for the transfer that this object stood for, then takes over the other.
+    Completion& operator=(Completion&&);
+    /// Waits, since the transfer still uses the caller's memory.
+    ~Completion();
+
+    /// Whether the transfer is complete; makes progress. Throws what the transfer failed with.
+    [[nodiscard]] bool test();
+    /// Returns when the transfer is complete. Throws what it failed with.
+    void wait();
+
+private:
+    std::unique_ptr<window::PendingTransfer> pending_;
+};
+
+} // namespace lapwing

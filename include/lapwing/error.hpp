@@ -1,0 +1,64 @@
+// Room: support
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace lapwing {
+
+/// Base of everything that Lapwing throws. The text names the rank, the call, the values, the limit and the remedy.
+/// After an error the program can go on: the failed call has had no effect unless its documentation says otherwise.
+class Error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// A rank, offset, index, size or count is outside its limits.
+class RangeError : public Error {
+public:
+    using Error::Error;
+};
+
+/// A call that the state of the object does not allow: use after close, unlock of a lock not held, wait without notify.
+class UsageError : public Error {
+public:
+    using Error::Error;
+};
+
+/// A setting (environment variable or API) that is unknown or has a value that is not allowed.
+class SettingError : public Error {
+public:
+    using Error::Error;
+};
+
+/// Ranks passed different arguments to a collective call.
+class MismatchError : public Error {
+public:
+    using Error::Error;
+};
+
+/// Another rank left the team (by an exception), so that a collective call or a wait cannot complete any more.
+class PeerLeftError : public Error {
+public:
+    using Error::Error;
+};
+
+/// A file that cannot be read or written, or does not hold what it should.
+class FileError : public Error {
+public:
+    using Error::Error;
+};
+
+/// An MPI call failed. The text carries MPI's own.
+class MpiError : public Error {
+public:
+    MpiError(const std::string& text, int code) : Error{text}, code_{code} {}
+
+    /// The error code that the MPI call returned.
+    [[nodiscard]] int code() const noexcept { return code_; }
+
+private:
+    int code_;
+};
+
+} // namespace lapwing

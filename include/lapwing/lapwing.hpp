@@ -1,0 +1,17 @@
+#pragma once
+
+/// Everything that programs use.
+#include <lapwing/completion.hpp>
+#include <lapwing/config.hpp>
+#include <lapwing/distribution.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/global_array.hpp>
+#include <lapwing/lock.hpp>
+#include <lapwing/path.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/settings.hpp>
+#include <lapwing/statistics.hpp>
+#include <lapwing/team.hpp>
+#include <lapwing/window.hpp>

@@ -1,0 +1,45 @@
+// Room: window
+#pragma once
+
+#include <lapwing/team.hpp>
+
+#include <memory>
+
+namespace lapwing {
+
+namespace window {
+class LockState;
+} // namespace window
+
+/// A lock that all ranks of a team share, granted in the order of the requests (the queue lock of Mellor-Crummey and
+/// Scott, 1991, with its tail at a home rank and one queue entry per rank, so that a waiting rank watches its own memory).
+/// Satisfies the standard's Lockable: use std::lock_guard and std::unique_lock with it. Lock acquires, unlock releases, for
+/// all windows of the team. Threads of one rank take turns.
+class Lock {
+public:
+    /// Collective. `home` owns the tail of the queue: choose the rank that takes the lock most.
+    /// Throws RangeError, MpiError.
+    explicit Lock(Team& team, Rank home = Rank{0});
+    Lock(Lock&&) noexcept;
+    Lock& operator=(Lock&&) noexcept;
+    ~Lock();
+
+    /// Collective. Throws UsageError when this rank holds the lock.
+    void close();
+
+    /// Returns when this rank holds the lock. Throws UsageError when the calling thread holds it already, PeerLeftError.
+    /// Cost: one atomic at the home rank; while another holds it, one more message from the predecessor.
+    void lock();
+    /// Takes the lock if nobody holds it or waits for it. Cost: one atomic at the home rank.
+    [[nodiscard]] bool try_lock();
+    /// Passes the lock on. Completes own puts first. Throws UsageError when this thread does not hold it.
+    void unlock();
+
+    /// Whether this rank holds the lock.
+    [[nodiscard]] bool held() const noexcept;
+
+private:
+    std::unique_ptr<window::LockState> state_;
+};
+
+} // namespace lapwing

@@ -1,0 +1,42 @@
+// Room: runtime
+#pragma once
+
+#include <lapwing/team.hpp>
+
+namespace lapwing {
+
+namespace runtime {
+/// MPI for as long as this object exists: initialises MPI if nobody has, and finalizes it with the last session if it was
+/// a session that initialised it.
+class MpiSession {
+public:
+    explicit MpiSession(const Settings& settings);
+    MpiSession(const MpiSession&) = delete;
+    MpiSession& operator=(const MpiSession&) = delete;
+    ~MpiSession();
+};
+} // namespace runtime
+
+/// The start of every Lapwing program: a team over the ranks of a communicator, with MPI initialised if the host program
+/// has not done so (with the highest thread level that the settings can use), and a report of what it found.
+///
+/// Several runtimes may exist at a time, on overlapping communicators too; close them in the same order on all ranks.
+///
+/// ```cpp
+/// lapwing::Runtime runtime;                    // MPI_COMM_WORLD
+/// lapwing::Window window{runtime, 1024};
+/// ```
+class Runtime : private runtime::MpiSession, public Team {
+public:
+    /// Collective over `communicator`, an intracommunicator; MPI_COMM_WORLD may be passed before MPI is initialised.
+    /// Throws SettingError, MpiError, MismatchError. A rank that throws here leaves the others waiting, as with MPI.
+    explicit Runtime(MPI_Comm communicator = MPI_COMM_WORLD, const Settings& settings = Settings{});
+    Runtime(const Runtime&) = delete;
+    Runtime& operator=(const Runtime&) = delete;
+    ~Runtime();
+
+    /// Collective. As Team::close(), and prints statistics if LAPWING_STATS asks for them.
+    void close();
+};
+
+} // namespace lapwing

@@ -1,0 +1,103 @@
+// Room: support
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lapwing {
+
+/// What `lapwing-info` and the README's table say about one setting.
+struct SettingInfo {
+    std::string name;          ///< name of the environment variable, LAPWING_…
+    std::string default_value; ///< as it would be written in the environment
+    std::string unit;          ///< "bytes", "us", … or empty
+    std::string help;          ///< one line
+    std::vector<std::string> choices; ///< allowed words; empty for numbers and file names
+    bool collective = false;   ///< must have the same value on all ranks of a runtime
+};
+
+/// Every setting of the library, in the order of its name.
+[[nodiscard]] std::vector<SettingInfo> all_settings();
+
+/// The values that a runtime works with. What the program sets wins over the environment, which wins over the default.
+class Settings {
+public:
+    /// Values from the environment. Throws SettingError when a variable that starts with LAPWING_ is not a setting.
+    Settings();
+
+    /// As Settings(), and sets each (name, value) pair: `Settings{{"LAPWING_PATH", "service"}}`.
+    Settings(std::initializer_list<std::pair<std::string_view, std::string_view>> values);
+
+    /// Sets one value for the runtimes that are made from this object.
+    /// Throws SettingError when there is no such setting or the value is not allowed; the message lists what is.
+    Settings& set(std::string_view name, std::string_view value);
+
+    /// The effective value as text. Throws SettingError when there is no such setting.
+    [[nodiscard]] std::string text(std::string_view name) const;
+
+    /// Where the effective value comes from: "program", "environment" or "default".
+    [[nodiscard]] std::string_view origin(std::string_view name) const;
+
+private:
+    std::map<std::string, std::string, std::less<>> program_;
+    std::map<std::string, std::string, std::less<>> environment_;
+};
+
+namespace support {
+
+/// One setting, declared once, as a static object next to the code that uses it.
+class Setting {
+public:
+    explicit Setting(SettingInfo info);
+    Setting(const Setting&) = delete;
+    Setting& operator=(const Setting&) = delete;
+    virtual ~Setting() = default;
+
+    [[nodiscard]] const SettingInfo& info() const noexcept { return info_; }
+
+    /// Throws SettingError when `value`, given in `where`, is not allowed.
+    virtual void check(std::string_view value, std::string_view where) const = 0;
+
+protected:
+    [[nodiscard]] std::string value_in(const Settings& settings) const { return settings.text(info_.name); }
+
+private:
+    SettingInfo info_;
+};
+
+/// A setting whose value is one of a few words.
+class ChoiceSetting : public Setting {
+public:
+    using Setting::Setting;
+    void check(std::string_view value, std::string_view where) const override;
+    /// Index of the chosen word in `info().choices`.
+    [[nodiscard]] std::size_t get(const Settings& settings) const;
+};
+
+/// A whole number, with the suffixes k, m and g (powers of 1024), within [lowest, highest].
+class NumberSetting : public Setting {
+public:
+    NumberSetting(SettingInfo info, std::uint64_t lowest, std::uint64_t highest);
+    void check(std::string_view value, std::string_view where) const override;
+    [[nodiscard]] std::uint64_t get(const Settings& settings) const;
+
+private:
+    std::uint64_t lowest_;
+    std::uint64_t highest_;
+};
+
+/// Free text, such as "json:FILE".
+class TextSetting : public Setting {
+public:
+    using Setting::Setting;
+    void check(std::string_view, std::string_view) const override {}
+    [[nodiscard]] std::string get(const Settings& settings) const { return value_in(settings); }
+};
+
+} // namespace support
+} // namespace lapwing

@@ -1,0 +1,90 @@
+// Room: support
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lapwing {
+
+/// What is counted for each window and each team. Loads and stores of memory that the rank can reach (self and direct
+/// elements) are not counted one by one, since counting would cost more than the access; bulk transfers are.
+enum class Counter : std::uint8_t {
+    direct_get_bytes,
+    direct_put_bytes,
+    rma_gets,
+    rma_get_bytes,
+    rma_puts,
+    rma_put_bytes,
+    rma_atomics,
+    rma_flushes,
+    service_gets,
+    service_get_bytes,
+    service_puts,
+    service_put_bytes,
+    service_atomics,
+    service_flushes,
+    conflicts, ///< flushes forced because an operation overlapped an earlier one that was still on its way
+    messages_sent,
+    messages_received,
+    commands_served,
+    count_ ///< number of counters
+};
+
+inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count_);
+
+/// Name of a counter as printed and as a JSON key.
+[[nodiscard]] std::string_view name(Counter counter);
+
+/// A reading of all counters.
+struct StatisticsValues {
+    std::array<std::uint64_t, counter_count> values{};
+
+    [[nodiscard]] std::uint64_t operator[](Counter counter) const { return values[static_cast<std::size_t>(counter)]; }
+    StatisticsValues& operator+=(const StatisticsValues& other);
+};
+
+namespace support {
+
+inline constexpr unsigned statistics_shards = 16;
+
+/// Shard of the calling thread plus one; 0 until `take_shard` has run on it. Constant-initialised, so that reading it
+/// needs no guard.
+inline constinit thread_local unsigned shard_plus_one = 0;
+
+/// Gives the calling thread a shard of its own, returned when the thread ends; threads beyond the number of shards
+/// share the last one.
+unsigned take_shard() noexcept;
+
+[[nodiscard]] inline unsigned thread_shard() noexcept {
+    return shard_plus_one != 0 ? shard_plus_one - 1 : take_shard();
+}
+
+/// Counters that many threads add to without touching each other's cache lines.
+class Statistics {
+public:
+    void add(Counter counter, std::uint64_t amount = 1) noexcept {
+        const unsigned shard = thread_shard();
+        auto& cell = shards_[shard].cells[static_cast<std::size_t>(counter)];
+        if (shard != statistics_shards - 1) {
+            // Only this thread writes to its shard, so a plain add suffices; relaxed because nothing is ordered by it.
+            cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+        } else {
+            cell.fetch_add(amount, std::memory_order_relaxed);
+        }
+    }
+
+    [[nodiscard]] StatisticsValues read() const noexcept;
+
+private:
+    struct alignas(64) Shard {
+        std::array<std::atomic<std::uint64_t>, counter_count> cells{};
+    };
+    std::array<Shard, statistics_shards> shards_{};
+};
+
+} // namespace support
+} // namespace lapwing

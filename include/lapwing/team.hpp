@@ -1,0 +1,126 @@
+// Room: window
+#pragma once
+
+#include <lapwing/error.hpp>
+#include <lapwing/path.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/settings.hpp>
+#include <lapwing/statistics.hpp>
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace lapwing {
+
+namespace window {
+class TeamState;
+} // namespace window
+
+/// The ranks of an intracommunicator, the path from this rank to each of them, and what keeps their one-sided
+/// operations moving. Programs make a Runtime, which is a Team; windows and arrays take either.
+///
+/// "Collective" below means: every rank of the team calls, in the same order relative to the team's other collective
+/// calls. Calls that are not collective may come from several threads when MPI provides MPI_THREAD_MULTIPLE.
+class Team {
+public:
+    /// Collective over `communicator`, which is duplicated, never changed. MPI must be initialised.
+    /// Throws SettingError, MpiError, MismatchError when the ranks' collective settings differ.
+    /// Cost: a few collectives of logarithmic depth; service buffers of about 2 MiB (LAPWING_SERVICE_PACKET).
+    Team(MPI_Comm communicator, const Settings& settings);
+
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    /// As close(), but reports nothing; when the stack unwinds from an exception, it leaves without waiting for the
+    /// others, whose pending and later collective calls then throw PeerLeftError.
+    ~Team();
+
+    /// Collective. Completes all operations and releases what the team holds; its windows must be closed before.
+    /// Throws UsageError when windows are still open, when MPI is finalized already, or when another rank is waiting in
+    /// the close of another team that both share (then close that one first, and call again).
+    void close();
+    [[nodiscard]] bool closed() const noexcept;
+
+    [[nodiscard]] Rank rank() const noexcept { return rank_; }
+    [[nodiscard]] int size() const noexcept { return size_; }
+
+    /// Path to `target`'s part of windows that Lapwing allocates. Throws RangeError.
+    [[nodiscard]] Path path(Rank target) const;
+    /// Path between nodes: rma or service; `direct` when the team is on one node.
+    [[nodiscard]] Path network_path() const noexcept { return network_path_; }
+    [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
+    /// Ranks on this rank's node, itself included.
+    [[nodiscard]] int node_size() const noexcept { return node_size_; }
+    /// Number of nodes that the team spans.
+    [[nodiscard]] int nodes() const noexcept { return nodes_; }
+
+    /// Collective. Release before, acquire after. Cost: on one node a shared counter, else ceil(log2(size)) messages.
+    /// With an identity: throws MismatchError on every rank when ranks passed different ones (ranks that pass none match
+    /// any). Throws PeerLeftError when a rank left.
+    void barrier(std::optional<std::int64_t> identity = {});
+
+    /// Split-phase barrier, as upc_notify and upc_wait: notify releases and does not block; wait completes when every
+    /// rank has notified, and acquires. The identities of the two must match.
+    /// Throws UsageError on wait without notify, notify twice; MismatchError and PeerLeftError as barrier().
+    void notify(std::optional<std::int64_t> identity = {});
+    void wait(std::optional<std::int64_t> identity = {});
+
+    /// All own puts to every window are complete at their owners when it returns. Local call.
+    void release();
+    /// Later reads through every window see what was released before. Local call.
+    void acquire();
+    /// release() and acquire(). Local call: it is a memory fence, not MPI's collective one.
+    void fence();
+
+    /// Makes one round of progress: serves others' requests and completes own ones. Only needed in long computations
+    /// without a progress thread. Returns whether anything moved.
+    bool progress();
+
+    /// Collective reductions and broadcast over `values`, in place; the other ranks' requests are served meanwhile.
+    void sum(std::span<double> values);
+    void sum(std::span<std::int64_t> values);
+    void min(std::span<double> values);
+    void min(std::span<std::int64_t> values);
+    void max(std::span<double> values);
+    void max(std::span<std::int64_t> values);
+    void broadcast(std::span<std::byte> bytes, Rank root);
+    /// Collective, general form: MPI_Allreduce in place over `count` values of `type`.
+    void all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation);
+
+    /// Collective. Throws MismatchError on every rank when `value` is not the same on all; `call` and `what` go into the
+    /// message. Costs one reduction: for assertion level 3.
+    void require_same(std::span<const std::int64_t> value, const char* call, const char* what);
+
+    /// This rank's counters of the team (messages, flushes, …); those of windows are in the windows, and are added here
+    /// when a window closes.
+    [[nodiscard]] StatisticsValues statistics() const;
+    /// Collective: the sum over all ranks.
+    [[nodiscard]] StatisticsValues total_statistics();
+
+    /// Text that starts an error message: "rank 2 of 4". For code that builds on the team.
+    [[nodiscard]] std::string who() const;
+
+    [[nodiscard]] const Settings& settings() const noexcept;
+    /// Multi-line description: MPI library, thread level, path to each group of ranks, settings that are not default.
+    [[nodiscard]] std::string report() const;
+
+    /// The inside, for the other rooms.
+    [[nodiscard]] window::TeamState& state() const;
+
+private:
+    std::unique_ptr<window::TeamState> state_;
+    Rank rank_{};
+    int size_ = 0;
+    int node_size_ = 0;
+    int nodes_ = 0;
+    Path network_path_ = Path::direct;
+    ProgressMode progress_mode_ = ProgressMode::caller;
+    int exceptions_at_start_ = 0; ///< to know an unwinding stack in the destructor
+};
+
+} // namespace lapwing

@@ -1,0 +1,311 @@
+// Room: window
+#pragma once
+
+#include <lapwing/completion.hpp>
+#include <lapwing/config.hpp>
+#include <lapwing/team.hpp>
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace lapwing {
+
+namespace window {
+class WindowState;
+
+/// Kind of value that an atomic works on.
+enum class AtomicType : std::uint8_t { int32, uint32, int64, uint64, float32, float64 };
+
+template <class T>
+constexpr AtomicType atomic_type_of() {
+    if constexpr (std::is_same_v<T, float>) return AtomicType::float32;
+    else if constexpr (std::is_same_v<T, double>) return AtomicType::float64;
+    else if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? AtomicType::int32 : AtomicType::uint32;
+    else return std::is_signed_v<T> ? AtomicType::int64 : AtomicType::uint64;
+}
+
+/// Where the memory of the ranks of this node is mapped, and how large every rank's part is. Copied into arrays, so that
+/// an element access needs no more than this.
+struct MemoryMap {
+    std::byte* own = nullptr;
+    std::uint64_t own_bytes = 0;
+    int own_rank = 0;
+    int ranks = 0;
+    /// Node ranks are the run [node_first, node_first + node_count) of team ranks; `node_index` (one entry per team
+    /// rank, shared by the team's windows, -1 off node) serves where they are not a run.
+    int node_first = 0;
+    int node_count = 0;
+    const std::int32_t* node_index = nullptr;
+    std::byte* const* bases = nullptr;
+    /// Size of every part when they are all equal; else `sizes` holds one entry a rank.
+    std::uint64_t uniform_bytes = 0;
+    const std::uint64_t* sizes = nullptr;
+
+    /// Start of the part of `rank` as mapped here; null when it is not reachable by load and store.
+    [[nodiscard]] std::byte* base(int rank) const noexcept {
+        if (node_index == nullptr) {
+            const auto index = static_cast<unsigned>(rank - node_first);
+            return index < static_cast<unsigned>(node_count) ? bases[index] : nullptr;
+        }
+        const std::int32_t index = node_index[rank];
+        return index >= 0 ? bases[index] : nullptr;
+    }
+    [[nodiscard]] std::uint64_t bytes(int rank) const noexcept {
+        return sizes == nullptr ? uniform_bytes : sizes[rank];
+    }
+};
+
+/// The operations of atomics that return the value from before.
+enum class AtomicOperation : std::uint8_t { add, bit_and, bit_or, bit_xor, min, max, replace, read };
+} // namespace window
+
+/// What an atomic can work on: 4- and 8-byte integers and floating point.
+template <class T>
+concept AtomicValue = (std::is_integral_v<T> || std::is_floating_point_v<T>) && !std::is_same_v<T, bool> &&
+                      (sizeof(T) == 4 || sizeof(T) == 8);
+
+template <class T>
+concept TriviallyCopyable = std::is_trivially_copyable_v<T>;
+
+struct WindowOptions {
+    std::string name = {};                ///< for messages and statistics
+    unsigned notification_counters = 16;  ///< counters for notified puts at each rank, at most 4096
+};
+
+/// Memory of every rank of a team that all of them can read and write: `size(rank)` bytes each, zero at the start.
+///
+/// Offsets and counts are 64-bit. Ranges are always checked: a transfer that would leave a rank's part throws RangeError
+/// and moves nothing. A put writes exactly the bytes it is given. What is complete when, and what a program may rely on,
+/// is the consistency table in docs/consistency.md. Own operations to the same bytes keep their program order.
+class Window {
+public:
+    /// A closed window.
+    Window() noexcept;
+
+    /// Collective. Allocates `bytes` bytes on this rank (sizes may differ between ranks, and may be 0), in memory that the
+    /// ranks of a node share. Throws RangeError when the size cannot be allocated anywhere, MpiError.
+    Window(Team& team, std::uint64_t bytes, WindowOptions options = {});
+
+    /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
+    /// memory of a window that the host program made (allocated, created or shared) and keeps owning: it must not be freed
+    /// before close(). If the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
+    /// Lapwing locks it until close(). Offsets are in bytes, whatever its displacement unit.
+    /// Throws UsageError for dynamic windows and for a group that does not match, MpiError.
+    [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
+
+    Window(Window&&) noexcept;
+    Window& operator=(Window&&) noexcept;
+    /// As close(), reporting nothing; leaves without waiting when the stack unwinds from an exception.
+    ~Window();
+
+    /// Collective. Completes all operations on it by all ranks, and frees the memory.
+    void close();
+    [[nodiscard]] bool closed() const noexcept { return state_ == nullptr; }
+
+    [[nodiscard]] Team& team() const;
+    [[nodiscard]] std::string_view name() const;
+    /// Bytes in the part of `target`. Throws RangeError.
+    [[nodiscard]] std::uint64_t size(Rank target) const;
+    /// Path to the part of `target`. Throws RangeError.
+    [[nodiscard]] Path path(Rank target) const;
+
+    /// This rank's own part.
+    [[nodiscard]] std::span<std::byte> local() const noexcept {
+        return {map_.own, static_cast<std::size_t>(map_.own_bytes)};
+    }
+    /// This rank's own part as values of T (a tail shorter than a T is left out).
+    template <TriviallyCopyable T>
+    [[nodiscard]] std::span<T> local_as() const noexcept {
+        return {reinterpret_cast<T*>(map_.own), static_cast<std::size_t>(map_.own_bytes / sizeof(T))};
+    }
+    /// The part of `target` if this rank can load and store it, else an empty span. Ordering is the caller's: acquire()
+    /// and release(), or barriers.
+    [[nodiscard]] std::span<std::byte> reachable(Rank target) const;
+
+    /// Blocking get: on return the bytes [offset, offset + size) of `target` are in `destination`.
+    /// Cost: a copy (self, direct) or one round trip.
+    void get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
+        if (const std::byte* source = checked_address(target, offset, destination.size(), "get"))
+            copy_in(destination.data(), source, destination.size());
+        else
+            remote_get(target, offset, destination);
+    }
+    /// Put, complete locally on return: `source` may be reused. flush() or release() completes it at the owner.
+    /// Cost: a copy (self, direct); small ones are staged, large ones leave from `source`.
+    void put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
+        if (std::byte* destination = checked_address(target, offset, source.size(), "put"))
+            copy_out(destination, source.data(), source.size());
+        else
+            remote_put(target, offset, source);
+    }
+    /// Non-blocking forms. The memory that is passed must stay until the completion says so.
+    Completion start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination);
+    Completion start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source);
+
+    /// Typed forms: `offset` counts bytes, the span's size counts values of T.
+    template <TriviallyCopyable T>
+    void get(Rank target, Offset offset, std::span<T> destination) {
+        get_bytes(target, offset, std::as_writable_bytes(destination));
+    }
+    template <TriviallyCopyable T>
+    [[nodiscard]] T get(Rank target, Offset offset) {
+        T value;
+        get_bytes(target, offset, std::as_writable_bytes(std::span<T, 1>{&value, 1}));
+        return value;
+    }
+    template <TriviallyCopyable T>
+    void put(Rank target, Offset offset, std::span<const T> source) {
+        put_bytes(target, offset, std::as_bytes(source));
+    }
+    template <TriviallyCopyable T>
+    void put(Rank target, Offset offset, std::span<T> source) {
+        put_bytes(target, offset, std::as_bytes(source));
+    }
+    template <TriviallyCopyable T>
+    void put(Rank target, Offset offset, const T& value) {
+        put_bytes(target, offset, std::as_bytes(std::span<const T, 1>{&value, 1}));
+    }
+    template <TriviallyCopyable T>
+    Completion start_get(Rank target, Offset offset, std::span<T> destination) {
+        return start_get_bytes(target, offset, std::as_writable_bytes(destination));
+    }
+    template <TriviallyCopyable T>
+    Completion start_put(Rank target, Offset offset, std::span<const T> source) {
+        return start_put_bytes(target, offset, std::as_bytes(source));
+    }
+
+    /// Own operations to `target` are complete at both ends on return. Throws RangeError.
+    void flush(Rank target);
+    /// Own operations to every rank are complete at both ends on return.
+    void flush();
+    /// As those of Team, for this window only.
+    void release();
+    void acquire();
+    void fence();
+
+    /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`: the value from before is
+    /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's other
+    /// operations on the window: release completes its puts first, acquire makes later reads see what was released.
+    /// Throws RangeError. Cost: a processor atomic (node-local) or one round trip.
+    template <AtomicValue T>
+    T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
+        return fetch(window::AtomicOperation::add, target, offset, operand, order);
+    }
+    template <AtomicValue T>
+        requires std::is_integral_v<T>
+    T fetch_and(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
+        return fetch(window::AtomicOperation::bit_and, target, offset, operand, order);
+    }
+    template <AtomicValue T>
+        requires std::is_integral_v<T>
+    T fetch_or(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
+        return fetch(window::AtomicOperation::bit_or, target, offset, operand, order);
+    }
+    template <AtomicValue T>
+        requires std::is_integral_v<T>
+    T fetch_xor(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
+        return fetch(window::AtomicOperation::bit_xor, target, offset, operand, order);
+    }
+    template <AtomicValue T>
+    T fetch_min(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
+        return fetch(window::AtomicOperation::min, target, offset, operand, order);
+    }
+    template <AtomicValue T>
+    T fetch_max(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
+        return fetch(window::AtomicOperation::max, target, offset, operand, order);
+    }
+    template <AtomicValue T>
+    T swap(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
+        return fetch(window::AtomicOperation::replace, target, offset, value, order);
+    }
+    template <AtomicValue T>
+    T atomic_read(Rank target, Offset offset, std::memory_order order = std::memory_order_relaxed) {
+        return fetch(window::AtomicOperation::read, target, offset, T{}, order);
+    }
+    template <AtomicValue T>
+    void atomic_write(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
+        (void)fetch(window::AtomicOperation::replace, target, offset, value, order);
+    }
+    /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the value from before.
+    template <AtomicValue T>
+    T compare_swap(Rank target, Offset offset, T expected, T desired,
+                   std::memory_order order = std::memory_order_relaxed) {
+        T result;
+        atomic_compare_swap(window::atomic_type_of<T>(), target, offset, &expected, &desired, &result, order);
+        return result;
+    }
+
+    /// Notified put: writes the bytes, then adds one to notification counter `counter` at `target`. Whoever sees the
+    /// counter there (wait_notified) sees the bytes. Complete locally on return. `source` may be empty.
+    /// Throws RangeError. Cost: one message; nothing comes back.
+    void put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter);
+    template <TriviallyCopyable T>
+    void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
+        put_notify_bytes(target, offset, std::as_bytes(source), counter);
+    }
+    /// Waits until own counter `counter` has reached `count`, then takes `count` off it. Acquires.
+    /// Throws RangeError, PeerLeftError.
+    void wait_notified(unsigned counter, std::uint64_t count = 1);
+    /// Notifications of own counter `counter` that no wait has taken yet. Makes progress.
+    [[nodiscard]] std::uint64_t notified(unsigned counter);
+
+    [[nodiscard]] StatisticsValues statistics() const;
+    /// Collective: the sum over all ranks.
+    [[nodiscard]] StatisticsValues total_statistics();
+
+    /// The inside, for the other rooms.
+    [[nodiscard]] const window::MemoryMap& map() const noexcept { return map_; }
+    [[nodiscard]] window::WindowState& state() const;
+
+private:
+    explicit Window(std::unique_ptr<window::WindowState> state);
+
+    /// Address of [offset, offset + bytes) of `target` if reachable by load and store, else null. Throws RangeError.
+    [[nodiscard]] std::byte* checked_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
+        const bool rank_ok = static_cast<unsigned>(target.value) < static_cast<unsigned>(map_.ranks);
+        if (!rank_ok || bytes > map_.bytes(target.value) || offset.bytes > map_.bytes(target.value) - bytes) [[unlikely]]
+            throw_out_of_range(target, offset, bytes, call);
+        std::byte* const base = target.value == map_.own_rank ? map_.own : map_.base(target.value);
+        return base == nullptr ? nullptr : base + offset.bytes;
+    }
+    [[noreturn]] void throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
+
+    static constexpr std::uint64_t counted_bytes = 256; ///< copies below are as cheap as counting them
+    void copy_in(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
+        if (bytes != 0) std::memcpy(destination, source, bytes);
+        if (bytes >= counted_bytes) count(Counter::direct_get_bytes, bytes);
+    }
+    void copy_out(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
+        if (bytes != 0) std::memcpy(destination, source, bytes);
+        if (bytes >= counted_bytes) count(Counter::direct_put_bytes, bytes);
+    }
+    void count(Counter counter, std::uint64_t amount);
+    void remote_get(Rank target, Offset offset, std::span<std::byte> destination);
+    void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
+
+    template <AtomicValue T>
+    T fetch(window::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
+        T result;
+        atomic_fetch(operation, window::atomic_type_of<T>(), target, offset, &operand, &result, order);
+        return result;
+    }
+    void check_atomic(window::AtomicType type, Rank target, Offset offset, const char* call) const;
+    void atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
+                      const void* operand, void* result, std::memory_order order);
+    void atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,
+                             const void* desired, void* result, std::memory_order order);
+
+    std::unique_ptr<window::WindowState> state_;
+    window::MemoryMap map_;
+};
+
+} // namespace lapwing

@@ -1,0 +1,41 @@
+#include <lapwing/runtime.hpp>
+
+#include "src/support/mpi_error.hpp"
+
+#include <mpi.h>
+
+#include <mutex>
+
+namespace lapwing::runtime {
+namespace {
+
+std::mutex sessions_mutex;
+int sessions = 0;
+bool ours = false; ///< a session initialised MPI
+
+} // namespace
+
+MpiSession::MpiSession(const Settings& settings) {
+    const std::lock_guard guard{sessions_mutex};
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (initialized == 0) {
+        // A progress thread needs MPI_THREAD_MULTIPLE. Without one, ask for no more than needed: some MPI components (Open
+        // MPI's osc/pt2pt) work at lower levels only.
+        const int wanted = settings.text("LAPWING_PROGRESS") == "caller" ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE;
+        int provided = 0;
+        support::check_mpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided), "MPI_Init_thread");
+        ours = true;
+    }
+    ++sessions;
+}
+
+MpiSession::~MpiSession() {
+    const std::lock_guard guard{sessions_mutex};
+    if (--sessions > 0 || !ours) return;
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized == 0) MPI_Finalize();
+}
+
+} // namespace lapwing::runtime

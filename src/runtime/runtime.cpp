@@ -1,0 +1,86 @@
+#include <lapwing/runtime.hpp>
+
+#include "src/support/log.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <fstream>
+
+namespace lapwing {
+namespace {
+
+/// LAPWING_STATS: nothing, "text", or "json:FILE".
+class StatsSetting : public support::TextSetting {
+public:
+    using TextSetting::TextSetting;
+    void check(std::string_view value, std::string_view where) const override {
+        if (value.empty() || value == "text" || (value.starts_with("json:") && value.size() > 5)) return;
+        throw SettingError{fmt::format("{}={} ({}): not allowed; give text, or json:FILE", info().name, value, where)};
+    }
+};
+
+const StatsSetting stats_setting{{.name = "LAPWING_STATS",
+                                  .default_value = "",
+                                  .unit = "",
+                                  .help = "statistics summed over all ranks when a runtime closes: text, or json:FILE",
+                                  .choices = {},
+                                  .collective = true}};
+const support::ChoiceSetting verbose_setting{{.name = "LAPWING_VERBOSE",
+                                              .default_value = "0",
+                                              .unit = "",
+                                              .help = "1: rank 0 prints what it found and the settings at start-up",
+                                              .choices = {"0", "1"}}};
+
+std::string as_text(const StatisticsValues& total) {
+    std::string text = "statistics, summed over all ranks:";
+    for (std::size_t i = 0; i < counter_count; ++i)
+        if (total.values[i] != 0) text += fmt::format("\n  {:<20} {:>16}", name(static_cast<Counter>(i)), total.values[i]);
+    return text;
+}
+
+void write_json(const std::string& file, const StatisticsValues& total, int ranks) {
+    std::string text = fmt::format("{{\"ranks\": {}", ranks);
+    for (std::size_t i = 0; i < counter_count; ++i)
+        text += fmt::format(", \"{}\": {}", name(static_cast<Counter>(i)), total.values[i]);
+    text += "}\n";
+    std::ofstream out{file};
+    out << text << std::flush;
+    if (!out) throw FileError{fmt::format("LAPWING_STATS=json:{}: the file cannot be written; choose one that can", file)};
+}
+
+} // namespace
+
+Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
+    : runtime::MpiSession{settings}, Team{communicator, settings} {
+    if (rank().value != 0) return;
+    if (verbose_setting.get(settings) == 1) {
+        support::log_line(report());
+    } else if (progress_mode() == ProgressMode::caller && nodes() > 1) {
+        support::log_line("no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks "
+                          "wait while this one computes without calling Lapwing or MPI");
+    }
+}
+
+Runtime::~Runtime() {
+    // The base classes' destructors do the rest; statistics need a close that all ranks take part in.
+    if (closed() || std::uncaught_exceptions() > 0) return;
+    try {
+        close();
+    } catch (const std::exception&) { // Team's destructor meets the same obstacle, and reports it
+    }
+}
+
+void Runtime::close() {
+    if (!closed() && !stats_setting.get(settings()).empty()) {
+        const StatisticsValues total = total_statistics();
+        const std::string where = stats_setting.get(settings());
+        if (rank().value == 0 && where == "text") support::log_line(as_text(total));
+        if (rank().value == 0 && where != "text") write_json(where.substr(5), total, size());
+    }
+    Team::close();
+}
+
+} // namespace lapwing

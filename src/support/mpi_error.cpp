@@ -1,0 +1,21 @@
+#include "src/support/mpi_error.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <array>
+
+namespace lapwing::support {
+
+static_assert(MPI_SUCCESS == 0, "MPI fixes the value of MPI_SUCCESS (MPI 3.1, section 8.4)");
+
+void throw_mpi_error(int code, std::string_view call, std::string_view who) {
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
+    throw MpiError{fmt::format("{}{}{} failed: {} (MPI error code {})", who, who.empty() ? "" : ": ", call,
+                               std::string_view{text.data(), static_cast<std::size_t>(length)}, code),
+                   code};
+}
+
+} // namespace lapwing::support

@@ -1,0 +1,152 @@
+#include <lapwing/error.hpp>
+#include <lapwing/settings.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace lapwing {
+namespace {
+
+std::map<std::string, const support::Setting*, std::less<>>& registry() {
+    // A function's static: settings are static objects of many sources, constructed in any order.
+    static std::map<std::string, const support::Setting*, std::less<>> settings;
+    return settings;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t above = row[j];
+            row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+            diagonal = above;
+        }
+    }
+    return row[b.size()];
+}
+
+[[noreturn]] void throw_unknown(std::string_view name, std::string_view where) {
+    std::string_view nearest;
+    std::size_t distance = 5; // farther names are no typing mistakes
+    for (const auto& [known, setting] : registry()) {
+        const std::size_t d = edit_distance(name, known);
+        if (d < distance) {
+            distance = d;
+            nearest = known;
+        }
+    }
+    throw SettingError{fmt::format("{} ({}): there is no such setting; {}`lapwing-info` lists all", name, where,
+                                   nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest))};
+}
+
+const support::Setting& find(std::string_view name, std::string_view where) {
+    const auto found = registry().find(name);
+    if (found == registry().end()) throw_unknown(name, where);
+    return *found->second;
+}
+
+} // namespace
+
+std::vector<SettingInfo> all_settings() {
+    std::vector<SettingInfo> all;
+    for (const auto& [name, setting] : registry()) all.push_back(setting->info());
+    return all;
+}
+
+Settings::Settings() {
+    constexpr std::string_view prefix = "LAPWING_";
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view line{*entry};
+        if (!line.starts_with(prefix)) continue;
+        const auto equals = line.find('=');
+        const std::string_view name = line.substr(0, equals);
+        const std::string_view value = equals == std::string_view::npos ? "" : line.substr(equals + 1);
+        find(name, "environment").check(value, "environment");
+        environment_.insert_or_assign(std::string{name}, std::string{value});
+    }
+}
+
+Settings::Settings(std::initializer_list<std::pair<std::string_view, std::string_view>> values) : Settings{} {
+    for (const auto& [name, value] : values) set(name, value);
+}
+
+Settings& Settings::set(std::string_view name, std::string_view value) {
+    find(name, "Settings::set").check(value, "Settings::set");
+    program_.insert_or_assign(std::string{name}, std::string{value});
+    return *this;
+}
+
+std::string Settings::text(std::string_view name) const {
+    const support::Setting& setting = find(name, "Settings::text");
+    if (const auto found = program_.find(name); found != program_.end()) return found->second;
+    if (const auto found = environment_.find(name); found != environment_.end()) return found->second;
+    return setting.info().default_value;
+}
+
+std::string_view Settings::origin(std::string_view name) const {
+    (void)find(name, "Settings::origin");
+    if (program_.contains(name)) return "program";
+    return environment_.contains(name) ? "environment" : "default";
+}
+
+namespace support {
+namespace {
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || text.empty()) return {};
+    unsigned shift = 0;
+    if (end - rest == 1) {
+        switch (*rest) {
+        case 'k': case 'K': shift = 10; break;
+        case 'm': case 'M': shift = 20; break;
+        case 'g': case 'G': shift = 30; break;
+        default: return {};
+        }
+    } else if (rest != end) {
+        return {};
+    }
+    if (value > UINT64_MAX >> shift) return {};
+    return value << shift;
+}
+
+} // namespace
+
+Setting::Setting(SettingInfo info) : info_{std::move(info)} { registry().emplace(info_.name, this); }
+
+void ChoiceSetting::check(std::string_view value, std::string_view where) const {
+    if (std::ranges::find(info().choices, value) == info().choices.end())
+        throw SettingError{fmt::format("{}={} ({}): not allowed; choose one of: {}", info().name, value, where,
+                                       fmt::join(info().choices, ", "))};
+}
+
+std::size_t ChoiceSetting::get(const Settings& settings) const {
+    const std::string value = value_in(settings);
+    return static_cast<std::size_t>(std::ranges::find(info().choices, value) - info().choices.begin());
+}
+
+NumberSetting::NumberSetting(SettingInfo info, std::uint64_t lowest, std::uint64_t highest)
+    : Setting{std::move(info)}, lowest_{lowest}, highest_{highest} {}
+
+void NumberSetting::check(std::string_view value, std::string_view where) const {
+    const auto number = parse_number(value);
+    if (!number || *number < lowest_ || *number > highest_)
+        throw SettingError{fmt::format("{}={} ({}): not allowed; give a whole number from {} to {}{}{}", info().name, value,
+                                       where, lowest_, highest_, info().unit.empty() ? "" : " ", info().unit)};
+}
+
+std::uint64_t NumberSetting::get(const Settings& settings) const { return parse_number(value_in(settings)).value_or(lowest_); }
+
+} // namespace support
+} // namespace lapwing

@@ -1,0 +1,81 @@
+#include <lapwing/statistics.hpp>
+
+#include <mutex>
+
+namespace lapwing {
+
+std::string_view name(Counter counter) {
+    switch (counter) {
+    case Counter::direct_get_bytes: return "direct_get_bytes";
+    case Counter::direct_put_bytes: return "direct_put_bytes";
+    case Counter::rma_gets: return "rma_gets";
+    case Counter::rma_get_bytes: return "rma_get_bytes";
+    case Counter::rma_puts: return "rma_puts";
+    case Counter::rma_put_bytes: return "rma_put_bytes";
+    case Counter::rma_atomics: return "rma_atomics";
+    case Counter::rma_flushes: return "rma_flushes";
+    case Counter::service_gets: return "service_gets";
+    case Counter::service_get_bytes: return "service_get_bytes";
+    case Counter::service_puts: return "service_puts";
+    case Counter::service_put_bytes: return "service_put_bytes";
+    case Counter::service_atomics: return "service_atomics";
+    case Counter::service_flushes: return "service_flushes";
+    case Counter::conflicts: return "conflicts";
+    case Counter::messages_sent: return "messages_sent";
+    case Counter::messages_received: return "messages_received";
+    case Counter::commands_served: return "commands_served";
+    case Counter::count_: break;
+    }
+    return "?";
+}
+
+StatisticsValues& StatisticsValues::operator+=(const StatisticsValues& other) {
+    for (std::size_t i = 0; i < counter_count; ++i) values[i] += other.values[i];
+    return *this;
+}
+
+namespace support {
+namespace {
+
+/// The shards that no thread has; the last one is shared and never taken.
+std::mutex shards_mutex;
+std::uint32_t free_shards = (1U << (statistics_shards - 1)) - 1;
+
+/// Returns the thread's shard when the thread ends.
+struct ShardLease {
+    unsigned shard = statistics_shards - 1;
+
+    ShardLease() {
+        const std::lock_guard guard{shards_mutex};
+        for (unsigned i = 0; i < statistics_shards - 1; ++i) {
+            if ((free_shards >> i & 1U) == 0) continue;
+            free_shards &= ~(1U << i);
+            shard = i;
+            return;
+        }
+    }
+    ~ShardLease() {
+        shard_plus_one = statistics_shards; // what runs later on this thread counts in the shared shard
+        if (shard == statistics_shards - 1) return;
+        const std::lock_guard guard{shards_mutex};
+        free_shards |= 1U << shard;
+    }
+};
+
+} // namespace
+
+unsigned take_shard() noexcept {
+    thread_local const ShardLease lease;
+    shard_plus_one = lease.shard + 1;
+    return lease.shard;
+}
+
+StatisticsValues Statistics::read() const noexcept {
+    StatisticsValues sum;
+    for (const Shard& shard : shards_)
+        for (std::size_t i = 0; i < counter_count; ++i) sum.values[i] += shard.cells[i].load(std::memory_order_relaxed);
+    return sum;
+}
+
+} // namespace support
+} // namespace lapwing

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <lapwing/window.hpp>
+
+#include <cstdint>
+
+namespace lapwing::window {
+
+/// Carries out an atomic on memory of this node with the processor's atomics; `operand` points to a value of `type`.
+/// Writes the value from before to `result`. Sequentially consistent, so that every memory order asked for is met.
+void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* address, const void* operand, void* result);
+void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired, void* result);
+
+[[nodiscard]] constexpr std::uint64_t size_of(AtomicType type) {
+    switch (type) {
+    case AtomicType::int32:
+    case AtomicType::uint32:
+    case AtomicType::float32: return 4;
+    case AtomicType::int64:
+    case AtomicType::uint64:
+    case AtomicType::float64: return 8;
+    }
+    return 8;
+}
+
+} // namespace lapwing::window

@@ -1,0 +1,149 @@
+#include "window/barrier.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace lapwing::window {
+namespace {
+
+template <class T>
+void lower_to(std::atomic<T>& cell, T value) {
+    T seen = cell.load(std::memory_order_relaxed); // ordered by the arrival counter
+    while (value < seen && !cell.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {}
+}
+
+template <class T>
+void raise_to(std::atomic<T>& cell, T value) {
+    T seen = cell.load(std::memory_order_relaxed); // ordered by the arrival counter
+    while (value > seen && !cell.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {}
+}
+
+} // namespace
+
+const char* name(CollectiveCall call) {
+    switch (call) {
+    case CollectiveCall::barrier: return "Team::barrier (or notify and wait)";
+    case CollectiveCall::window_create: return "the creation of a window or lock";
+    case CollectiveCall::window_close: return "the close of a window or lock";
+    case CollectiveCall::team_close: return "Team::close";
+    }
+    return "?";
+}
+
+void Attendance::merge(const Attendance& other) {
+    lowest_identity = std::min(lowest_identity, other.lowest_identity);
+    highest_identity = std::max(highest_identity, other.highest_identity);
+    lowest_call = std::min(lowest_call, other.lowest_call);
+    highest_call = std::max(highest_call, other.highest_call);
+}
+
+void NodeBarrier::reset() {
+    const Attendance none;
+    lowest_identity.store(none.lowest_identity, std::memory_order_relaxed);
+    highest_identity.store(none.highest_identity, std::memory_order_relaxed);
+    lowest_call.store(none.lowest_call, std::memory_order_relaxed);
+    highest_call.store(none.highest_call, std::memory_order_relaxed);
+    arrived.store(0, std::memory_order_relaxed);
+}
+
+void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity) {
+    Attendance own;
+    own.lowest_call = own.highest_call = static_cast<std::int32_t>(call);
+    if (identity) own.lowest_identity = own.highest_identity = *identity;
+
+    if (node_ != nullptr) {
+        if (call == CollectiveCall::team_close) closing_[rank_].store(1, std::memory_order_release);
+        const std::uint64_t generation = node_->generation.load(std::memory_order_relaxed); // cannot move without us
+        sequence_ = generation;
+        notified_ = true;
+        lower_to(node_->lowest_call, own.lowest_call);
+        raise_to(node_->highest_call, own.highest_call);
+        if (identity) {
+            lower_to(node_->lowest_identity, *identity);
+            raise_to(node_->highest_identity, *identity);
+        }
+        // Acquire and release: the last to arrive sees everything that the others did, and passes it on.
+        if (node_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
+            node_->result[generation & 1] = {node_->lowest_identity.load(std::memory_order_relaxed),
+                                             node_->highest_identity.load(std::memory_order_relaxed),
+                                             node_->lowest_call.load(std::memory_order_relaxed),
+                                             node_->highest_call.load(std::memory_order_relaxed)};
+            node_->reset();
+            node_->generation.store(generation + 1, std::memory_order_release);
+        }
+        return;
+    }
+
+    const std::lock_guard guard{engine_.mutex()};
+    if (rounds_ < 0) rounds_ = std::bit_width(static_cast<unsigned>(size_ - 1));
+    merged_ = own;
+    round_ = 0;
+    sent_ = false;
+    active_ = true;
+    notified_ = true;
+    complete_.store(false, std::memory_order_relaxed);
+    advance();
+}
+
+void Barrier::advance() {
+    if (!active_) return;
+    while (round_ < rounds_) {
+        const auto distance = std::int64_t{1} << round_;
+        if (!sent_) {
+            const BarrierToken token{.sequence = sequence_,
+                                     .round = static_cast<std::uint64_t>(round_),
+                                     .lowest_identity = merged_.lowest_identity,
+                                     .highest_identity = merged_.highest_identity,
+                                     .lowest_call = merged_.lowest_call,
+                                     .highest_call = merged_.highest_call,
+                                     .origin = rank_};
+            const auto target = static_cast<int>((rank_ + distance) % size_);
+            if (!engine_.try_send_locked(target, Command{.kind = CommandKind::barrier}, &token, sizeof token)) return;
+            sent_ = true;
+        }
+        Received& received = received_[sequence_ & 1][round_];
+        if (!received.here) return;
+        received.here = false;
+        merged_.merge(received.attendance);
+        sent_ = false;
+        ++round_;
+    }
+    active_ = false;
+    ++sequence_;
+    // Release: what the other ranks wrote before they notified is visible to whoever sees this.
+    complete_.store(true, std::memory_order_release);
+}
+
+void Barrier::on_token(const BarrierToken& token) {
+    if (token.round >= most_rounds) return;
+    received_[token.sequence & 1][token.round] = {
+        true, {token.lowest_identity, token.highest_identity, token.lowest_call, token.highest_call}, token.origin};
+    advance();
+}
+
+bool Barrier::complete() {
+    if (node_ != nullptr) return node_->generation.load(std::memory_order_acquire) != sequence_;
+    return complete_.load(std::memory_order_acquire);
+}
+
+Attendance Barrier::attendance() {
+    if (node_ != nullptr) return node_->result[sequence_ & 1];
+    const std::lock_guard guard{engine_.mutex()};
+    return merged_;
+}
+
+int Barrier::closing_rank() {
+    if (notified_) return -1;
+    if (node_ != nullptr) {
+        for (int i = 0; i < size_; ++i)
+            if (i != rank_ && closing_[i].load(std::memory_order_acquire) != 0) return i;
+        return -1;
+    }
+    const std::lock_guard guard{engine_.mutex()};
+    for (const Received& received : received_[sequence_ & 1])
+        if (received.here && received.attendance.highest_call == static_cast<std::int32_t>(CollectiveCall::team_close))
+            return received.origin;
+    return -1;
+}
+
+} // namespace lapwing::window

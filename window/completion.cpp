@@ -1,0 +1,39 @@
+#include <lapwing/completion.hpp>
+
+#include "window/pending_transfer.hpp"
+
+#include <utility>
+
+namespace lapwing {
+
+Completion::Completion() noexcept = default;
+Completion::Completion(std::unique_ptr<window::PendingTransfer> pending) noexcept : pending_{std::move(pending)} {}
+Completion::Completion(Completion&&) noexcept = default;
+
+Completion& Completion::operator=(Completion&& other) {
+    if (this != &other) {
+        wait();
+        pending_ = std::move(other.pending_);
+    }
+    return *this;
+}
+
+Completion::~Completion() {
+    try {
+        wait();
+    } catch (...) { // a destructor has nobody to tell; wait() does
+    }
+}
+
+bool Completion::test() {
+    if (pending_ != nullptr && pending_->test()) pending_.reset();
+    return pending_ == nullptr;
+}
+
+void Completion::wait() {
+    if (pending_ == nullptr) return;
+    const auto pending = std::move(pending_); // not waited for again if it throws
+    pending->wait();
+}
+
+} // namespace lapwing

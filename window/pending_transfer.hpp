@@ -1,0 +1,13 @@
+#pragma once
+
+namespace lapwing::window {
+
+/// What a Completion waits for.
+class PendingTransfer {
+public:
+    virtual ~PendingTransfer() = default;
+    [[nodiscard]] virtual bool test() = 0;
+    virtual void wait() = 0;
+};
+
+} // namespace lapwing::window

@@ -1,0 +1,86 @@
+#include "window/probe.hpp"
+
+#include "src/support/mpi_error.hpp"
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace lapwing::window {
+namespace {
+
+using support::check_mpi;
+
+#ifdef OPEN_MPI
+/// Whether Open MPI has a control variable of this name: variables of components that it did not open are gone.
+bool has_variable(const char* name) {
+    int index = 0;
+    return MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS;
+}
+
+/// Open MPI 4.1: the component osc/pt2pt refuses MPI_THREAD_MULTIPLE, and mpirun then prints a help text that no error
+/// handler can hold back. True when that component is the only one that could serve windows between nodes.
+bool attempt_would_print(int thread_level) {
+    int provided = 0;
+    if (thread_level < MPI_THREAD_MULTIPLE || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return false;
+    bool rdma = false;
+    for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
+        rdma = rdma || has_variable(variable);
+    const bool only_messages = has_variable("osc_pt2pt_no_locks") && !rdma;
+    MPI_T_finalize(); // before MPI_Finalize: Open MPI 4.1.4 crashes in it afterwards
+    return only_messages;
+}
+#else
+bool attempt_would_print(int /*thread_level*/) { return false; }
+#endif
+
+bool all_agree(MPI_Comm communicator, bool own) {
+    int agreed = own ? 1 : 0;
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, communicator), "MPI_Allreduce");
+    return agreed == 1;
+}
+
+} // namespace
+
+ProbeResult probe_windows(MPI_Comm communicator, int thread_level) {
+    if (!all_agree(communicator, !attempt_would_print(thread_level)))
+        return {false, "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
+    MPI_Win window = MPI_WIN_NULL;
+    std::int64_t* memory = nullptr;
+    const int code = MPI_Win_allocate(sizeof *memory, 1, MPI_INFO_NULL, communicator, &memory, &window);
+    if (!all_agree(communicator, code == MPI_SUCCESS)) {
+        if (code == MPI_SUCCESS) return {false, "windows could not be created on some ranks"}; // freeing is collective
+        std::string text(MPI_MAX_ERROR_STRING, '\0');
+        int length = 0;
+        MPI_Error_string(code, text.data(), &length);
+        text.resize(static_cast<std::size_t>(length));
+        return {false, "MPI_Win_allocate failed with " + text};
+    }
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+    int rank = 0;
+    int size = 0;
+    MPI_Comm_rank(communicator, &rank);
+    MPI_Comm_size(communicator, &size);
+    *memory = rank;
+    check_mpi(MPI_Barrier(communicator), "MPI_Barrier");
+    const int neighbour = (rank + 1) % size;
+    std::int64_t seen = -1;
+    bool read = MPI_Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS;
+    if (read) {
+        read = MPI_Get(&seen, sizeof seen, MPI_BYTE, neighbour, 0, sizeof seen, MPI_BYTE, window) == MPI_SUCCESS;
+        read = MPI_Win_unlock_all(window) == MPI_SUCCESS && read;
+    }
+    const bool works = all_agree(communicator, read && seen == neighbour);
+    MPI_Win_free(&window);
+    return {works, works ? "" : "a get through a window failed or returned something else"};
+}
+
+bool probe_shared_windows(MPI_Comm node) {
+    MPI_Win window = MPI_WIN_NULL;
+    void* memory = nullptr;
+    const int code = MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, node, &memory, &window);
+    const bool works = all_agree(node, code == MPI_SUCCESS);
+    if (works) MPI_Win_free(&window);
+    return works;
+}
+
+} // namespace lapwing::window

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <lapwing/window.hpp>
+
+#include <cstdint>
+
+namespace lapwing::window {
+
+/// What travels between the progress threads. A packet is a PacketHeader and commands (or replies), each padded to 8
+/// bytes, with its payload behind it. All ranks of a job run the same build on like processors, so fields travel as they
+/// are in memory.
+struct PacketHeader {
+    /// Request packets of the receiver that the sender has carried out, since the start: one number acknowledges all
+    /// packets up to it, because packets of a pair of ranks stay in order.
+    std::uint64_t acknowledged = 0;
+};
+
+enum class CommandKind : std::uint8_t {
+    get,      ///< answer with `size` bytes
+    put,      ///< payload to memory
+    bulk_get, ///< send `size` bytes straight from memory with tag `tag`
+    bulk_put, ///< receive `size` bytes straight into memory with tag `tag`
+    atomic,   ///< payload: operand, expected; answer with the value from before
+    barrier,  ///< a token of the dissemination barrier; payload: BarrierToken
+    departed, ///< rank `offset` left by an exception
+    wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
+};
+
+/// A request.
+struct Command {
+    CommandKind kind{};
+    AtomicOperation operation{};
+    AtomicType type{};
+    std::uint8_t is_compare_swap = 0;
+    /// Notification counter to raise once the data is in place, plus one; 0 for none.
+    std::uint32_t counter_plus_one = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t reserved = 0;
+    std::uint64_t window = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;  ///< bytes of data
+    std::uint64_t token = 0; ///< names the operation in the reply
+};
+
+enum class ReplyKind : std::uint8_t {
+    acknowledgement, ///< nothing beyond the packet header
+    data,            ///< payload: `size` bytes for operation `token`
+    done,            ///< operation `token` is complete
+};
+
+struct Reply {
+    ReplyKind kind{};
+    std::uint8_t reserved[7] = {};
+    std::uint64_t token = 0;
+    std::uint64_t size = 0;
+};
+
+struct AtomicPayload {
+    std::uint64_t operand = 0;
+    std::uint64_t expected = 0;
+};
+
+struct BarrierToken {
+    std::uint64_t sequence = 0;
+    std::uint64_t round = 0;
+    std::int64_t lowest_identity = 0; ///< of those seen so far
+    std::int64_t highest_identity = 0;
+    std::int32_t lowest_call = 0; ///< which collective calls the ranks are in
+    std::int32_t highest_call = 0;
+    std::int32_t origin = 0;
+    std::int32_t reserved = 0;
+};
+
+[[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+} // namespace lapwing::window

@@ -1,0 +1,249 @@
+#pragma once
+
+#include "window/progress/command.hpp"
+#include "window/progress/packet.hpp"
+#include "window/progress/request_set.hpp"
+
+#include <lapwing/statistics.hpp>
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace lapwing::window {
+
+/// Something that a thread waits for: the parts of a transfer, or the answer of an atomic.
+struct Operation {
+    /// Parts still under way. Stored with release after the data has been written, read with acquire before it is used.
+    std::atomic<std::uint32_t> remaining{0};
+    std::byte* destination = nullptr;
+
+    [[nodiscard]] bool done() const noexcept { return remaining.load(std::memory_order_acquire) == 0; }
+};
+
+/// Memory of this rank that others may ask for by its window's number.
+struct ExposedMemory {
+    std::byte* base = nullptr;
+    std::uint64_t bytes = 0;
+    std::atomic<std::uint64_t>* counters = nullptr; ///< for notified puts
+    std::uint64_t counter_count = 0;
+};
+
+/// What the engine tells its team. Called with the engine's mutex held: must not block and must not call the engine
+/// except for the calls marked "from the listener".
+class EngineListener {
+public:
+    virtual ~EngineListener() = default;
+    virtual void on_barrier_token(const BarrierToken& token) = 0;
+    virtual void on_departed(int rank) = 0;
+    /// Called at the end of every round of progress, to send what could not be sent before.
+    virtual void on_progress() = 0;
+};
+
+struct EngineLimits {
+    std::uint64_t packet_bytes = 8192;
+    std::uint64_t packets_in_flight = 4;       ///< unacknowledged request packets to one target
+    std::uint64_t request_packets = 64;        ///< buffers for outgoing requests
+    std::uint64_t reply_packets = 64;          ///< buffers for outgoing replies
+    std::uint64_t request_receives = 32;       ///< receives that are posted for requests
+    std::uint64_t reply_receives = 32;         ///< receives that are posted for replies
+    std::uint64_t operations = 256;            ///< own operations that wait for an answer
+    std::uint64_t bulk_transfers = 64;         ///< own, and as many served, straight from or to memory at a time
+};
+
+/// One rank's end of the service path: carries requests to other ranks' memory in packets, and answers theirs. Two
+/// threads use it, as in MuPC (Zhang 2007, section 4.3): the computation thread queues requests and, while it waits, drives
+/// progress itself; the communication thread drives it otherwise. One mutex guards it all; whoever holds it is the one
+/// that calls MPI.
+///
+/// Memory is bounded by EngineLimits, whatever the number of ranks: about 1.5 MiB with the defaults. Requests wait at the
+/// sender for acknowledgements (packets_in_flight to each target). Requests and replies use separate receives and
+/// separate buffers, and replies never cause messages: so replies are always consumed, reply buffers always come free, and
+/// a rank that cannot answer now (no buffer) may stop reading requests without a deadlock.
+///
+/// Order: requests of a pair of ranks are carried out in the order they were queued, except that the data of bulk
+/// transfers moves on its own; the origin keeps overlapping operations from passing each other (see OutstandingAccesses).
+class Engine {
+public:
+    /// Collective over `communicator`, which the engine uses alone (it posts receives from any source).
+    Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics, EngineListener& listener);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    void expose(std::uint64_t window, const ExposedMemory& memory);
+    void withdraw(std::uint64_t window);
+
+    /// Largest payload that travels inside a packet; larger ones are bulk transfers.
+    [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
+
+    // The try_ calls return false, having done nothing, when there is no room at the moment: make progress, call again.
+
+    /// Starts a get; `operation` completes when the bytes are in its destination, which the caller has set.
+    bool try_get(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, std::uint64_t bytes,
+                 bool urgent);
+    /// Starts a put; `operation` completes when the source may be reused: at once for payloads within inline_limit().
+    bool try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, const std::byte* source,
+                 std::uint64_t bytes, std::uint32_t counter_plus_one = 0);
+    /// Starts an atomic; the destination of `operation` gets 8 bytes.
+    bool try_atomic(Operation& operation, int target, const Command& command, const AtomicPayload& payload);
+    /// Asks the target's progress thread to stay awake.
+    bool try_wake(int target);
+
+    /// From the listener: queues a command without data and sends it at once if it can.
+    bool try_send_locked(int target, const Command& command, const void* payload, std::uint64_t payload_bytes);
+
+    /// Forgets an operation whose owner stops waiting for it.
+    void abandon(Operation& operation) noexcept;
+
+    /// What must be acknowledged for everything queued to `target` so far to be complete there; sends what is queued.
+    struct FlushTicket {
+        std::uint64_t packets = 0;
+        bool any = false;
+    };
+    FlushTicket start_flush(int target);
+    [[nodiscard]] bool flushed(int target, const FlushTicket& ticket);
+    /// The targets with operations that may not be complete.
+    [[nodiscard]] std::vector<int> busy_targets();
+
+    /// One round of progress, unless another thread is making one. Returns whether anything moved.
+    bool progress();
+    /// Whether own operations are under way, so that someone should keep polling.
+    [[nodiscard]] bool busy() const noexcept { return active_.load(std::memory_order_relaxed) != 0; }
+    /// Times a wake command has come in.
+    [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
+
+    /// For calls "from the listener" that come from elsewhere, and for the listener's own state.
+    [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
+    /// Makes progress; true when everything queued here has been acknowledged and every answer owed has left.
+    [[nodiscard]] bool idle();
+    /// Takes back the posted receives. Nothing may be sent to this rank any more (or it will stay unread).
+    void stop() noexcept;
+
+    [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return memory_bytes_; }
+
+private:
+    /// What is kept about a rank that this one has exchanged packets with.
+    struct Peer {
+        int rank = 0;
+        Packet* open_request = nullptr; ///< being filled
+        bool urgent = false;            ///< send it as soon as the window allows
+        bool listed_open = false;       ///< in open_peers_
+        Packet* open_reply = nullptr;
+        bool listed_reply = false; ///< in reply_peers_
+        std::uint64_t packets_sent = 0;
+        std::uint64_t packets_acknowledged = 0;
+        std::uint64_t packets_carried_out = 0; ///< of the peer's, by this rank
+        std::uint64_t bulk_under_way = 0;      ///< own bulk transfers
+    };
+    /// An own operation that an answer refers to.
+    struct Slot {
+        Operation* operation = nullptr;
+        Peer* peer = nullptr;
+        std::uint32_t generation = 0;
+        std::uint32_t pieces = 0;   ///< MPI requests under way
+        bool awaits_reply = false;
+        bool bulk = false;
+        bool in_use = false;
+    };
+    /// A bulk put of another rank that is arriving.
+    struct ServedPut {
+        Peer* peer = nullptr;
+        std::uint64_t token = 0;
+        std::uint64_t window = 0;
+        std::uint32_t pieces = 0;
+        std::uint32_t counter_plus_one = 0;
+        bool in_use = false;
+    };
+    enum class What : std::uint8_t { request_in, reply_in, request_out, reply_out, own_piece, served_get, served_put };
+    struct Handler {
+        What what{};
+        std::uint32_t index = 0;
+        friend bool operator==(const Handler&, const Handler&) = default;
+    };
+    /// Receives that are posted in a ring: MPI matches them in order, so the head is always the next to complete.
+    struct Ring {
+        std::vector<std::byte> memory;
+        std::vector<MPI_Request> requests;
+        std::size_t head = 0;
+        int tag = 0;
+        What what{};
+    };
+
+    Peer& peer(int rank);
+    void post(Ring& ring, std::size_t index);
+    void watch_head(Ring& ring);
+    void complete(const Handler& handler, const MPI_Status& status);
+    void read_replies(const MPI_Status& status);
+    void read_requests();
+    bool carry_out(Peer& origin, const Command& command, const std::byte* payload);
+    bool serve_bulk(Peer& origin, const Command& command, std::byte* address);
+    void raise_counter(std::uint64_t window, std::uint32_t counter_plus_one);
+    std::byte* address_of(const Command& command, std::uint64_t bytes);
+
+    /// Room for a reply in the peer's open reply packet, or null when no buffer is free.
+    std::byte* append_reply(Peer& to, const Reply& reply, std::uint64_t payload_bytes);
+    void list_reply(Peer& to);
+    void send_replies();
+    void send_reply_packet(Peer& to);
+
+    std::byte* append_request(Peer& to, const Command& command, std::uint64_t payload_bytes);
+    bool send_request_packet(Peer& to);
+    void send_or_list(Peer& to, bool urgent);
+    void pump();
+    void send(Packet* packet, int target, int tag, Handler handler);
+
+    std::uint64_t take_slot(Operation* operation, Peer& to);
+    Slot* slot_of(std::uint64_t token);
+    void finish_part(Slot& slot);
+    void release_if_complete(std::size_t index);
+
+    bool progress_locked();
+    void update_active() noexcept;
+
+    MPI_Comm communicator_;
+    EngineLimits limits_;
+    support::Statistics& statistics_;
+    EngineListener& listener_;
+    std::uint64_t inline_limit_ = 0;
+    std::uint64_t memory_bytes_ = 0;
+
+    std::mutex mutex_;
+    RequestSet<Handler> requests_;
+    Ring request_ring_;
+    Ring reply_ring_;
+    PacketPool request_pool_;
+    PacketPool reply_pool_;
+    std::unordered_map<int, std::unique_ptr<Peer>> peers_;
+    Peer* last_peer_ = nullptr; ///< most operations go to the same rank as the one before
+    std::vector<Peer*> open_peers_;
+    std::vector<Peer*> reply_peers_;
+
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> free_slots_;
+    std::size_t own_bulk_ = 0;
+    std::uint64_t packets_unacknowledged_ = 0; ///< over all peers
+    std::vector<ServedPut> served_puts_;
+    std::vector<std::uint32_t> finished_puts_; ///< served puts whose `done` could not be sent yet
+    std::size_t served_bulk_ = 0;
+
+    /// The request packet being carried out; it stays when a command has to wait for a buffer.
+    struct Reading {
+        bool active = false;
+        int origin = 0;
+        std::uint64_t position = 0;
+        std::uint64_t end = 0;
+    } reading_;
+
+    std::unordered_map<std::uint64_t, ExposedMemory> exposed_;
+    std::atomic<std::uint64_t> active_{0};
+    std::atomic<std::uint64_t> wakes_{0};
+    bool stopped_ = false;
+};
+
+} // namespace lapwing::window

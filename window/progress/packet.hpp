@@ -1,0 +1,77 @@
+#pragma once
+
+#include "window/progress/command.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lapwing::window {
+
+/// One message buffer of the service path: written by append(), read by a PacketReader.
+class Packet {
+public:
+    Packet(std::byte* memory, std::uint64_t capacity) : memory_{memory}, capacity_{capacity} { clear(); }
+
+    void clear() { used_ = sizeof(PacketHeader); }
+    [[nodiscard]] bool empty() const { return used_ == sizeof(PacketHeader); }
+    [[nodiscard]] std::uint64_t used() const { return used_; }
+    [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+    [[nodiscard]] std::byte* memory() const { return memory_; }
+    [[nodiscard]] bool fits(std::uint64_t head_bytes, std::uint64_t payload_bytes) const {
+        return head_bytes + padded(payload_bytes) <= capacity_ - used_;
+    }
+
+    /// Appends a command or reply with room for `payload_bytes`, and returns where the payload goes. Must fit.
+    template <class Head>
+    std::byte* append(const Head& head, std::uint64_t payload_bytes) {
+        std::memcpy(memory_ + used_, &head, sizeof head);
+        std::byte* const payload = memory_ + used_ + sizeof head;
+        used_ += sizeof head + padded(payload_bytes);
+        return payload;
+    }
+
+    void set_header(const PacketHeader& header) { std::memcpy(memory_, &header, sizeof header); }
+    [[nodiscard]] PacketHeader header() const {
+        PacketHeader header;
+        std::memcpy(&header, memory_, sizeof header);
+        return header;
+    }
+    void set_used(std::uint64_t bytes) { used_ = bytes; }
+
+private:
+    std::byte* memory_;
+    std::uint64_t capacity_;
+    std::uint64_t used_ = 0;
+};
+
+/// A fixed number of packets, allocated once.
+class PacketPool {
+public:
+    PacketPool(std::size_t count, std::uint64_t packet_bytes) : memory_(count * packet_bytes) {
+        packets_.reserve(count);
+        free_.reserve(count);
+        for (std::size_t i = 0; i < count; ++i) packets_.emplace_back(memory_.data() + i * packet_bytes, packet_bytes);
+        for (Packet& packet : packets_) free_.push_back(&packet);
+    }
+
+    /// An empty packet, or null when all are in use.
+    [[nodiscard]] Packet* take() {
+        if (free_.empty()) return nullptr;
+        Packet* const packet = free_.back();
+        free_.pop_back();
+        packet->clear();
+        return packet;
+    }
+    void give_back(Packet* packet) { free_.push_back(packet); }
+    [[nodiscard]] std::vector<Packet>& all() { return packets_; }
+
+private:
+    std::vector<std::byte> memory_;
+    std::vector<Packet> packets_;
+    std::vector<Packet*> free_;
+};
+
+} // namespace lapwing::window

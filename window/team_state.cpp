@@ -1,0 +1,512 @@
+#include "window/team_state.hpp"
+
+#include "src/support/log.hpp"
+#include "src/support/mpi_error.hpp"
+#include "window/probe.hpp"
+#include "window/team_registry.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+namespace lapwing::window {
+namespace {
+
+using support::check_mpi;
+
+const support::ChoiceSetting path_setting{{.name = "LAPWING_PATH",
+                                           .default_value = "auto",
+                                           .unit = "",
+                                           .help = "path between nodes; auto: rma if windows work, else service",
+                                           .choices = {"auto", "direct", "rma", "service"},
+                                           .collective = true}};
+const support::ChoiceSetting node_setting{{.name = "LAPWING_NODE",
+                                           .default_value = "auto",
+                                           .unit = "",
+                                           .help = "what a node is; auto: ranks that share memory, each: every rank, "
+                                                   "pair: two such ranks (for tests)",
+                                           .choices = {"auto", "each", "pair"},
+                                           .collective = true}};
+const support::ChoiceSetting progress_setting{{.name = "LAPWING_PROGRESS",
+                                               .default_value = "auto",
+                                               .unit = "",
+                                               .help = "who keeps communication moving; auto: a thread if MPI provides "
+                                                       "MPI_THREAD_MULTIPLE, else calls into Lapwing",
+                                               .choices = {"auto", "thread", "caller"},
+                                               .collective = true}};
+const support::NumberSetting spin_setting{{.name = "LAPWING_PROGRESS_SPIN",
+                                           .default_value = "200",
+                                           .unit = "us",
+                                           .help = "how long the progress thread polls on after the last traffic",
+                                           .choices = {}},
+                                          0, 1'000'000};
+const support::NumberSetting sleep_setting{{.name = "LAPWING_PROGRESS_SLEEP",
+                                            .default_value = "1000",
+                                            .unit = "us",
+                                            .help = "longest sleep of the progress thread without traffic",
+                                            .choices = {}},
+                                           10, 1'000'000};
+const support::NumberSetting packet_setting{{.name = "LAPWING_SERVICE_PACKET",
+                                             .default_value = "8k",
+                                             .unit = "bytes",
+                                             .help = "size of a message buffer of the service path; 192 of them a rank",
+                                             .choices = {},
+                                             .collective = true},
+                                            512, 1U << 20};
+const support::NumberSetting in_flight_setting{{.name = "LAPWING_SERVICE_IN_FLIGHT",
+                                                .default_value = "4",
+                                                .unit = "packets",
+                                                .help = "unacknowledged request packets to one target",
+                                                .choices = {}},
+                                               1, 1024};
+
+/// How long a wake command keeps the progress thread polling: longer than the interval at which keep_awake repeats it.
+constexpr std::chrono::milliseconds awake_time{10};
+
+int provided_thread_level() {
+    int level = MPI_THREAD_SINGLE;
+    check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+    return level;
+}
+
+void require_mpi() {
+    int initialized = 0;
+    int finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (initialized == 0)
+        throw UsageError{"Team: MPI is not initialised; call MPI_Init_thread before, or make a lapwing::Runtime, which does"};
+    if (finalized != 0) throw UsageError{"Team: MPI is finalized already; make runtimes before MPI_Finalize"};
+}
+
+} // namespace
+
+TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings_{settings} {
+    require_mpi();
+    if (communicator == MPI_COMM_NULL)
+        throw UsageError{"Team: the communicator is MPI_COMM_NULL; only ranks of the communicator may make a team of it"};
+    int is_inter = 0;
+    check_mpi(MPI_Comm_test_inter(communicator, &is_inter), "MPI_Comm_test_inter");
+    if (is_inter != 0)
+        throw UsageError{"Team: the communicator is an intercommunicator; merge it first (MPI_Intercomm_merge)"};
+    check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
+    try {
+        check_mpi(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+        check_mpi(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
+        check_mpi(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
+        who_ = fmt::format("rank {} of {}", rank_, size_);
+        check_mpi(MPI_Comm_dup(communicator_, &engine_communicator_), "MPI_Comm_dup");
+        check_mpi(MPI_Comm_set_errhandler(engine_communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+        choose_paths();
+
+        EngineLimits limits;
+        limits.packet_bytes = packet_setting.get(settings_);
+        limits.packets_in_flight = in_flight_setting.get(settings_);
+        engine_ = std::make_unique<Engine>(engine_communicator_, limits, statistics_, *this);
+        barrier_.emplace(*engine_, rank_, size_);
+        make_node_barrier();
+        // Nobody may send to an engine that does not listen yet.
+        check_mpi(MPI_Barrier(communicator_), "MPI_Barrier");
+        start_progress();
+    } catch (...) {
+        free_mpi();
+        throw;
+    }
+    TeamRegistry::instance().add(*this);
+}
+
+TeamState::~TeamState() {
+    stop_progress();
+    TeamRegistry::instance().remove(*this);
+}
+
+void TeamState::choose_paths() {
+    // Every rank must take the same path, or they would wait for each other: compare what the ranks ask for.
+    const auto path = path_setting.get(settings_);
+    const auto node = node_setting.get(settings_);
+    const auto progress = progress_setting.get(settings_);
+    const int level = provided_thread_level();
+    std::array<std::int64_t, 10> extremes{};
+    const std::array<std::int64_t, 5> own{static_cast<std::int64_t>(path), static_cast<std::int64_t>(node),
+                                          static_cast<std::int64_t>(progress),
+                                          static_cast<std::int64_t>(packet_setting.get(settings_)), level};
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        extremes[2 * i] = own[i];
+        extremes[2 * i + 1] = -own[i];
+    }
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MIN,
+                            communicator_),
+              "MPI_Allreduce");
+    constexpr std::array<const char*, 4> names{"LAPWING_PATH", "LAPWING_NODE", "LAPWING_PROGRESS", "LAPWING_SERVICE_PACKET"};
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (extremes[2 * i] != -extremes[2 * i + 1])
+            throw MismatchError{fmt::format("{}: Team: {} is {} here and something else on another rank; set it alike on all "
+                                            "ranks",
+                                            who_, names[i], settings_.text(names[i]))};
+    const auto lowest_level = static_cast<int>(extremes[2 * 4]);
+
+    if (progress == 1 && lowest_level < MPI_THREAD_MULTIPLE)
+        throw SettingError{fmt::format("{}: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level {}; "
+                                       "initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto",
+                                       who_, lowest_level)};
+    progress_mode_ = progress != 2 && lowest_level == MPI_THREAD_MULTIPLE ? ProgressMode::thread : ProgressMode::caller;
+
+    auto mode = node == 0 ? NodeMode::by_memory : node == 1 ? NodeMode::each : NodeMode::pairs;
+    topology_ = std::make_unique<Topology>(communicator_, mode);
+    if (topology_->largest_node() > 1) {
+        int shares = probe_shared_windows(topology_->node_communicator()) ? 1 : 0;
+        check_mpi(MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MIN, communicator_), "MPI_Allreduce");
+        if (shares == 0) {
+            mode = NodeMode::each;
+            topology_ = std::make_unique<Topology>(communicator_, mode);
+            path_reason_ = "MPI_Win_allocate_shared does not work, so every rank is a node of its own; ";
+        }
+    }
+
+    constexpr std::size_t direct = 1;
+    constexpr std::size_t rma = 2;
+    constexpr std::size_t service = 3;
+    if (topology_->nodes() == 1) {
+        network_path_ = Path::direct;
+        path_reason_ += "all ranks are on one node";
+        return;
+    }
+    if (path == direct)
+        throw SettingError{fmt::format("{}: Team: LAPWING_PATH=direct needs all ranks on one node, and there are {} nodes; use "
+                                       "auto, rma or service",
+                                       who_, topology_->nodes())};
+    if (path == service) {
+        network_path_ = Path::service;
+        path_reason_ += "LAPWING_PATH=service";
+        return;
+    }
+    const ProbeResult probe = probe_windows(communicator_, level);
+    if (path == rma && !probe.works)
+        throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
+                                       who_, probe.reason)};
+    network_path_ = probe.works ? Path::rma : Path::service;
+    path_reason_ += path == rma ? "LAPWING_PATH=rma" : probe.works ? "windows work between the nodes" : probe.reason;
+}
+
+void TeamState::make_node_barrier() {
+    if (topology_->nodes() != 1 || size_ == 1) return;
+    void* own = nullptr;
+    const MPI_Comm node = topology_->node_communicator();
+    const bool first = topology_->node_rank() == 0;
+    const MPI_Aint bytes = first ? static_cast<MPI_Aint>(sizeof(NodeBarrier) + static_cast<std::size_t>(size_)) : 0;
+    check_mpi(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &own, &node_window_), "MPI_Win_allocate_shared", who_);
+    MPI_Aint size = 0;
+    int unit = 0;
+    void* shared = nullptr;
+    check_mpi(MPI_Win_shared_query(node_window_, 0, &size, &unit, &shared), "MPI_Win_shared_query", who_);
+    auto* const barrier = static_cast<NodeBarrier*>(shared);
+    auto* const closing = reinterpret_cast<std::atomic<std::uint8_t>*>(barrier + 1);
+    if (first) {
+        new (barrier) NodeBarrier{};
+        barrier->reset();
+        for (int i = 0; i < size_; ++i) new (closing + i) std::atomic<std::uint8_t>{0};
+    }
+    check_mpi(MPI_Barrier(node), "MPI_Barrier");
+    barrier_->use_node(barrier, closing);
+}
+
+void TeamState::start_progress() {
+    if (progress_mode_ != ProgressMode::thread || size_ == 1) return;
+    ProgressThread::Options options;
+    options.spin = std::chrono::microseconds{spin_setting.get(settings_)};
+    options.longest_sleep = std::chrono::microseconds{sleep_setting.get(settings_)};
+    options.crowded = !topology_->roomy();
+    progressing_ = true;
+    ProgressThread::instance().add(*this, options);
+}
+
+void TeamState::stop_progress() noexcept {
+    if (std::exchange(progressing_, false)) ProgressThread::instance().remove(*this);
+}
+
+Path TeamState::path(int target) const noexcept {
+    if (target == rank_) return Path::self;
+    return topology_->node_index(target) >= 0 ? Path::direct : network_path_;
+}
+
+// ---- progress and waiting -------------------------------------------------------------------------------------------
+
+Progressing::Round TeamState::progress_round() noexcept {
+    try {
+        Round round;
+        round.moved = engine_->progress();
+        const auto now = std::chrono::steady_clock::now();
+        if (const std::uint64_t wakes = engine_->wakes(); wakes != seen_wakes_) {
+            seen_wakes_ = wakes;
+            awake_until_ = now + awake_time;
+        }
+        round.awake = now < awake_until_ || engine_->busy();
+        return round;
+    } catch (const std::exception& error) {
+        const std::lock_guard guard{trouble_mutex_};
+        if (failure_.empty()) failure_ = error.what();
+        troubled_.store(true, std::memory_order_relaxed);
+        return {};
+    }
+}
+
+void TeamState::on_progress() {
+    barrier_->advance();
+    while (!departed_to_tell_.empty()) {
+        const std::int64_t distance = std::int64_t{1} << departed_next_;
+        if (distance >= size_) {
+            departed_to_tell_.pop_back();
+            departed_next_ = 0;
+            continue;
+        }
+        const auto neighbour = static_cast<int>((rank_ + distance) % size_);
+        const Command news{.kind = CommandKind::departed, .offset = static_cast<std::uint64_t>(departed_to_tell_.back())};
+        if (std::ranges::find(departed_, neighbour) == departed_.end() &&
+            !engine_->try_send_locked(neighbour, news, nullptr, 0))
+            return; // a later round
+        ++departed_next_;
+    }
+}
+
+void TeamState::on_departed(int rank) {
+    const std::lock_guard guard{trouble_mutex_};
+    if (std::ranges::find(departed_, rank) != departed_.end()) return;
+    departed_.push_back(rank);
+    departed_to_tell_.push_back(rank);
+    departed_next_ = 0;
+    broken_.store(true, std::memory_order_release);
+    troubled_.store(true, std::memory_order_relaxed);
+}
+
+void TeamState::check_trouble(const char* call, int target) {
+    const std::lock_guard guard{trouble_mutex_};
+    if (!failure_.empty()) throw Error{fmt::format("{}: {}: progress failed: {}", who_, call, failure_)};
+    const bool matters = target == no_rank || std::ranges::find(departed_, target) != departed_.end();
+    // A rank that others left can still reach the ones that stayed.
+    if (matters)
+        throw PeerLeftError{fmt::format("{}: {}: rank {} left the team by an exception, so this call cannot complete; see that "
+                                        "rank's error",
+                                        who_, call, target == no_rank ? departed_.front() : target)};
+}
+
+void TeamState::wait(MPI_Request request, const char* call) {
+    wait_until(
+        [&] {
+            int done = 0;
+            check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call, who_);
+            return done != 0;
+        },
+        call);
+}
+
+// ---- barriers -------------------------------------------------------------------------------------------------------
+
+void TeamState::require_open(const char* call) const {
+    if (closed_) throw UsageError{fmt::format("{}: {}: the team is closed; make a new one", who_, call)};
+}
+
+void TeamState::notify(CollectiveCall call, std::optional<std::int64_t> identity) {
+    require_open(name(call));
+    if (barrier_->notified())
+        throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing", who_, name(call))};
+    if (broken()) check_trouble(name(call), no_rank);
+    release();
+    barrier_->notify(call, identity);
+}
+
+void TeamState::wait_barrier(CollectiveCall call, std::optional<std::int64_t> identity) {
+    wait_until([this] { return barrier_->complete(); }, name(call));
+    barrier_->end();
+    check_attendance(call, identity);
+    acquire();
+}
+
+void TeamState::notify_split(std::optional<std::int64_t> identity) {
+    notify(CollectiveCall::barrier, identity);
+    notify_identity_ = identity;
+}
+
+void TeamState::wait_split(std::optional<std::int64_t> identity) {
+    require_open("Team::wait");
+    if (!barrier_->notified()) throw UsageError{fmt::format("{}: Team::wait: there was no notify before it", who_)};
+    if (identity != notify_identity_) {
+        const auto text = [](const std::optional<std::int64_t>& value) { return value ? fmt::format("{}", *value) : "none"; };
+        throw MismatchError{fmt::format("{}: Team::wait: its identity is {}, that of the notify before it {}; pass the same", who_,
+                                        text(identity), text(notify_identity_))};
+    }
+    wait_barrier(CollectiveCall::barrier, identity);
+}
+
+void TeamState::barrier(CollectiveCall call, std::optional<std::int64_t> identity) {
+    notify(call, identity);
+    wait_barrier(call, identity);
+}
+
+void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {
+    const Attendance all = barrier_->attendance();
+    if (all.lowest_call != all.highest_call) {
+        const auto other = static_cast<CollectiveCall>(all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call
+                                                                                                          : all.lowest_call);
+        throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; all ranks of a team must make the same "
+                                        "collective calls in the same order",
+                                        who_, name(call), name(other))};
+    }
+    if (all.lowest_identity < all.highest_identity)
+        throw MismatchError{fmt::format("{}: {}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet "
+                                        "in the same barrier",
+                                        who_, name(call), identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,
+                                        all.highest_identity)};
+}
+
+void TeamState::release() {
+    const std::lock_guard guard{windows_mutex_};
+    for (WindowState* window : windows_) window->release();
+}
+
+void TeamState::acquire() {
+    const std::lock_guard guard{windows_mutex_};
+    for (WindowState* window : windows_) window->acquire();
+}
+
+void TeamState::add(WindowState& window) {
+    const std::lock_guard guard{windows_mutex_};
+    windows_.push_back(&window);
+}
+
+void TeamState::remove(WindowState& window) noexcept {
+    const std::lock_guard guard{windows_mutex_};
+    std::erase(windows_, &window);
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void TeamState::check_other_closes() {
+    const auto [other, rank] = TeamRegistry::instance().blocked_by(*this);
+    if (other == nullptr) return;
+    throw UsageError{fmt::format("{}: Team::close: rank {} of this team waits in the close of another team, of {} ranks, that "
+                                 "this rank has not closed: the two would wait for each other. Close teams in the same order "
+                                 "on all ranks: close that one now, then call close again",
+                                 who_, rank, other->size())};
+}
+
+void TeamState::close() {
+    if (closed_) return;
+    if (TeamRegistry::mpi_ended())
+        throw UsageError{fmt::format("{}: Team::close: MPI is finalized already; close runtimes before MPI_Finalize", who_)};
+    {
+        const std::lock_guard guard{windows_mutex_};
+        if (!windows_.empty())
+            throw UsageError{fmt::format("{}: Team::close: {} of its windows are open, the first is \"{}\"; close windows, arrays "
+                                         "and locks before their runtime",
+                                         who_, windows_.size(), windows_.front()->name())};
+    }
+    if (!close_notified_) {
+        notify(CollectiveCall::team_close, {});
+        close_notified_ = true;
+    }
+    const auto next_check = std::chrono::milliseconds{20}; // looking at other teams costs more than polling
+    auto check_at = std::chrono::steady_clock::now() + next_check;
+    wait_until(
+        [&] {
+            if (barrier_->complete()) return true;
+            if (std::chrono::steady_clock::now() >= check_at) {
+                check_other_closes();
+                check_at = std::chrono::steady_clock::now() + next_check;
+            }
+            return false;
+        },
+        "Team::close");
+    barrier_->end();
+    check_attendance(CollectiveCall::team_close, {});
+    // Everything sent is acknowledged and everything owed has left; then wait until that holds for all, so that no message
+    // is on its way when the receives are taken back.
+    wait_until([this] { return engine_->idle(); }, "Team::close");
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ibarrier(communicator_, &request), "MPI_Ibarrier", who_);
+    wait(request, "Team::close");
+    stop_progress();
+    engine_->stop();
+    free_mpi();
+    closed_ = true;
+}
+
+void TeamState::free_mpi() noexcept {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized != 0) return;
+    if (node_window_ != MPI_WIN_NULL) MPI_Win_free(&node_window_);
+    if (topology_ != nullptr) topology_->close();
+    if (engine_communicator_ != MPI_COMM_NULL) MPI_Comm_free(&engine_communicator_);
+    if (communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
+}
+
+void TeamState::leave() noexcept {
+    if (closed_ || left_) return;
+    left_ = true;
+    if (TeamRegistry::mpi_ended()) return;
+    try {
+        {
+            const std::lock_guard guard{engine_->mutex()};
+            departed_to_tell_.push_back(rank_);
+            departed_next_ = 0;
+        }
+        // The others may be gone too: tell who listens, for a bounded time.
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+        Backoff backoff{true};
+        while (std::chrono::steady_clock::now() < end && !engine_->idle()) backoff.pause();
+    } catch (...) { // leaving anyway
+    }
+    stop_progress();
+    engine_->stop();
+    // Communicators and windows stay: freeing them is collective, and the others are elsewhere.
+}
+
+void TeamState::on_finalize() noexcept {
+    stop_progress();
+    if (closed_ || left_) return;
+    engine_->stop();
+    support::log_line(fmt::format("{}: MPI_Finalize was called while a team is open; close runtimes, windows and arrays first",
+                                  who_));
+    const std::lock_guard guard{trouble_mutex_};
+    failure_ = "MPI is finalized";
+    troubled_.store(true, std::memory_order_relaxed);
+}
+
+void TeamState::defer(std::unique_ptr<TeamState> team) noexcept { TeamRegistry::instance().keep(std::move(team)); }
+
+std::string TeamState::report() const {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+    int length = 0;
+    MPI_Get_library_version(version.data(), &length);
+    std::string_view library{version.data(), static_cast<std::size_t>(length)};
+    library = library.substr(0, library.find_first_of("\n\r"));
+    int level = 0;
+    MPI_Query_thread(&level);
+    constexpr std::array<const char*, 4> levels{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
+                                                "MPI_THREAD_MULTIPLE"};
+    const char* level_name = level == MPI_THREAD_MULTIPLE     ? levels[3]
+                             : level == MPI_THREAD_SERIALIZED ? levels[2]
+                             : level == MPI_THREAD_FUNNELED   ? levels[1]
+                                                              : levels[0];
+    std::string text = fmt::format("{} ranks on {} nodes, {} on this one; {} ({})\n", size_, topology_->nodes(),
+                                   topology_->node_size(), library, level_name);
+    text += fmt::format("paths from rank {}: self to itself", rank_);
+    if (topology_->node_size() > 1) text += fmt::format(", direct to {} ranks of its node", topology_->node_size() - 1);
+    if (topology_->nodes() > 1)
+        text += fmt::format(", {} to {} ranks of other nodes", name(network_path_), size_ - topology_->node_size());
+    text += fmt::format(" ({})\n", path_reason_);
+    text += fmt::format("progress by {}; message buffers {} KiB", name(progress_mode_), engine_->memory_bytes() / 1024);
+    if (progress_mode_ == ProgressMode::caller)
+        text += "; other ranks' requests are served only while this rank is inside Lapwing or, for rma, inside MPI";
+    for (const SettingInfo& info : all_settings())
+        if (settings_.origin(info.name) != "default")
+            text += fmt::format("\n{}={} (from the {})", info.name, settings_.text(info.name), settings_.origin(info.name));
+    return text;
+}
+
+} // namespace lapwing::window

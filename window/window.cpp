@@ -1,0 +1,162 @@
+#include <lapwing/window.hpp>
+
+#include "window/atomics.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+namespace lapwing {
+
+using window::WindowState;
+
+Window::Window() noexcept = default;
+
+Window::Window(std::unique_ptr<WindowState> state) : state_{std::move(state)}, map_{state_->map()} {}
+
+Window::Window(Team& team, std::uint64_t bytes, WindowOptions options)
+    : Window{std::make_unique<WindowState>(team, bytes, std::move(options))} {}
+
+Window Window::adopt(Team& team, MPI_Win window, bool locked, WindowOptions options) {
+    return Window{std::make_unique<WindowState>(team, window, locked, std::move(options))};
+}
+
+Window::Window(Window&& other) noexcept : state_{std::move(other.state_)}, map_{std::exchange(other.map_, {})} {}
+
+Window& Window::operator=(Window&& other) noexcept {
+    if (this != &other) {
+        Window old{std::move(*this)}; // ends as a destroyed window does
+        state_ = std::move(other.state_);
+        map_ = std::exchange(other.map_, {});
+    }
+    return *this;
+}
+
+Window::~Window() {
+    if (state_ == nullptr) return;
+    WindowState::end_with_scope(std::move(state_));
+}
+
+void Window::close() {
+    if (state_ == nullptr) return;
+    state_->close();
+    state_.reset();
+    map_ = {};
+}
+
+WindowState& Window::state() const {
+    if (state_ == nullptr) throw UsageError{"Window: used after close, or never opened; make a new one"};
+    return *state_;
+}
+
+Team& Window::team() const { return state().team(); }
+std::string_view Window::name() const { return state().name(); }
+
+std::uint64_t Window::size(Rank target) const {
+    (void)checked_address(target, Offset{0}, 0, "size");
+    return map_.bytes(target.value);
+}
+
+Path Window::path(Rank target) const {
+    (void)checked_address(target, Offset{0}, 0, "path");
+    return state_->path(target.value);
+}
+
+std::span<std::byte> Window::reachable(Rank target) const {
+    std::byte* const base = checked_address(target, Offset{0}, 0, "reachable");
+    if (base == nullptr) return {};
+    return {base, static_cast<std::size_t>(map_.bytes(target.value))};
+}
+
+void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
+    const WindowState& window = state(); // a closed window has no ranks, so that every call on it comes here
+    if (target.value < 0 || target.value >= map_.ranks)
+        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team", window.who(call),
+                                     target.value, map_.ranks)};
+    throw RangeError{fmt::format("{}: {} bytes at offset {} of rank {} leave its part of {} bytes; stay within "
+                                 "Window::size(rank)",
+                                 window.who(call), bytes, offset.bytes, target.value, map_.bytes(target.value))};
+}
+
+void Window::count(Counter counter, std::uint64_t amount) { state_->statistics().add(counter, amount); }
+
+void Window::remote_get(Rank target, Offset offset, std::span<std::byte> destination) {
+    state_->get(target.value, offset.bytes, destination);
+}
+
+void Window::remote_put(Rank target, Offset offset, std::span<const std::byte> source) {
+    state_->put(target.value, offset.bytes, source);
+}
+
+Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
+    if (const std::byte* source = checked_address(target, offset, destination.size(), "start_get")) {
+        copy_in(destination.data(), source, destination.size());
+        return {};
+    }
+    return state_->start_get(target.value, offset.bytes, destination);
+}
+
+Completion Window::start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
+    if (std::byte* destination = checked_address(target, offset, source.size(), "start_put")) {
+        copy_out(destination, source.data(), source.size());
+        return {};
+    }
+    return state_->start_put(target.value, offset.bytes, source);
+}
+
+void Window::flush(Rank target) {
+    (void)checked_address(target, Offset{0}, 0, "flush");
+    state_->flush(target.value);
+}
+
+void Window::flush() { state().flush(); }
+void Window::release() { state().release(); }
+void Window::acquire() { state().acquire(); }
+
+void Window::fence() {
+    state().release();
+    state_->acquire();
+}
+
+void Window::check_atomic(window::AtomicType type, Rank target, Offset offset, const char* call) const {
+    const std::uint64_t bytes = window::size_of(type);
+    (void)checked_address(target, offset, bytes, call);
+    if (offset.bytes % bytes != 0)
+        throw RangeError{fmt::format("{}: offset {} is not a multiple of the {} bytes of the value; atomics need aligned values",
+                                     state_->who(call), offset.bytes, bytes)};
+    state_->check_atomic(target.value, offset.bytes, call);
+}
+
+void Window::atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
+                          const void* operand, void* result, std::memory_order order) {
+    check_atomic(type, target, offset, "fetch");
+    state_->atomic_fetch(operation, type, target.value, offset.bytes, operand, result, order);
+}
+
+void Window::atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,
+                                 const void* desired, void* result, std::memory_order order) {
+    check_atomic(type, target, offset, "compare_swap");
+    state_->atomic_compare_swap(type, target.value, offset.bytes, expected, desired, result, order);
+}
+
+void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
+    (void)checked_address(target, offset, source.size(), "put_notify");
+    state_->put_notify(target.value, offset.bytes, source, counter);
+}
+
+void Window::wait_notified(unsigned counter, std::uint64_t count) { state().wait_notified(counter, count); }
+std::uint64_t Window::notified(unsigned counter) { return state().notified(counter); }
+
+StatisticsValues Window::statistics() const { return state().statistics().read(); }
+
+StatisticsValues Window::total_statistics() {
+    StatisticsValues values = statistics();
+    team().all_reduce(values.values.data(), values.values.size(), MPI_UINT64_T, MPI_SUM);
+    return values;
+}
+
+} // namespace lapwing

@@ -1,0 +1,146 @@
+#pragma once
+
+#include "window/memory.hpp"
+#include "window/outstanding_accesses.hpp"
+#include "window/progress/engine.hpp"
+#include "window/progress/pieces.hpp"
+#include "window/team_state.hpp"
+
+#include <lapwing/window.hpp>
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lapwing::window {
+
+/// The inside of a Window: how it reaches memory that this rank cannot load and store.
+class WindowState {
+public:
+    /// Collective: allocates memory.
+    WindowState(Team& team, std::uint64_t bytes, WindowOptions options);
+    /// Collective: uses the memory of the program's window.
+    WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options);
+    ~WindowState();
+    WindowState(const WindowState&) = delete;
+    WindowState& operator=(const WindowState&) = delete;
+
+    [[nodiscard]] Team& team() const noexcept { return team_; }
+    [[nodiscard]] TeamState& team_state() const noexcept { return state_; }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] const MemoryMap& map() const noexcept { return map_; }
+    [[nodiscard]] Path path(int target) const noexcept;
+    [[nodiscard]] support::Statistics& statistics() noexcept { return statistics_; }
+    /// "rank 2 of 4: Window("a").get", the start of a message.
+    [[nodiscard]] std::string who(const char* call) const;
+
+    // Operations on ranks that are not reachable by load and store. The range has been checked.
+    void get(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void put(int target, std::uint64_t offset, std::span<const std::byte> source);
+    [[nodiscard]] Completion start_get(int target, std::uint64_t offset, std::span<std::byte> destination);
+    [[nodiscard]] Completion start_put(int target, std::uint64_t offset, std::span<const std::byte> source);
+
+    // Operations on any rank.
+    void flush(int target);
+    void flush();
+    void release();
+    void acquire();
+    void atomic_fetch(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset, const void* operand,
+                      void* result, std::memory_order order);
+    void atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
+                             void* result, std::memory_order order);
+    void put_notify(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
+    void wait_notified(unsigned counter, std::uint64_t count);
+    [[nodiscard]] std::uint64_t notified(unsigned counter);
+
+    /// Throws RangeError when the displacement unit of an adopted window cannot express an atomic's offset.
+    void check_atomic(int target, std::uint64_t offset, const char* call) const;
+
+    /// Collective.
+    void close();
+    /// What a window's destructor does: closes it, unless the scope ends by an exception. Then the other ranks need not be
+    /// closing theirs: the memory stays, and is served, until the process ends.
+    static void end_with_scope(std::unique_ptr<WindowState> window) noexcept;
+
+    /// A wait for an own operation of the service path, which the caller's memory must outlive.
+    void wait(Operation& operation, const char* call, int target);
+
+private:
+    void share_sizes();
+    void check_counter(unsigned counter, const char* call) const;
+    /// Completes what is under way to `target` if the access would overlap it.
+    void order_after_outstanding(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
+    /// Starts an operation of the engine, making progress until there is room for it.
+    template <class Try>
+    void start(Try&& attempt, const char* call, int target);
+    void flush_service(int target);
+    void note(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
+
+    /// Displacement of `offset` in the MPI window of `target`, or nothing if its displacement unit cannot express it.
+    [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {
+        const auto unit = static_cast<std::uint64_t>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
+        const std::uint64_t at = offset + remote_prefix_;
+        if (unit == 1) [[likely]]
+            return static_cast<MPI_Aint>(at);
+        if (at % unit != 0) return {};
+        return static_cast<MPI_Aint>(at / unit);
+    }
+    /// Whether this operation goes through MPI's one-sided calls.
+    [[nodiscard]] bool by_rma(int target, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+        if (network_ != Path::rma) return false;
+        if (unit_ == 1 && units_.empty()) [[likely]]
+            return true;
+        return displacement(target, offset).has_value() && bytes <= largest_piece_bytes;
+    }
+
+    void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
+    void service_get(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void service_put(int target, std::uint64_t offset, std::span<const std::byte> source, std::uint32_t counter_plus_one);
+    /// Where an atomic is carried out by the processor; null if MPI or the owner does it.
+    [[nodiscard]] std::byte* processor_address(int target, std::uint64_t offset) const noexcept;
+
+    Team& team_;
+    TeamState& state_;
+    std::string name_;
+    std::uint64_t number_ = 0;
+    bool adopted_ = false;
+    bool close_lock_ = false; ///< the epoch of an adopted window is Lapwing's
+    Path network_ = Path::service;
+    /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
+    bool mpi_atomics_ = false;
+
+    MemoryMap map_;
+    std::unique_ptr<WindowMemory> memory_;
+    std::vector<std::byte*> bases_; ///< behind the prefix
+    std::vector<std::uint64_t> sizes_;
+    MPI_Win remote_ = MPI_WIN_NULL;
+    MPI_Win shared_ = MPI_WIN_NULL;
+    std::uint64_t remote_prefix_ = 0;
+    int unit_ = 1;
+    std::vector<int> units_;
+
+    int exceptions_at_start_ = std::uncaught_exceptions();
+    unsigned counter_count_ = 0;
+    std::vector<std::atomic<std::uint64_t>> own_counters_; ///< of adopted windows
+    std::atomic<std::uint64_t>* counters_ = nullptr;       ///< this rank's
+
+    support::Statistics statistics_;
+
+    /// Guards the fields below.
+    std::mutex mutex_;
+    OutstandingAccesses outstanding_;
+    /// Copies of small puts until MPI has read them: so that the program may reuse its own at once.
+    std::array<std::byte, 16384> staging_;
+    std::size_t staged_ = 0;
+};
+
+} // namespace lapwing::window
