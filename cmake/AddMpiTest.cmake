@@ -1,0 +1,136 @@
+# add_mpi_test(
+#     name
+#     SOURCES file…                           one Catch2 executable; its main is tests/support/main.cpp
+#     [RANKS 1 2 3 4]                         default 2
+#     [PATHS auto direct rma service]         default auto: ways to remote memory, see scripts/launch --path
+#     [NETWORKS shm tcp cluster]              default shm, see scripts/launch --network
+#     [TIMEOUT seconds]                       default 60; more with a sanitizer
+#     [LABELS label…]  [ENV NAME=VALUE…]  [ARGS argument…]  [LIBRARIES target…]
+#     [VARIANT word]                          registers the executable of an earlier call again, under another name
+#     [DELAY]                                 postpones RMA operations, see tests/support/delay_shim.c
+#     [PLAIN]                                 the program brings its own main and is judged by its exit code
+# )
+# registers one test for each rank count, path and network: name.path.network.npR. Labels of a test are those given, its
+# path and its network. The path direct uses no network and is registered for the first one only.
+#
+# add_plain_test(name SOURCES file… [LABELS …] [TIMEOUT …] [LIBRARIES …]): one Catch2 executable without MPI.
+
+include_guard(GLOBAL)
+find_package(Catch2 2.13 REQUIRED)
+
+set(LAPWING_TEST_TIME_FACTOR 1)
+set(LAPWING_TEST_ENVIRONMENT "")
+if("thread" IN_LIST LAPWING_SANITIZE)
+    set(LAPWING_TEST_TIME_FACTOR 6)
+    list(
+        APPEND
+        LAPWING_TEST_ENVIRONMENT
+        "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp"
+    )
+elseif(LAPWING_SANITIZE)
+    set(LAPWING_TEST_TIME_FACTOR 3)
+    list(
+        APPEND
+        LAPWING_TEST_ENVIRONMENT
+        "LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp"
+        "UBSAN_OPTIONS=print_stacktrace=1"
+    )
+endif()
+
+function(lapwing_test_executable name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "SOURCES;LIBRARIES")
+    add_executable(${name} ${arg_SOURCES})
+    target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
+    target_link_libraries(${name} PRIVATE lapwing::lapwing ${arg_MAIN} Catch2::Catch2 ${arg_LIBRARIES})
+    lapwing_compile_options(${name})
+endfunction()
+
+function(lapwing_test_properties test timeout)
+    math(EXPR timeout "${timeout} * ${LAPWING_TEST_TIME_FACTOR} + 15")
+    set_tests_properties(
+        ${test}
+        PROPERTIES
+            LABELS "${ARGN}"
+            # scripts/launch ends a run in time and says what it did; this is for the case that it cannot.
+            TIMEOUT ${timeout}
+            # Two runs at a time would share the cores, and waits that poll make that expensive.
+            RESOURCE_LOCK machine
+            SKIP_RETURN_CODE 77
+            ENVIRONMENT "${LAPWING_TEST_ENVIRONMENT}"
+    )
+endfunction()
+
+function(add_mpi_test name)
+    cmake_parse_arguments(
+        PARSE_ARGV
+        1
+        arg
+        "DELAY;PLAIN"
+        "TIMEOUT;VARIANT"
+        "SOURCES;RANKS;PATHS;NETWORKS;LABELS;ENV;ARGS;LIBRARIES"
+    )
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "add_mpi_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    foreach(default IN ITEMS "RANKS 2" "PATHS auto" "NETWORKS shm" "TIMEOUT 60")
+        separate_arguments(default)
+        list(POP_FRONT default option)
+        if(NOT DEFINED arg_${option})
+            set(arg_${option} ${default})
+        endif()
+    endforeach()
+
+    set(judge --verdict)
+    set(main lapwing_test_main)
+    if(arg_PLAIN)
+        set(judge "")
+        set(main "")
+    endif()
+    set(test ${name})
+    if(arg_VARIANT)
+        set(test ${name}.${arg_VARIANT})
+    endif()
+    if(arg_SOURCES)
+        lapwing_test_executable(${name} MAIN ${main} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+    elseif(NOT TARGET ${name})
+        message(FATAL_ERROR "add_mpi_test(${name}): no SOURCES, and no executable of that name yet")
+    endif()
+
+    set(options "")
+    if(arg_DELAY)
+        list(APPEND options --delay)
+    endif()
+    foreach(pair IN LISTS arg_ENV)
+        list(APPEND options --env "${pair}")
+    endforeach()
+    math(EXPR seconds "${arg_TIMEOUT} * ${LAPWING_TEST_TIME_FACTOR}")
+    list(GET arg_NETWORKS 0 first_network)
+    foreach(network IN LISTS arg_NETWORKS)
+        foreach(path IN LISTS arg_PATHS)
+            if(path STREQUAL "direct" AND NOT network STREQUAL first_network)
+                continue()
+            endif()
+            foreach(ranks IN LISTS arg_RANKS)
+                set(full ${test}.${path}.${network}.np${ranks})
+                add_test(
+                    NAME ${full}
+                    COMMAND
+                        "${PROJECT_SOURCE_DIR}/scripts/launch" --mpi ${LAPWING_MPI} --mpiexec "${MPIEXEC_EXECUTABLE}"
+                        --network ${network} --path ${path} --support $<TARGET_FILE_DIR:lapwing_delay_shim> --timeout
+                        ${seconds} ${judge} ${options} -n ${ranks} $<TARGET_FILE:${name}> ${arg_ARGS}
+                )
+                lapwing_test_properties(${full} ${arg_TIMEOUT} ${arg_LABELS} ${path} ${network})
+            endforeach()
+        endforeach()
+    endforeach()
+endfunction()
+
+function(add_plain_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;LIBRARIES")
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 60)
+    endif()
+    lapwing_test_executable(${name} MAIN lapwing_plain_test_main SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+    add_test(NAME ${name} COMMAND ${name})
+    lapwing_test_properties(${name} ${arg_TIMEOUT} ${arg_LABELS} plain)
+endfunction()
