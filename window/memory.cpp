@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <sys/mman.h>
@@ -44,8 +45,9 @@ std::uint64_t machine_memory_bytes() noexcept {
 }
 
 WindowMemory::WindowMemory(TeamState& team, std::uint64_t bytes, std::uint64_t prefix_bytes) : team_{team} {
-    // Parts of a node may lie one behind the other: whole cache lines keep every part aligned.
-    total_bytes_ = (prefix_bytes + bytes + 63) / 64 * 64;
+    // Parts of a node may lie one behind the other: whole cache lines keep every part aligned. At least one: MPICH 4.0.2
+    // reads from the wrong place in windows of less than 64 bytes a rank.
+    total_bytes_ = std::max<std::uint64_t>(64, (prefix_bytes + bytes + 63) / 64 * 64);
     const auto size = static_cast<MPI_Aint>(total_bytes_);
     const Topology& topology = team.topology();
     const bool rma = team.network_path() == Path::rma;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,11 +14,13 @@ namespace lapwing::window {
 /// lines, and larger ones count as touching everything. It may report a conflict where there is none, never the reverse.
 class OutstandingAccesses {
 public:
-    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    /// May be called without the lock that guards the rest: what a thread must wait for, it has seen before.
+    [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
 
     [[nodiscard]] bool conflicts(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
-        if (count_ == 0 || bytes == 0) return false;
-        for (std::size_t i = 0; i < count_; ++i) {
+        const std::size_t count = size();
+        if (count == 0 || bytes == 0) return false;
+        for (std::size_t i = 0; i < count; ++i) {
             const Access& access = accesses_[i];
             if (access.rank == rank && offset < access.end && access.begin < offset + bytes && (write || access.write)) return true;
         }
@@ -29,15 +32,17 @@ public:
     }
 
     void add(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) noexcept {
-        if (count_ != 0) {
-            Access& last = accesses_[count_ - 1];
+        const std::size_t count = size();
+        if (count != 0) {
+            Access& last = accesses_[count - 1];
             if (last.rank == rank && last.end == offset && last.write == write) {
                 last.end += bytes;
                 return;
             }
         }
-        if (count_ < accesses_.size()) {
-            accesses_[count_++] = {rank, write, offset, offset + bytes};
+        if (count < accesses_.size()) {
+            accesses_[count] = {rank, write, offset, offset + bytes};
+            resize(count + 1);
             return;
         }
         spilled_ = true;
@@ -50,7 +55,7 @@ public:
 
     /// Every operation is complete.
     void clear() noexcept {
-        count_ = 0;
+        resize(0);
         if (!spilled_) return;
         spilled_ = false;
         everything_ = false;
@@ -60,22 +65,22 @@ public:
     void clear(int rank) noexcept {
         if (spilled_) return; // which of the filter's lines were the rank's is not known
         std::size_t kept = 0;
-        for (std::size_t i = 0; i < count_; ++i)
+        for (std::size_t i = 0; i < size(); ++i)
             if (accesses_[i].rank != rank) accesses_[kept++] = accesses_[i];
-        count_ = kept;
+        resize(kept);
     }
 
     /// Whether there may be accesses to `rank`.
     [[nodiscard]] bool touches(int rank) const noexcept {
         if (spilled_) return true;
-        for (std::size_t i = 0; i < count_; ++i)
+        for (std::size_t i = 0; i < size(); ++i)
             if (accesses_[i].rank == rank) return true;
         return false;
     }
     /// The only rank with accesses under way, or -1 if there are several or it is not known.
     [[nodiscard]] int only_rank() const noexcept {
-        if (spilled_ || count_ == 0) return -1;
-        for (std::size_t i = 1; i < count_; ++i)
+        if (spilled_ || empty()) return -1;
+        for (std::size_t i = 1; i < size(); ++i)
             if (accesses_[i].rank != accesses_[0].rank) return -1;
         return accesses_[0].rank;
     }
@@ -87,6 +92,9 @@ private:
         std::uint64_t begin = 0;
         std::uint64_t end = 0;
     };
+    [[nodiscard]] std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
+    void resize(std::size_t count) noexcept { count_.store(count, std::memory_order_relaxed); }
+
     static constexpr std::uint64_t line_bytes = 64;
     static constexpr std::uint64_t most_lines = 8;
 
@@ -107,7 +115,7 @@ private:
     }
 
     std::array<Access, 8> accesses_{};
-    std::size_t count_ = 0;
+    std::atomic<std::size_t> count_{0}; ///< relaxed: written under the lock
     bool spilled_ = false;
     bool everything_ = false;
     std::array<std::uint64_t, 256> bits_{}; ///< 2^14 lines

@@ -11,6 +11,24 @@ namespace {
 using support::check_mpi;
 
 #ifdef OPEN_MPI
+/// MPI's tools interface, open for a scope. Closed before MPI_Finalize: Open MPI 4.1.4 crashes in it afterwards.
+class ToolsInterface {
+public:
+    ToolsInterface() {
+        int provided = 0;
+        open_ = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS;
+    }
+    ~ToolsInterface() {
+        if (open_) MPI_T_finalize();
+    }
+    ToolsInterface(const ToolsInterface&) = delete;
+    ToolsInterface& operator=(const ToolsInterface&) = delete;
+    [[nodiscard]] bool open() const noexcept { return open_; }
+
+private:
+    bool open_ = false;
+};
+
 /// Whether Open MPI has a control variable of this name: variables of components that it did not open are gone.
 bool has_variable(const char* name) {
     int index = 0;
@@ -20,18 +38,19 @@ bool has_variable(const char* name) {
 /// Open MPI 4.1: the component osc/pt2pt refuses MPI_THREAD_MULTIPLE, and mpirun then prints a help text that no error
 /// handler can hold back. True when that component is the only one that could serve windows between nodes.
 bool attempt_would_print(int thread_level) {
-    int provided = 0;
-    if (thread_level < MPI_THREAD_MULTIPLE || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return false;
+    const ToolsInterface tools;
+    if (thread_level < MPI_THREAD_MULTIPLE || !tools.open()) return false;
     bool rdma = false;
     for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
         rdma = rdma || has_variable(variable);
-    const bool only_messages = has_variable("osc_pt2pt_no_locks") && !rdma;
-    MPI_T_finalize(); // before MPI_Finalize: Open MPI 4.1.4 crashes in it afterwards
-    return only_messages;
+    return has_variable("osc_pt2pt_no_locks") && !rdma;
 }
 #else
 bool attempt_would_print(int /*thread_level*/) { return false; }
 #endif
+
+/// MPICH 4.0.2 reads from the wrong place in windows of less than 64 bytes a rank between ranks of one machine.
+constexpr MPI_Aint probe_bytes = 64;
 
 bool all_agree(MPI_Comm communicator, bool own) {
     int agreed = own ? 1 : 0;
@@ -46,7 +65,7 @@ ProbeResult probe_windows(MPI_Comm communicator, int thread_level) {
         return {false, "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
     MPI_Win window = MPI_WIN_NULL;
     std::int64_t* memory = nullptr;
-    const int code = MPI_Win_allocate(sizeof *memory, 1, MPI_INFO_NULL, communicator, &memory, &window);
+    const int code = MPI_Win_allocate(probe_bytes, 1, MPI_INFO_NULL, communicator, &memory, &window);
     if (!all_agree(communicator, code == MPI_SUCCESS)) {
         if (code == MPI_SUCCESS) return {false, "windows could not be created on some ranks"}; // freeing is collective
         std::string text(MPI_MAX_ERROR_STRING, '\0');
@@ -74,10 +93,19 @@ ProbeResult probe_windows(MPI_Comm communicator, int thread_level) {
     return {works, works ? "" : "a get through a window failed or returned something else"};
 }
 
+bool compare_swap_crashes() {
+#ifdef OPEN_MPI
+    const ToolsInterface tools;
+    return tools.open() && has_variable("osc_rdma_acc_use_amo") && has_variable("btl_vader_eager_limit");
+#else
+    return false;
+#endif
+}
+
 bool probe_shared_windows(MPI_Comm node) {
     MPI_Win window = MPI_WIN_NULL;
     void* memory = nullptr;
-    const int code = MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, node, &memory, &window);
+    const int code = MPI_Win_allocate_shared(probe_bytes, 1, MPI_INFO_NULL, node, &memory, &window);
     const bool works = all_agree(node, code == MPI_SUCCESS);
     if (works) MPI_Win_free(&window);
     return works;

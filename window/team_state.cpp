@@ -168,6 +168,8 @@ void TeamState::choose_paths() {
         }
     }
 
+    avoids_compare_swap_ = topology_->one_machine() && compare_swap_crashes();
+
     constexpr std::size_t direct = 1;
     constexpr std::size_t rma = 2;
     constexpr std::size_t service = 3;

@@ -38,6 +38,8 @@ public:
     [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
     [[nodiscard]] const Topology& topology() const noexcept { return *topology_; }
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
+    /// MPI_Compare_and_swap crashes here: see compare_swap_crashes().
+    [[nodiscard]] bool avoids_compare_swap() const noexcept { return avoids_compare_swap_; }
     [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
     [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
     [[nodiscard]] Engine& engine() noexcept { return *engine_; }
@@ -60,6 +62,11 @@ public:
             if (troubled_.load(std::memory_order_relaxed)) check_trouble(call, target);
         }
     }
+    /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.
+    void check_reachable(const char* call, int target) {
+        if (troubled_.load(std::memory_order_relaxed)) check_trouble(call, target);
+    }
+
     /// Waits for a request of a non-blocking collective, serving other ranks meanwhile.
     void wait(MPI_Request request, const char* call);
 
@@ -147,6 +154,7 @@ private:
     Path network_path_ = Path::direct;
     ProgressMode progress_mode_ = ProgressMode::caller;
     std::string path_reason_;
+    bool avoids_compare_swap_ = false;
 
     std::unique_ptr<Engine> engine_;
     std::optional<Barrier> barrier_;

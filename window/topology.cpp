@@ -37,6 +37,7 @@ Topology::Topology(MPI_Comm communicator, NodeMode mode) {
     int shared_rank = 0;
     check_mpi(MPI_Comm_rank(shared, &shared_rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(shared, &physical_node_size_), "MPI_Comm_size");
+    one_machine_ = physical_node_size_ == size;
     if (mode == NodeMode::by_memory) {
         node_ = shared;
     } else {

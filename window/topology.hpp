@@ -47,6 +47,8 @@ public:
         return index_[static_cast<std::size_t>(rank)];
     }
 
+    /// All ranks of the team are on one machine, however they are gathered into nodes.
+    [[nodiscard]] bool one_machine() const noexcept { return one_machine_; }
     /// Cores of this machine.
     [[nodiscard]] int cores() const noexcept { return cores_; }
     /// More ranks than cores: a spinning rank delays the others.
@@ -65,6 +67,7 @@ private:
     int nodes_ = 0;
     int largest_node_ = 0;
     int physical_node_size_ = 0;
+    bool one_machine_ = false;
     int cores_ = 1;
 };
 

@@ -114,12 +114,18 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
                                      counter_count_, most_counters)};
     // A rank that cannot have its part must not leave the others waiting: agree on the largest first.
     const std::uint64_t limit = machine_memory_bytes();
-    std::array<std::int64_t, 2> worst{bytes > limit ? -1 - state_.rank() : 0, 0};
+    const auto counters = static_cast<std::int64_t>(counter_count_);
+    std::array<std::int64_t, 3> worst{bytes > limit ? -1 - state_.rank() : 0, counters, -counters};
     state_.barrier(CollectiveCall::window_create, {});
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, worst.data(), 1, MPI_INT64_T, MPI_MIN, state_.communicator(), &request),
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, worst.data(), static_cast<int>(worst.size()), MPI_INT64_T, MPI_MIN,
+                             state_.communicator(), &request),
               "MPI_Iallreduce", state_.who());
     state_.wait(request, "Window");
+    if (worst[1] != -worst[2])
+        throw MismatchError{fmt::format("{}: Window(\"{}\"): {} notification counters here and another number on another rank; "
+                                        "pass the same on all ranks",
+                                        state_.who(), name_, counter_count_)};
     if (worst[0] != 0)
         throw RangeError{fmt::format("{}: Window(\"{}\"): {} bytes asked for here and too many on rank {}: its machine's memory is "
                                      "the limit ({} bytes here); ask for less or spread the data over more ranks",
@@ -308,7 +314,9 @@ void WindowState::note(int target, std::uint64_t offset, std::uint64_t bytes, bo
     outstanding_.add(target, offset, bytes, write);
 }
 
-void WindowState::order_after_outstanding(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {
+void WindowState::begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
+    state_.check_reachable(call, target);
+    if (outstanding_.empty()) return;
     bool conflict = false;
     {
         const std::lock_guard guard{mutex_};
@@ -328,7 +336,7 @@ void WindowState::flush_service(int target) {
 
 void WindowState::flush(int target) {
     if (network_ == Path::rma) {
-        {
+        if (!outstanding_.empty()) {
             const std::lock_guard guard{mutex_};
             if (outstanding_.touches(target)) {
                 check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
@@ -337,7 +345,7 @@ void WindowState::flush(int target) {
                 statistics_.add(Counter::rma_flushes);
             }
         }
-        if (!units_.empty() || unit_ != 1) flush_service(target); // what its displacement unit could not express
+        if (messages_used_.load(std::memory_order_relaxed)) flush_service(target);
     } else if (network_ == Path::service) {
         flush_service(target);
         const std::lock_guard guard{mutex_};
@@ -347,7 +355,7 @@ void WindowState::flush(int target) {
 }
 
 void WindowState::flush() {
-    if (network_ == Path::rma) {
+    if (network_ == Path::rma && !outstanding_.empty()) {
         const std::lock_guard guard{mutex_};
         if (!outstanding_.empty()) {
             if (const int only = outstanding_.only_rank(); only >= 0)
@@ -359,7 +367,8 @@ void WindowState::flush() {
             statistics_.add(Counter::rma_flushes);
         }
     }
-    if (network_ != Path::direct && state_.engine().busy()) {
+    const bool messages = network_ == Path::service || messages_used_.load(std::memory_order_relaxed);
+    if (messages && state_.engine().busy()) {
         // Start all before waiting for the first.
         const std::vector<int> targets = state_.engine().busy_targets();
         std::vector<Engine::FlushTicket> tickets;
@@ -393,14 +402,14 @@ void WindowState::acquire() {
 
 void WindowState::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return;
-    order_after_outstanding(target, offset, destination.size(), false);
+    begin_access(target, offset, destination.size(), false, "Window::get");
     if (by_rma(target, offset, destination.size())) rma_get(target, offset, destination);
     else service_get(target, offset, destination);
 }
 
 void WindowState::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return;
-    order_after_outstanding(target, offset, source.size(), true);
+    begin_access(target, offset, source.size(), true, "Window::put");
     if (by_rma(target, offset, source.size())) rma_put(target, offset, source);
     else service_put(target, offset, source, 0);
 }
@@ -450,6 +459,7 @@ void WindowState::rma_put(int target, std::uint64_t offset, std::span<const std:
 }
 
 void WindowState::service_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
+    if (network_ != Path::service) messages_used_.store(true, std::memory_order_relaxed);
     Operation operation;
     operation.destination = destination.data();
     start([&] { return state_.engine().try_get(operation, target, number_, offset, destination.size(), true); }, "Window::get",
@@ -461,6 +471,7 @@ void WindowState::service_get(int target, std::uint64_t offset, std::span<std::b
 
 void WindowState::service_put(int target, std::uint64_t offset, std::span<const std::byte> source,
                               std::uint32_t counter_plus_one) {
+    if (network_ != Path::service) messages_used_.store(true, std::memory_order_relaxed);
     Operation operation;
     if (source.size() > state_.engine().inline_limit()) note(target, offset, source.size(), true);
     start(
@@ -475,7 +486,7 @@ void WindowState::service_put(int target, std::uint64_t offset, std::span<const 
 
 Completion WindowState::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return {};
-    order_after_outstanding(target, offset, destination.size(), false);
+    begin_access(target, offset, destination.size(), false, "Window::start_get");
     if (by_rma(target, offset, destination.size())) {
         state_.keep_awake(target);
         auto transfer = std::make_unique<RmaTransfer>(*this);
@@ -512,7 +523,7 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
         put(target, offset, source); // copied: complete at once
         return {};
     }
-    order_after_outstanding(target, offset, source.size(), true);
+    begin_access(target, offset, source.size(), true, "Window::start_put");
     note(target, offset, source.size(), true);
     if (rma) {
         state_.keep_awake(target);
@@ -542,20 +553,14 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
 
 // ---- atomics --------------------------------------------------------------------------------------------------------
 
-std::byte* WindowState::processor_address(int target, std::uint64_t offset) const noexcept {
-    if (mpi_atomics_) return nullptr;
-    std::byte* const base = map_.base(target);
-    return base == nullptr ? nullptr : base + offset;
-}
-
 void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
                                const void* operand, void* result, std::memory_order order) {
     if (releases(order)) release();
-    if (std::byte* const address = processor_address(target, offset)) {
-        processor_fetch(operation, type, address, operand, result);
+    if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
+        processor_fetch(operation, type, base + offset, operand, result);
     } else {
-        order_after_outstanding(target, offset, size_of(type), true);
-        if (network_ == Path::rma) {
+        begin_access(target, offset, size_of(type), true, "Window::fetch");
+        if (mpi_atomics_) {
             state_.keep_awake(target);
             check_mpi(MPI_Fetch_and_op(operand, result, mpi_type(type), target, *displacement(target, offset),
                                        mpi_operation(operation), remote_),
@@ -582,11 +587,12 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
 void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected,
                                       const void* desired, void* result, std::memory_order order) {
     if (releases(order)) release();
-    if (std::byte* const address = processor_address(target, offset)) {
-        processor_compare_swap(type, address, expected, desired, result);
+    const bool by_mpi = mpi_atomics_ && !state_.avoids_compare_swap();
+    if (std::byte* const base = map_.base(target); base != nullptr && !by_mpi) {
+        processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
-        order_after_outstanding(target, offset, size_of(type), true);
-        if (network_ == Path::rma) {
+        begin_access(target, offset, size_of(type), true, "Window::compare_swap");
+        if (by_mpi) {
             state_.keep_awake(target);
             // MPI compares integers only; equal bits are what is asked for.
             const MPI_Datatype bits = size_of(type) == 4 ? MPI_UINT32_T : MPI_UINT64_T;
@@ -637,7 +643,7 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
         std::atomic_thread_fence(std::memory_order_seq_cst);
         return service_put(target, 0, {}, counter + 1);
     }
-    order_after_outstanding(target, offset, source.size(), true);
+    begin_access(target, offset, source.size(), true, "Window::put_notify");
     if (network_ == Path::rma && source.size() > state_.engine().inline_limit()) {
         put(target, offset, source);
         flush(target);

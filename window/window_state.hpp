@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/support/biased_mutex.hpp"
 #include "window/memory.hpp"
 #include "window/outstanding_accesses.hpp"
 #include "window/progress/engine.hpp"
@@ -76,8 +77,8 @@ public:
 private:
     void share_sizes();
     void check_counter(unsigned counter, const char* call) const;
-    /// Completes what is under way to `target` if the access would overlap it.
-    void order_after_outstanding(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
+    /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that.
+    void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call);
     /// Starts an operation of the engine, making progress until there is room for it.
     template <class Try>
     void start(Try&& attempt, const char* call, int target);
@@ -105,8 +106,6 @@ private:
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void service_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void service_put(int target, std::uint64_t offset, std::span<const std::byte> source, std::uint32_t counter_plus_one);
-    /// Where an atomic is carried out by the processor; null if MPI or the owner does it.
-    [[nodiscard]] std::byte* processor_address(int target, std::uint64_t offset) const noexcept;
 
     Team& team_;
     TeamState& state_;
@@ -135,8 +134,11 @@ private:
 
     support::Statistics statistics_;
 
+    /// Notified puts of an rma window, and what its displacement units cannot express, go by messages.
+    std::atomic<bool> messages_used_{false};
+
     /// Guards the fields below.
-    std::mutex mutex_;
+    support::BiasedMutex mutex_;
     OutstandingAccesses outstanding_;
     /// Copies of small puts until MPI has read them: so that the program may reuse its own at once.
     std::array<std::byte, 16384> staging_;

@@ -1,0 +1,48 @@
+#include "src/support/biased_mutex.hpp"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace lapwing::support {
+namespace {
+
+long membarrier(int command) { return syscall(__NR_membarrier, command, 0, 0); }
+
+/// Whether this process may ask for a fence on all its processors.
+bool can_revoke() {
+#if defined(__SANITIZE_THREAD__)
+    return false; // ThreadSanitizer does not know membarrier
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    return false;
+#endif
+#endif
+    static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+    return registered;
+}
+
+} // namespace
+
+void BiasedMutex::lock_slowly() {
+    if (!revoked_.load(std::memory_order_acquire)) {
+        const void* nobody = nullptr;
+        if (can_revoke() && owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed)) return lock();
+        revoke();
+    }
+    mutex_.lock();
+    // Another thread may be taking the bias away: wait until the owner has left.
+    while (entered_.load(std::memory_order_acquire)) sched_yield();
+}
+
+void BiasedMutex::revoke() {
+    const std::lock_guard guard{mutex_};
+    if (revoked_.load(std::memory_order_relaxed)) return;
+    const void* nobody = nullptr;
+    owner_.compare_exchange_strong(nobody, this, std::memory_order_relaxed); // nobody gets the bias any more
+    revoked_.store(true, std::memory_order_release);
+    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+} // namespace lapwing::support
