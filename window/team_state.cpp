@@ -314,9 +314,10 @@ void TeamState::require_open(const char* call) const {
 
 void TeamState::notify(CollectiveCall call, std::optional<std::int64_t> identity) {
     require_open(name(call));
+    check_reachable(name(call), no_rank);
     if (barrier_->notified())
-        throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing", who_, name(call))};
-    if (broken()) check_trouble(name(call), no_rank);
+        throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing; call wait first", who_,
+                                     name(call))};
     release();
     barrier_->notify(call, identity);
 }

@@ -256,6 +256,7 @@ void WindowState::close() {
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
     state_.barrier(CollectiveCall::window_close, {}); // completes the operations of all ranks
     state_.remove(*this);
+    state_.statistics().add(statistics_.read());
     state_.engine().withdraw(number_);
     if (memory_ != nullptr) memory_->close();
     if (close_lock_) check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", state_.who());

@@ -77,6 +77,10 @@ public:
         }
     }
 
+    void add(const StatisticsValues& values) noexcept {
+        for (std::size_t i = 0; i < counter_count; ++i) add(static_cast<Counter>(i), values.values[i]);
+    }
+
     [[nodiscard]] StatisticsValues read() const noexcept;
 
 private:

@@ -96,8 +96,8 @@ public:
     /// message. Costs one reduction: for assertion level 3.
     void require_same(std::span<const std::int64_t> value, const char* call, const char* what);
 
-    /// This rank's counters of the team (messages, flushes, …); those of windows are in the windows, and are added here
-    /// when a window closes.
+    /// This rank's counters of the team: messages, and the counters of its windows that are closed. Those of open windows
+    /// are in the windows.
     [[nodiscard]] StatisticsValues statistics() const;
     /// Collective: the sum over all ranks.
     [[nodiscard]] StatisticsValues total_statistics();
