@@ -15,8 +15,11 @@ using support::check_mpi;
 class ToolsInterface {
 public:
     ToolsInterface() {
-        int provided = 0;
-        open_ = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS;
+        // Open MPI 4.1.4 makes the level asked for here the level of MPI itself: a lower one would take
+        // MPI_THREAD_MULTIPLE from the program, and the progress thread from the next team.
+        int level = MPI_THREAD_SINGLE;
+        int provided = MPI_THREAD_SINGLE;
+        open_ = MPI_Query_thread(&level) == MPI_SUCCESS && MPI_T_init_thread(level, &provided) == MPI_SUCCESS;
     }
     ~ToolsInterface() {
         if (open_) MPI_T_finalize();
