@@ -1,0 +1,29 @@
+#include "transpose.hpp"
+
+#include "patch_buffer.hpp"
+
+#include <lapwing/domain.hpp>
+
+namespace lapwing::kernels {
+
+void transpose_naive(const Matrix& a, Matrix& b) {
+    for (auto [i, j] : b.local_domain()) b(i, j) = a(j, i);
+    b.barrier();
+}
+
+void transpose_bulk(const Matrix& a, Matrix& b) {
+    const Domain<2> mine = b.local_domain();
+    const PatchBuffer<double, 2> patch{a, Domain<2>{mine.range(1), mine.range(0)}};
+    for (auto [i, j] : mine) b.local(i, j) = patch(j, i);
+    b.barrier();
+}
+
+std::vector<double> transpose_serial(const std::vector<double>& a, std::int64_t rows, std::int64_t columns) {
+    std::vector<double> b(a.size());
+    for (std::int64_t i = 0; i < columns; ++i)
+        for (std::int64_t j = 0; j < rows; ++j)
+            b[static_cast<std::size_t>(i * rows + j)] = a[static_cast<std::size_t>(j * columns + i)];
+    return b;
+}
+
+} // namespace lapwing::kernels
