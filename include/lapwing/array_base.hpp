@@ -30,11 +30,11 @@ public:
     [[nodiscard]] bool closed() const noexcept { return window_.closed(); }
     /// The team and the memory under the array. Throw UsageError after close.
     [[nodiscard]] Team& team() const {
-        require_open("team");
+        require_open(".team");
         return *team_;
     }
     [[nodiscard]] Window& window() {
-        require_open("window");
+        require_open(".window");
         return window_;
     }
 
@@ -70,6 +70,9 @@ protected:
     static constexpr std::uint64_t reduction_bytes = 256;
     void combine_over_ranks(void* value, std::uint64_t bytes, CombineValues combine, void* context) const;
 
+    /// Writes `bytes` bytes to `offset` of every rank's part: the write of a replicated element.
+    void put_to_all(Offset offset, const void* value, std::uint64_t bytes) const;
+
     // Errors, out of line so that the callers stay small. `index` points to `dimensions` values.
     [[noreturn]] void throw_closed(const char* call) const;
     [[noreturn]] void throw_outside(const char* call, std::span<const std::int64_t> index,
@@ -79,6 +82,7 @@ protected:
     [[noreturn]] void throw_not_one_domain(std::uint64_t domains) const;
     [[noreturn]] void throw_no_view() const;
     [[noreturn]] void throw_not_replicated() const;
+    [[noreturn]] void throw_no_home(const char* call, std::span<const std::int64_t> index) const;
     [[noreturn]] void throw_empty(const char* call) const;
     [[noreturn]] void throw_extents_differ(std::span<const std::int64_t> extents,
                                            std::span<const std::int64_t> others) const;
@@ -92,6 +96,7 @@ protected:
     mutable Window window_; ///< mutable, because reading remote elements counts and completes operations
     Team* team_ = nullptr;
     std::string name_;
+    std::string who_; ///< "rank 2 of 4", kept for messages after the team is gone
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
     std::uint64_t scratch_ = 0;  ///< offset in bytes of the part's place for combine_over_ranks
 

@@ -76,6 +76,8 @@ public:
     [[nodiscard]] Location locate(const Index<N>& index) const noexcept {
         return one_round_ ? locate_in<true>(index) : locate_in<false>(index);
     }
+    /// The same where one_round() is true: half the arithmetic.
+    [[nodiscard]] Location locate_in_one_round(const Index<N>& index) const noexcept { return locate_in<true>(index); }
     [[nodiscard]] std::uint64_t local_capacity() const noexcept { return capacity_; }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const noexcept {

@@ -1,10 +1,12 @@
 // Room: array
 #pragma once
 
+#include <lapwing/extents.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/window.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -12,39 +14,47 @@ namespace lapwing {
 
 namespace array {
 
-/// Writes `bytes` bytes to [offset, …) of every rank's part: the write of a replicated element.
-void put_to_all(Window& window, Offset offset, const void* value, std::uint64_t bytes);
-[[noreturn]] void throw_replicated_atomic(const Window& window, const char* call);
+/// The one place of an element, for atomics.
+struct Home {
+    Window& window;
+    Rank owner;
+    Offset offset;
+};
 
 } // namespace array
 
+template <TriviallyCopyable T, std::size_t N>
+class GlobalArray;
+
 /// Stands for an element of a GlobalArray, wherever it lives: converts to its value, takes assignments, does atomics.
 ///
-/// It holds where the element is, not what it is, so `auto x = a(i, j)` is a reference and `double x = a(i, j)` a value.
+/// It holds which element it is, not its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)` a value.
 /// It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store, or a put
 /// that is complete locally (see the consistency table). Compound assignments are a read and a write, not atomic.
-template <class T>
+template <class T, std::size_t N>
 class ElementReference {
 public:
     using value_type = T;
 
-    /// `address` is null when the element cannot be loaded and stored. Made by GlobalArray.
-    ElementReference(Window& window, T* address, Rank owner, std::uint64_t offset, bool replicated) noexcept
-        : window_{&window}, address_{address}, offset_{offset}, owner_{owner}, replicated_{replicated} {}
+    /// `address` is null when the element cannot be loaded and stored here; the index then says where it is. (The owner
+    /// is worked out again for an element that is not here, at some nanoseconds beside a message, so that a loop over
+    /// those that are carries an address only.) Made by GlobalArray.
+    ElementReference(const GlobalArray<T, N>& array, T* address, const Index<N>& index) noexcept
+        : array_{&array}, address_{address}, index_{index} {}
     ElementReference(const ElementReference&) noexcept = default;
 
     [[nodiscard]] T get() const {
         if (address_ != nullptr) [[likely]]
             return *address_;
-        return window_->get<T>(owner_, Offset::of<T>(offset_));
+        return array_->get_far(index_);
     }
     operator T() const { return get(); }
 
     void set(const T& value) const {
-        if (address_ != nullptr && !replicated_) [[likely]]
+        if (address_ != nullptr && array_->writes_here()) [[likely]]
             *address_ = value;
         else
-            set_far(value);
+            array_->put_far(index_, value);
     }
     const ElementReference& operator=(const T& value) const {
         set(value);
@@ -55,9 +65,9 @@ public:
         set(other.get());
         return *this;
     }
-    template <class U>
-        requires(!std::is_same_v<U, T>)
-    const ElementReference& operator=(const ElementReference<U>& other) const {
+    template <class U, std::size_t M>
+        requires(!(std::is_same_v<U, T> && M == N))
+    const ElementReference& operator=(const ElementReference<U, M>& other) const {
         set(static_cast<T>(other.get()));
         return *this;
     }
@@ -88,77 +98,69 @@ public:
     T fetch_add(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T>
     {
-        return home("fetch_add").template fetch_add<T>(owner_, offset(), operand, order);
+        const array::Home home = array_->home("fetch_add", index_);
+        return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);
     }
     T fetch_and(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T> && std::is_integral_v<T>
     {
-        return home("fetch_and").template fetch_and<T>(owner_, offset(), operand, order);
+        const array::Home home = array_->home("fetch_and", index_);
+        return home.window.template fetch_and<T>(home.owner, home.offset, operand, order);
     }
     T fetch_or(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T> && std::is_integral_v<T>
     {
-        return home("fetch_or").template fetch_or<T>(owner_, offset(), operand, order);
+        const array::Home home = array_->home("fetch_or", index_);
+        return home.window.template fetch_or<T>(home.owner, home.offset, operand, order);
     }
     T fetch_xor(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T> && std::is_integral_v<T>
     {
-        return home("fetch_xor").template fetch_xor<T>(owner_, offset(), operand, order);
+        const array::Home home = array_->home("fetch_xor", index_);
+        return home.window.template fetch_xor<T>(home.owner, home.offset, operand, order);
     }
     T fetch_min(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T>
     {
-        return home("fetch_min").template fetch_min<T>(owner_, offset(), operand, order);
+        const array::Home home = array_->home("fetch_min", index_);
+        return home.window.template fetch_min<T>(home.owner, home.offset, operand, order);
     }
     T fetch_max(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T>
     {
-        return home("fetch_max").template fetch_max<T>(owner_, offset(), operand, order);
+        const array::Home home = array_->home("fetch_max", index_);
+        return home.window.template fetch_max<T>(home.owner, home.offset, operand, order);
     }
     T swap(T value, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T>
     {
-        return home("swap").template swap<T>(owner_, offset(), value, order);
+        const array::Home home = array_->home("swap", index_);
+        return home.window.template swap<T>(home.owner, home.offset, value, order);
     }
     /// Writes `desired` if the element equals `expected` bit by bit; returns the value from before either way.
     T compare_swap(T expected, T desired, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T>
     {
-        return home("compare_swap").template compare_swap<T>(owner_, offset(), expected, desired, order);
+        const array::Home home = array_->home("compare_swap", index_);
+        return home.window.template compare_swap<T>(home.owner, home.offset, expected, desired, order);
     }
     [[nodiscard]] T atomic_read(std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T>
     {
-        return home("atomic_read").template atomic_read<T>(owner_, offset(), order);
+        const array::Home home = array_->home("atomic_read", index_);
+        return home.window.template atomic_read<T>(home.owner, home.offset, order);
     }
     void atomic_write(T value, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T>
     {
-        home("atomic_write").template atomic_write<T>(owner_, offset(), value, order);
+        const array::Home home = array_->home("atomic_write", index_);
+        home.window.template atomic_write<T>(home.owner, home.offset, value, order);
     }
-
-    /// The rank that holds the element.
-    [[nodiscard]] Rank owner() const noexcept { return owner_; }
 
 private:
-    [[nodiscard]] Offset offset() const noexcept { return Offset::of<T>(offset_); }
-    [[nodiscard]] Window& home(const char* call) const {
-        if (replicated_) [[unlikely]]
-            array::throw_replicated_atomic(*window_, call);
-        return *window_;
-    }
-    void set_far(const T& value) const {
-        if (replicated_)
-            array::put_to_all(*window_, offset(), &value, sizeof(T));
-        else
-            window_->put(owner_, offset(), value);
-    }
-
-    Window* window_;
+    const GlobalArray<T, N>* array_;
     T* address_;
-    std::uint64_t offset_;
-    Rank owner_;
-    bool replicated_;
+    Index<N> index_;
 };
 
 } // namespace lapwing

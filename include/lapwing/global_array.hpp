@@ -51,7 +51,7 @@ class GlobalArray : public array::ArrayBase {
 
 public:
     using value_type = T;
-    using reference = ElementReference<T>;
+    using reference = ElementReference<T, N>;
 
     /// A closed array.
     GlobalArray() noexcept = default;
@@ -96,7 +96,7 @@ public:
     [[nodiscard]] Rank owner(I... indices) const {
         return owner(to_index(indices...));
     }
-    [[nodiscard]] Rank owner(const Index<N>& index) const { return checked_location("owner", index).owner; }
+    [[nodiscard]] Rank owner(const Index<N>& index) const { return checked_location(".owner", index).owner; }
 
     /// Whether the calling rank owns an element. Throws RangeError.
     template <IndexValue... I>
@@ -131,14 +131,18 @@ public:
     [[nodiscard]] reference operator()(I... indices) {
         return (*this)(to_index(indices...));
     }
-    [[nodiscard]] reference operator()(const Index<N>& index) { return element<assertion_level >= 1>("", index); }
+    [[nodiscard]] reference operator()(const Index<N>& index) {
+        return {*this, address<assertion_level >= 1>("", index), index};
+    }
     /// The value, from an array that may only be read.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T operator()(I... indices) const {
         return (*this)(to_index(indices...));
     }
-    [[nodiscard]] T operator()(const Index<N>& index) const { return element<assertion_level >= 1>("", index).get(); }
+    [[nodiscard]] T operator()(const Index<N>& index) const {
+        return reference{*this, address<assertion_level >= 1>("", index), index}.get();
+    }
 
     /// As operator(), with the bounds checked at every assertion level.
     template <IndexValue... I>
@@ -146,13 +150,15 @@ public:
     [[nodiscard]] reference at(I... indices) {
         return at(to_index(indices...));
     }
-    [[nodiscard]] reference at(const Index<N>& index) { return element<true>(".at", index); }
+    [[nodiscard]] reference at(const Index<N>& index) { return {*this, address<true>(".at", index), index}; }
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T at(I... indices) const {
         return at(to_index(indices...));
     }
-    [[nodiscard]] T at(const Index<N>& index) const { return element<true>(".at", index).get(); }
+    [[nodiscard]] T at(const Index<N>& index) const {
+        return reference{*this, address<true>(".at", index), index}.get();
+    }
 
     /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
     /// calling rank owns it is checked at assertion level 1 (RangeError).
@@ -231,7 +237,8 @@ private:
         bool replicated = false;
     };
 
-    /// What every access reads: the box of own indices that is dense in own memory (empty if there is no such box).
+    /// What an access to an own element reads: the box of own indices that is dense in own memory (empty if there is no
+    /// such box).
     struct alignas(64) Hot {
         T* own = nullptr; ///< start of the own part
         Index<N> first{};
@@ -256,56 +263,58 @@ private:
         }
     };
 
+    /// What, beside map_, an access to an element of a node neighbour reads, where each rank has one block and the ranks
+    /// of the node are numbered one after the other (none otherwise).
+    struct Node {
+        std::byte* const* bases = nullptr;
+        int first = 0;
+        unsigned count = 0;
+    };
+
     template <IndexValue... I>
     [[nodiscard]] static constexpr Index<N> to_index(I... indices) noexcept {
         // An unsigned value above 2^63 becomes negative, which every check refuses too.
         return Index<N>{static_cast<std::int64_t>(indices)...};
     }
 
+    /// Where the element can be loaded and stored, or null.
     template <bool Checked>
-    [[nodiscard]] reference element(const char* call, const Index<N>& index) const {
-        if (hot_.holds(index)) [[likely]] {
-            const std::uint64_t offset = hot_.offset(index);
-            return {window_, hot_.own + offset, Rank{hot_.own_rank}, offset, hot_.replicated};
+    [[nodiscard]] T* address(const char* call, const Index<N>& index) const {
+        if (hot_.holds(index)) [[likely]]
+            return hot_.own + hot_.offset(index);
+        bool inside = true;
+        for (std::size_t d = 0; d < N; ++d)
+            inside &= static_cast<std::uint64_t>(index[d]) < map_.dimensions()[d].extent;
+        if (inside) [[likely]] {
+            const Location location = map_.locate_in_one_round(index);
+            const unsigned neighbour = static_cast<unsigned>(location.owner.value - node_.first);
+            if (neighbour < node_.count) return reinterpret_cast<T*>(node_.bases[neighbour]) + location.offset;
         }
-        if constexpr (Checked) check_bounds(call, index);
-        const Location location = locate(index);
-        if (location.owner.value < 0) [[unlikely]]
-            this->throw_not_stored(call, index);
-        return {window_, address(location), location.owner, location.offset, hot_.replicated};
+        return other_address<Checked>(call, index);
     }
+    // The index by value: a reference to it would keep it in memory in the loops that this is called from.
+    template <bool Checked>
+    [[gnu::noinline]] T* other_address(const char* call, Index<N> index) const;
+    template <bool Checked>
+    [[gnu::noinline]] T& other_own_element(Index<N> index) const;
+
+    // For ElementReference: elements that are not plain memory here.
+    friend reference;
+    [[nodiscard]] bool writes_here() const noexcept { return !hot_.replicated; }
+    [[nodiscard, gnu::noinline, gnu::cold]] T get_far(Index<N> index) const;
+    [[gnu::noinline, gnu::cold]] void put_far(Index<N> index, T value) const;
+    [[nodiscard]] array::Home home(const char* call, const Index<N>& index) const;
 
     [[nodiscard]] T& own_element(const Index<N>& index) const {
         if (hot_.holds(index)) [[likely]]
             return hot_.own[hot_.offset(index)];
-        if constexpr (assertion_level >= 1) {
-            const Location location = checked_location(".local", index);
-            if (location.owner.value != hot_.own_rank) [[unlikely]]
-                this->throw_not_own(".local", index, location.owner);
-            return hot_.own[location.offset];
-        }
-        return hot_.own[locate(index).offset];
+        return other_own_element<assertion_level >= 1>(index);
     }
 
-    void check_bounds(const char* call, const Index<N>& index) const {
-        bool inside = true;
-        for (std::size_t d = 0; d < N; ++d)
-            inside &= static_cast<std::uint64_t>(index[d]) < static_cast<std::uint64_t>(extents_[d]);
-        if (!inside) [[unlikely]]
-            this->throw_outside(call, index, extents_.values());
-    }
-    [[nodiscard]] Location locate(const Index<N>& index) const {
-        if (foreign_ == nullptr) [[likely]]
-            return map_.locate(index); // a replicated array of this kind is one own box, and does not come here
-        return locate_foreign(index);
-    }
-    [[nodiscard]] Location locate_foreign(const Index<N>& index) const;
+    void check_bounds(const char* call, const Index<N>& index) const;
+    /// The index is within the extents.
+    [[nodiscard]] Location locate(const Index<N>& index) const;
     [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;
-    [[nodiscard]] T* address(const Location& location) const {
-        if (location.owner.value == hot_.own_rank) return hot_.own + location.offset;
-        auto* const base = reinterpret_cast<T*>(window_.map().base(location.owner.value));
-        return base == nullptr ? nullptr : base + location.offset;
-    }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
     [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
@@ -328,6 +337,7 @@ private:
     [[nodiscard]] std::span<std::byte> own_bytes() const;
 
     Hot hot_;
+    Node node_;
     BlockCyclicMap<N> map_;
     std::shared_ptr<const array::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;

@@ -96,6 +96,10 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
     hot_.own = reinterpret_cast<T*>(window_.map().own);
     hot_.own_rank = team.rank().value;
     hot_.replicated = maps.replicated;
+    const window::MemoryMap& memory = window_.map();
+    // Not for several rounds: their owners are worked out in other_address(). An empty map_ holds no index.
+    if (map_.one_round() && memory.node_index == nullptr)
+        node_ = {memory.bases, memory.node_first, static_cast<unsigned>(memory.node_count)};
     if (foreign_ != nullptr || !map_.one_round()) return;
     const Domain<N> box = local_domain();
     if (box.empty()) return;
@@ -108,6 +112,7 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::take_rest(GlobalArray& other) noexcept {
+    node_ = std::exchange(other.node_, {});
     map_ = std::exchange(other.map_, {});
     foreign_ = std::move(other.foreign_);
     extents_ = std::exchange(other.extents_, {});
@@ -118,6 +123,7 @@ void GlobalArray<T, N>::close() {
     close_window();
     // An access after this finds no element inside, and reports that the array is closed.
     hot_ = {};
+    node_ = {};
     map_ = {};
     foreign_.reset();
     extents_ = {};
@@ -126,12 +132,25 @@ void GlobalArray<T, N>::close() {
 // Where things are.
 
 template <TriviallyCopyable T, std::size_t N>
-Location GlobalArray<T, N>::locate_foreign(const Index<N>& index) const {
-    Location location = foreign_->locate(index);
-    if constexpr (assertion_level >= 1) {
-        if (location.owner.value >= team_->size() || (location.owner.value >= 0 && location.offset >= capacity_))
-            this->throw_misplaced(index, location.owner, location.offset, capacity_);
+void GlobalArray<T, N>::check_bounds(const char* call, const Index<N>& index) const {
+    for (std::size_t d = 0; d < N; ++d)
+        if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(extents_[d])) [[unlikely]]
+            this->throw_outside(call, index, extents_.values());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Location GlobalArray<T, N>::locate(const Index<N>& index) const {
+    Location location;
+    if (foreign_ == nullptr) {
+        location = map_.locate(index);
+    } else {
+        location = foreign_->locate(index);
+        if constexpr (assertion_level >= 1) {
+            if (location.owner.value >= team_->size() || (location.owner.value >= 0 && location.offset >= capacity_))
+                this->throw_misplaced(index, location.owner, location.offset, capacity_);
+        }
     }
+    // Everybody has what the map of a replicated array places on rank 0.
     if (hot_.replicated && location.owner.value >= 0) location.owner = Rank{hot_.own_rank};
     return location;
 }
@@ -139,15 +158,60 @@ Location GlobalArray<T, N>::locate_foreign(const Index<N>& index) const {
 template <TriviallyCopyable T, std::size_t N>
 Location GlobalArray<T, N>::checked_location(const char* call, const Index<N>& index) const {
     check_bounds(call, index);
-    Location location = locate(index);
+    const Location location = locate(index);
     if (location.owner.value < 0) this->throw_not_stored(call, index);
-    if (hot_.replicated) location.owner = Rank{hot_.own_rank};
     return location;
 }
 
 template <TriviallyCopyable T, std::size_t N>
+template <bool Checked>
+T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
+    if constexpr (Checked) check_bounds(call, index);
+    const Location location = locate(index);
+    if (location.owner.value < 0) [[unlikely]]
+        this->throw_not_stored(call, index);
+    if (location.owner.value == hot_.own_rank) return hot_.own + location.offset;
+    auto* const base = reinterpret_cast<T*>(window_.map().base(location.owner.value));
+    return base == nullptr ? nullptr : base + location.offset;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <bool Checked>
+T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
+    if constexpr (Checked) {
+        const Location location = checked_location(".local", index);
+        if (location.owner.value != hot_.own_rank) [[unlikely]]
+            this->throw_not_own(".local", index, location.owner);
+        return hot_.own[location.offset];
+    } else {
+        return hot_.own[locate(index).offset];
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::get_far(Index<N> index) const {
+    const Location location = locate(index);
+    return window_.template get<T>(location.owner, Offset::of<T>(location.offset));
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::put_far(Index<N> index, T value) const {
+    const Location location = locate(index);
+    const Offset offset = Offset::of<T>(location.offset);
+    if (hot_.replicated) this->put_to_all(offset, &value, sizeof(T));
+    else window_.put(location.owner, offset, value);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+array::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
+    if (hot_.replicated) this->throw_no_home(call, index);
+    const Location location = locate(index);
+    return {window_, location.owner, Offset::of<T>(location.offset)};
+}
+
+template <TriviallyCopyable T, std::size_t N>
 std::uint64_t GlobalArray<T, N>::domain_count(Rank rank) const {
-    this->check_rank("local_domain", rank);
+    this->check_rank(".local_domain", rank);
     if (hot_.replicated) rank = Rank{0};
     return foreign_ == nullptr ? map_.domain_count(rank) : foreign_->domain_count(rank);
 }
@@ -160,7 +224,7 @@ Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
 
 template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::view() const {
-    this->require_open("local_view");
+    this->require_open(".local_view");
     if (foreign_ != nullptr) this->throw_no_view();
     const int process_rank = hot_.replicated ? 0 : hot_.own_rank;
     Index<N> extents{};
@@ -186,7 +250,7 @@ LocalView<const T, N> GlobalArray<T, N>::local_view() const {
 template <TriviallyCopyable T, std::size_t N>
 template <class Run>
 void GlobalArray<T, N>::for_each_run(Run run) const {
-    this->require_open("local elements");
+    this->require_open(".local_domains");
     for (const Domain<N> domain : local_domains()) {
         if (domain.empty()) continue;
         std::array<Range, N> rows = domain.ranges();
@@ -244,7 +308,7 @@ void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, s
     for (Index<N> index : Domain<N>{row_starts}) {
         for (std::uint64_t k = 0; k < row.size();) {
             index[N - 1] = row[k];
-            const Location location = locate_foreign(index);
+            const Location location = locate(index);
             if (location.owner.value < 0) this->throw_not_stored(call, index);
             k += (location.contiguous - 1) / static_cast<std::uint64_t>(row.stride()) + 1;
         }

@@ -1,0 +1,190 @@
+#include <lapwing/array_base.hpp>
+
+#include <lapwing/domain.hpp>
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace lapwing::array {
+
+namespace {
+
+constexpr std::uint64_t scratch_alignment = 64;
+
+std::string array_text(std::string_view name) {
+    return name.empty() ? std::string{"GlobalArray"} : fmt::format("GlobalArray(\"{}\")", name);
+}
+
+std::string text(std::span<const std::int64_t> index) { return datatype::index_text(index.data(), index.size()); }
+
+std::string text(std::span<const Range> domain) { return datatype::domain_text(domain.data(), domain.size()); }
+
+/// Bytes of a rank's part without the scratch: the elements, and up to the scratch's alignment.
+std::uint64_t part_bytes(const Team& team, std::string_view name, std::uint64_t capacity, std::uint64_t element_bytes) {
+    std::uint64_t bytes = 0;
+    // Pointers, and MPI's displacements, are signed.
+    if (__builtin_mul_overflow(capacity, element_bytes, &bytes) || bytes > (std::uint64_t{1} << 62))
+        throw RangeError{fmt::format("{}: {} elements of {} bytes for the largest part are above 2^62 bytes; use more ranks "
+                                     "or smaller extents",
+                                     constructor_text(team, name), capacity, element_bytes)};
+    return (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+}
+
+} // namespace
+
+ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, std::string name)
+    : window_{team, part_bytes(team, name, capacity, element_bytes) + reduction_bytes, {.name = name}}, team_{&team},
+      name_{std::move(name)}, who_{team.who()}, capacity_{capacity},
+      scratch_{part_bytes(team, name_, capacity, element_bytes)} {}
+
+void ArrayBase::combine_over_ranks(void* value, std::uint64_t bytes, CombineValues combine, void* context) const {
+    Team& ranks = team();
+    const int own = ranks.rank().value;
+    std::byte* const place = window_.map().own + scratch_;
+    std::memcpy(place, value, bytes);
+    // A binomial tree: in round k, ranks that are multiples of 2k take in the value of rank + k. A place is read in one
+    // round only, and not written after the barrier before it.
+    for (std::int64_t distance = 1; distance < ranks.size(); distance *= 2) {
+        ranks.barrier();
+        if (own % (2 * distance) != 0 || own + distance >= ranks.size()) continue;
+        alignas(scratch_alignment) std::array<std::byte, reduction_bytes> other;
+        window_.get_bytes(Rank{static_cast<int>(own + distance)}, Offset{scratch_}, std::span{other}.first(bytes));
+        combine(context, value, other.data());
+        std::memcpy(place, value, bytes);
+    }
+    ranks.broadcast({static_cast<std::byte*>(value), static_cast<std::size_t>(bytes)}, Rank{0});
+}
+
+void ArrayBase::put_to_all(Offset offset, const void* value, std::uint64_t bytes) const {
+    const std::span<const std::byte> source{static_cast<const std::byte*>(value), static_cast<std::size_t>(bytes)};
+    const window::MemoryMap& map = window_.map();
+    // Each rank starts with its neighbour, so that they do not all write to the same one at a time.
+    for (int step = 1; step <= map.ranks; ++step)
+        window_.put_bytes(Rank{(map.own_rank + step) % map.ranks}, offset, source);
+}
+
+std::string ArrayBase::start_of_text(const char* call) const {
+    return fmt::format("{}: {}{}", who_, array_text(name_), call);
+}
+
+void ArrayBase::throw_closed(const char* call) const {
+    const std::string remedy = "the array is closed, moved from or was never made; make a new one";
+    if (who_.empty()) throw UsageError{fmt::format("GlobalArray{}: {}", call, remedy)};
+    throw UsageError{fmt::format("{}: {}", start_of_text(call), remedy)};
+}
+
+void ArrayBase::throw_outside(const char* call, std::span<const std::int64_t> index,
+                              std::span<const std::int64_t> extents) const {
+    require_open(call); // a closed array has extents 0, so that every access to one comes here
+    std::size_t d = 0;
+    while (index[d] >= 0 && index[d] < extents[d]) ++d;
+    throw RangeError{fmt::format("{}{}: index {} of dimension {} is outside [0, {})", start_of_text(call), text(index),
+                                 index[d], d, extents[d])};
+}
+
+void ArrayBase::throw_not_stored(const char* call, std::span<const std::int64_t> index) const {
+    throw RangeError{fmt::format("{}: the distribution stores no element at {}", start_of_text(call), text(index))};
+}
+
+void ArrayBase::throw_not_own(const char* call, std::span<const std::int64_t> index, Rank owner) const {
+    throw RangeError{fmt::format("{}{}: the element is owned by rank {}; local access needs an index of local_domains(), "
+                                 "use a(…) for others",
+                                 start_of_text(call), text(index), owner.value)};
+}
+
+void ArrayBase::throw_misplaced(std::span<const std::int64_t> index, Rank owner, std::uint64_t offset,
+                                std::uint64_t capacity) const {
+    throw RangeError{fmt::format("{}: the distribution puts index {} at rank {}, offset {}, but there are {} ranks of {} "
+                                 "elements; correct its locate() or local_capacity()",
+                                 start_of_text(""), text(index), owner.value, offset, team_->size(), capacity)};
+}
+
+void ArrayBase::throw_not_one_domain(std::uint64_t domains) const {
+    throw UsageError{fmt::format("{}: the rank owns {} separate domains; go through local_domains()",
+                                 start_of_text(".local_domain"), domains)};
+}
+
+void ArrayBase::throw_no_view() const {
+    throw UsageError{fmt::format("{}: parts of a distribution of the program's own need not be rectangular; use "
+                                 "for_each_local() or local()",
+                                 start_of_text(".local_view"))};
+}
+
+void ArrayBase::throw_no_home(const char* call, std::span<const std::int64_t> index) const {
+    throw UsageError{fmt::format("{}{}.{}: every rank has a copy of the elements of a replicated array, so that none is "
+                                 "the place of an atomic; use Block or Cyclic",
+                                 start_of_text(""), text(index), call)};
+}
+
+void ArrayBase::throw_not_replicated() const {
+    throw UsageError{fmt::format("{}: every element has one owner; broadcast is for arrays made with Replicated",
+                                 start_of_text(".broadcast"))};
+}
+
+void ArrayBase::throw_empty(const char* call) const {
+    throw UsageError{fmt::format("{}: the array has no elements", start_of_text(call))};
+}
+
+void ArrayBase::throw_extents_differ(std::span<const std::int64_t> extents, std::span<const std::int64_t> others) const {
+    throw RangeError{fmt::format("{}: extents {} cannot take the elements of an array of extents {}; they must be equal",
+                                 start_of_text(".copy_from"), text(extents), text(others))};
+}
+
+void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
+                           std::uint64_t buffer_size) const {
+    require_open(call);
+    // One range without indices makes the domain empty, wherever the others are.
+    for (const Range& range : domain)
+        if (range.empty()) return;
+    for (std::size_t d = 0; d < domain.size(); ++d)
+        if (domain[d].first() < 0 || domain[d].last() >= extents[d])
+            throw RangeError{fmt::format("{}({}): {} of dimension {} leaves [0, {})", start_of_text(call), text(domain),
+                                         to_string(domain[d]), d, extents[d])};
+    const std::uint64_t size = datatype::checked_size(domain.data(), domain.size());
+    if (buffer_size < size)
+        throw RangeError{fmt::format("{}({}): the buffer has {} elements, the domain {}", start_of_text(call), text(domain),
+                                     buffer_size, size)};
+}
+
+void ArrayBase::check_rank(const char* call, Rank rank) const {
+    require_open(call);
+    if (rank.value < 0 || rank.value >= team_->size())
+        throw RangeError{fmt::format("{}: rank {} is outside [0, {})", start_of_text(call), rank.value, team_->size())};
+}
+
+std::string constructor_text(const Team& team, std::string_view name) {
+    return fmt::format("{}: {}", team.who(), array_text(name));
+}
+
+void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents) {
+    std::uint64_t size = 1;
+    bool overflow = false;
+    for (const std::int64_t extent : extents) {
+        if (extent == 0) return;
+        overflow |= __builtin_mul_overflow(size, static_cast<std::uint64_t>(extent), &size);
+    }
+    if (overflow)
+        throw RangeError{fmt::format("{}: extents {} have more than 2^64 - 1 elements; use smaller ones",
+                                     constructor_text(team, name), text(extents))};
+}
+
+void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents) {
+    team.require_same(extents, array_text(name).c_str(), "the extents");
+}
+
+void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions) {
+    std::vector<std::int64_t> description;
+    for (const DimensionMap& dimension : dimensions) {
+        description.push_back(static_cast<std::int64_t>(dimension.block));
+        description.push_back(dimension.processes);
+    }
+    team.require_same(description, array_text(name).c_str(), "the distribution (block size and processes per dimension)");
+}
+
+} // namespace lapwing::array

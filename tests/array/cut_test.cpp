@@ -1,0 +1,130 @@
+#include "random_maps.hpp"
+
+#include "examples/triangular.hpp"
+
+#include <lapwing/patch.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace lapwing;
+using array::BufferShape;
+
+namespace {
+
+/// Takes pieces apart into elements: which place of which owner goes with which place of the buffer.
+class Elements final : public array::PieceVisitor {
+public:
+    void visit(const array::Piece& piece) override {
+        ++pieces;
+        std::vector<std::uint64_t> k(piece.levels.size());
+        for (;;) {
+            std::uint64_t at_owner = piece.owner_offset;
+            std::uint64_t in_buffer = piece.buffer_offset;
+            for (std::size_t d = 0; d < k.size(); ++d) {
+                at_owner += k[d] * piece.levels[d].owner_stride;
+                in_buffer += k[d] * piece.levels[d].buffer_stride;
+            }
+            REQUIRE(found.emplace(in_buffer, std::pair{piece.owner, at_owner}).second);
+            std::size_t d = k.size();
+            while (d > 0 && ++k[d - 1] == piece.levels[d - 1].count) k[--d] = 0;
+            if (d == 0) return;
+        }
+    }
+
+    std::size_t pieces = 0;
+    std::map<std::uint64_t, std::pair<int, std::uint64_t>> found;
+};
+
+template <std::size_t N, class Map>
+void check_cut(const Map& map, const Domain<N>& domain, const Elements& elements, std::uint64_t offset) {
+    INFO(to_string(domain));
+    REQUIRE(elements.found.size() == domain.size());
+    std::uint64_t position = offset;
+    for (const Index<N>& index : domain) {
+        const Location location = map.locate(index);
+        INFO("element " << to_string(index));
+        REQUIRE(elements.found.contains(position));
+        REQUIRE(elements.found.at(position) == std::pair{location.owner.value, location.offset});
+        ++position;
+    }
+}
+
+template <std::size_t N>
+void check_random_cuts(unsigned seed, int rounds) {
+    test::Random random{seed};
+    for (int round = 0; round < rounds; ++round) {
+        const int ranks = static_cast<int>(random.number(1, 7));
+        const Extents<N> extents = test::random_extents<N>(random);
+        const std::vector<int> grid = test::random_grid<N>(random, ranks);
+        const BlockCyclicMap<N> maps[] = {Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
+                                          BlockCyclic{test::random_blocks<N>(random), grid}.map(extents, ranks)};
+        for (const BlockCyclicMap<N>& map : maps)
+            for (int patch = 0; patch < 4; ++patch) {
+                const Domain<N> domain = test::random_domain(random, extents);
+                BufferShape<N> buffer = BufferShape<N>::row_major(domain);
+                buffer.offset = static_cast<std::uint64_t>(random.number(0, 3));
+                Elements dealt;
+                array::cut(map.dimensions(), domain.ranges(), buffer.offset, buffer.strides, dealt);
+                check_cut(map, domain, dealt, buffer.offset);
+                REQUIRE(dealt.pieces <= domain.size());
+                // The general way must come to the same.
+                Elements rows;
+                array::cut_rows(map, domain, buffer, rows);
+                check_cut(map, domain, rows, buffer.offset);
+            }
+    }
+}
+
+template <std::size_t N>
+std::size_t pieces(const BlockCyclicMap<N>& map, const Domain<N>& domain) {
+    Elements elements;
+    const BufferShape<N> buffer = BufferShape<N>::row_major(domain);
+    array::cut(map.dimensions(), domain.ranges(), 0, buffer.strides, elements);
+    return elements.pieces;
+}
+
+} // namespace
+
+TEST_CASE("cuts of one dimension hold every element once, at its place") { check_random_cuts<1>(11, 300); }
+TEST_CASE("cuts of two dimensions hold every element once, at its place") { check_random_cuts<2>(12, 200); }
+TEST_CASE("cuts of three dimensions hold every element once, at its place") { check_random_cuts<3>(13, 100); }
+TEST_CASE("cuts of four dimensions hold every element once, at its place") { check_random_cuts<4>(14, 60); }
+
+TEST_CASE("pieces are as few as the distribution allows") {
+    const Extents extents{100, 100};
+    const Domain<2> all{extents};
+    // One for each owner, with strides too.
+    CHECK(pieces(Block{.grid = {2, 2}}.map(extents, 4), all) == 4);
+    CHECK(pieces(Block{.grid = {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(3), Range{10, 90}.by(2)}) == 4);
+    CHECK(pieces(Block{.grid = {4, 1}}.map(extents, 4), Domain<2>{{10, 20}, {0, 100}}) == 1);
+    CHECK(pieces(Cyclic{.grid = {2, 2}}.map(extents, 4), all) == 4);
+    CHECK(pieces(Cyclic{.grid = {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(2), Range{0, 100}.by(2)}) == 1);
+    CHECK(pieces(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), all) == 100);
+    // A few elements among very many ranks cost a few pieces.
+    const Extents large{1'000'000'000'000};
+    CHECK(pieces(Cyclic{}.map(large, 100'000), Domain<1>{Range{7, 1'000'000'000'000}.by(300'000'000'001)}) == 4);
+    CHECK(pieces(Cyclic{}.map(large, 100'000), Domain<1>{Range{7, 10}}) == 3);
+}
+
+TEST_CASE("cuts of a triangle") {
+    const int n = 12;
+    const Extents extents{n, n};
+    const auto map = example::Triangular{}.map(extents, 3);
+    test::Random random{15};
+    for (int patch = 0; patch < 200; ++patch) {
+        // Below the diagonal: columns up to the first row.
+        const std::int64_t first = random.number(0, n - 1);
+        const Domain<2> domain{Range{first, random.number(first, n)}.by(random.number(1, 2)),
+                               Range{random.number(0, first), first + 1}.by(random.number(1, 3))};
+        Elements elements;
+        array::cut_rows(map, domain, BufferShape<2>::row_major(domain), elements);
+        check_cut(map, domain, elements, 0);
+    }
+}
