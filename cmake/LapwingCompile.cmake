@@ -10,12 +10,16 @@ if(LAPWING_SANITIZE)
     endif()
 endif()
 
-# For every target of this project: the library, tests, benchmarks, examples and tools.
-function(lapwing_compile_options target)
+function(lapwing_warnings target)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion)
     if(LAPWING_WERROR)
         target_compile_options(${target} PRIVATE -Werror)
     endif()
+endfunction()
+
+# For every target of this project: the library, tests, benchmarks, examples and tools.
+function(lapwing_compile_options target)
+    lapwing_warnings(${target})
     if(LAPWING_SANITIZE)
         target_compile_options(${target} PRIVATE ${LAPWING_SANITIZER_OPTIONS})
         # PUBLIC link option of the build tree only: whoever links an instrumented lapwing needs the run-time library.
