@@ -650,6 +650,8 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
         flush(target);
         return service_put(target, 0, {}, counter + 1);
     }
+    // On the rma path MPI's operations would pass the message: a later access to these bytes must wait for it.
+    if (network_ == Path::rma && !source.empty()) note(target, offset, source.size(), true);
     service_put(target, offset, source, counter + 1);
 }
 
