@@ -7,40 +7,31 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
-#include <fmt/format.h>
-
 namespace lapwing::bench {
 namespace {
 
-template <class T>
-void neighbour_elements(Context& context, Runtime& runtime, Rank neighbour, const char* type) {
-    const std::int64_t ranks = runtime.size();
-    for (const Working& working : working_sets) {
-        {
-            GlobalArray<T, 1> a{runtime, {working.elements * ranks}, Block{}};
-            const Domain<1> theirs = a.local_domain(neighbour);
-            const auto memory = a.window().reachable(neighbour);
-            compare_reads<T, 1>(context, runtime, a, theirs, reinterpret_cast<const T*>(memory.data()),
-                                fmt::format("a(i), {}, {}", type, working.name), "raw load");
-        }
-        {
-            constexpr std::int64_t columns = 64;
-            GlobalArray<T, 2> a{runtime, {working.elements / columns * ranks, columns}, Block{.grid = {0, 1}}};
-            const Domain<2> theirs = a.local_domain(neighbour);
-            const auto memory = a.window().reachable(neighbour);
-            compare_reads<T, 2>(context, runtime, a, theirs, reinterpret_cast<const T*>(memory.data()),
-                                fmt::format("a(i, j), {}, {}", type, working.name), "raw load");
-        }
-    }
+const double* memory_of(const Window& window, Rank rank) {
+    return reinterpret_cast<const double*>(window.reachable(rank).data());
 }
 
 void access_direct(Context& context) {
     Runtime runtime;
-    if (const auto route = context.measure_against(runtime, Path::direct)) {
-        neighbour_elements<double>(context, runtime, route->target, "double");
-        neighbour_elements<std::int64_t>(context, runtime, route->target, "integer");
-    } else {
+    const auto route = context.measure_against(runtime, Path::direct);
+    if (!route) {
         context.skip("all cases", "rank 0 has no neighbour that it reaches by load and store");
+        return;
+    }
+    const Rank neighbour = route->target;
+    for (const Working& working : working_sets) {
+        GlobalArray<double, 1> a{runtime, {working.elements * runtime.size()}, Block{}};
+        compare_reads(context, runtime, a, a.local_domain(neighbour), memory_of(a.window(), neighbour), working.name,
+                      "raw load");
+        GlobalArray<double, 2> b{
+            runtime, {working.elements / columns * runtime.size(), columns}, Block{.grid = {0, 1}}};
+        compare_reads(context, runtime, b, b.local_domain(neighbour), memory_of(b.window(), neighbour), working.name,
+                      "raw load");
+        a.close();
+        b.close();
     }
     runtime.close();
 }

@@ -3,7 +3,10 @@
 #include "harness.hpp"
 
 #include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/global_array.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -14,73 +17,109 @@
 /// Reading single elements of a global array and through a raw pointer, along the same random stream of indices.
 namespace lapwing::bench {
 
-/// Elements of the part that is read: one that fits the first-level cache, one that fits the second.
+/// Elements of the part that is read, a power of 2: one that fits the first-level cache, one that fits the second.
 struct Working {
     const char* name;
     std::int64_t elements;
 };
 inline constexpr Working working_sets[] = {{"L1", 2 * 1024}, {"L2", 64 * 1024}};
+/// Row length of two-dimensional arrays, a power of 2.
+inline constexpr std::int64_t columns = 64;
 
-/// Indices within `domain`, drawn evenly. Four bytes each, so that the stream takes as little cache as may be.
+/// Indices that are computed as they are needed: xorshift (Marsaglia, 2003), a chain of six operations, which is what
+/// limits the reads through a raw pointer.
 template <std::size_t N>
-std::vector<std::array<std::int32_t, N>> random_indices(const Domain<N>& domain, std::size_t count) {
-    std::mt19937_64 generator{12345};
-    std::vector<std::array<std::int32_t, N>> indices(count);
-    for (auto& index : indices) {
-        for (std::size_t d = 0; d < N; ++d) {
-            std::uniform_int_distribution<std::int64_t> draw{domain.first()[d], domain.last()[d]};
-            index[d] = static_cast<std::int32_t>(draw(generator));
+class ComputedIndices {
+public:
+    /// `domain` has power-of-2 sizes and strides of 1.
+    explicit ComputedIndices(const Domain<N>& domain) : origin_{domain.first()} {
+        for (std::size_t d = 0; d < N; ++d) mask_[d] = static_cast<std::int64_t>(domain.range(d).size()) - 1;
+    }
+
+    template <class Use>
+    void each(std::uint64_t count, Use use) const {
+        std::uint64_t state = 88172645463325252;
+        for (std::uint64_t k = 0; k < count; ++k) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            const auto low = static_cast<std::int64_t>(state & 0xffffffff);
+            if constexpr (N == 1) {
+                use(origin_[0] + (low & mask_[0]));
+            } else {
+                const auto high = static_cast<std::int64_t>(state >> 32);
+                use(origin_[0] + (low & mask_[0]), origin_[1] + (high & mask_[1]));
+            }
         }
     }
-    return indices;
-}
 
-/// A subject that reads `read(i)` or `read(i, j)` for every index of the stream. `ranks` orders the ranks around it.
-///
-/// An iteration is one read. The sum needs each value, as a computation would; the sum of doubles is a chain of additions
-/// of some cycles each, that of integers leaves the access itself as the bound.
-template <class T, std::size_t N, class Read>
-Subject element_reads(std::string name, Team& team, std::vector<std::array<std::int32_t, N>> indices, Read read) {
-    return {.name = std::move(name), .run = [&team, indices = std::move(indices), read](std::uint64_t iterations) {
+private:
+    Index<N> origin_;
+    Index<N> mask_{};
+};
+
+/// Indices that lie in memory, as those of a sparse matrix do: nothing limits the reads but the reads themselves.
+template <std::size_t N>
+class StoredIndices {
+public:
+    explicit StoredIndices(const Domain<N>& domain) : indices_(4096) {
+        std::mt19937_64 generator{12345};
+        for (auto& index : indices_) {
+            for (std::size_t d = 0; d < N; ++d) {
+                std::uniform_int_distribution<std::int64_t> draw{domain.first()[d], domain.last()[d]};
+                index[d] = static_cast<std::int32_t>(draw(generator));
+            }
+        }
+    }
+
+    template <class Use>
+    void each(std::uint64_t count, Use use) const {
+        for (std::uint64_t done = 0; done < count; done += indices_.size()) {
+            const std::size_t now = std::min<std::uint64_t>(indices_.size(), count - done);
+            for (std::size_t k = 0; k < now; ++k) {
+                if constexpr (N == 1) use(std::int64_t{indices_[k][0]});
+                else use(std::int64_t{indices_[k][0]}, std::int64_t{indices_[k][1]});
+            }
+        }
+    }
+
+private:
+    /// Four bytes an index, so that the stream takes as little cache as may be.
+    std::vector<std::array<std::int32_t, N>> indices_;
+};
+
+/// A subject that sums `read(i)` or `read(i, j)` over the indices. An iteration is one read.
+template <class Indices, class Read>
+Subject reads(std::string name, Team& team, const Indices& indices, Read read) {
+    return {.name = std::move(name), .run = [&team, indices, read](std::uint64_t iterations) {
                 return alone(team, [&] {
-                    T sum{};
-                    for (std::uint64_t done = 0; done < iterations; done += indices.size()) {
-                        const std::size_t count = std::min<std::uint64_t>(indices.size(), iterations - done);
-                        for (std::size_t k = 0; k < count; ++k) {
-                            if constexpr (N == 1) sum += read(indices[k][0]);
-                            else sum += read(indices[k][0], indices[k][1]);
-                        }
-                    }
+                    double sum = 0;
+                    indices.each(iterations, [&](auto... index) { sum += read(index...); });
                     keep(sum);
                 });
             }};
 }
 
-inline constexpr std::size_t stream_length = 4096;
-
-/// Adds the rows for a part `mine` (with indices of the whole array) of row-major `array`, whose raw memory is at `raw`.
-template <class T, std::size_t N, class Array>
-void compare_reads(Context& context, Team& team, Array& array, const Domain<N>& part, const T* raw,
-                   const std::string& case_name, const char* baseline) {
-    const auto indices = random_indices(part, stream_length);
+/// Adds the rows for `part` of `array`, the part of one rank, whose raw memory is at `raw`.
+template <std::size_t N>
+void compare_reads(Context& context, Team& team, GlobalArray<double, N>& array, const Domain<N>& part,
+                   const double* raw, const std::string& working, const char* baseline) {
+    const auto through_array = [&array](auto... index) -> double { return array(index...); };
     const Index<N> first = part.first();
-    Subject through_array, through_pointer;
-    if constexpr (N == 1) {
-        through_array =
-            element_reads<T, N>("lapwing", team, indices, [&array](std::int64_t i) -> T { return array(i); });
-        through_pointer = element_reads<T, N>(baseline, team, indices,
-                                              [raw, origin = first[0]](std::int64_t i) { return raw[i - origin]; });
-    } else {
-        through_array = element_reads<T, N>("lapwing", team, indices,
-                                            [&array](std::int64_t i, std::int64_t j) -> T { return array(i, j); });
-        const auto columns = static_cast<std::int64_t>(part.range(1).size());
-        through_pointer =
-            element_reads<T, N>(baseline, team, indices,
-                                [raw, columns, origin = first[0] * columns + first[1]](std::int64_t i, std::int64_t j) {
-                                    return raw[i * columns + j - origin];
-                                });
-    }
-    context.compare(case_name, nanoseconds(), through_array, {through_pointer});
+    std::int64_t origin = first[0];
+    if constexpr (N == 2) origin = first[0] * columns + first[1];
+    const auto through_pointer = [raw, origin](std::int64_t i, auto... j) {
+        if constexpr (N == 1) return raw[i - origin];
+        else return raw[i * columns + (j + ...) - origin];
+    };
+    const std::string name = (N == 1 ? "a(i), " : "a(i, j), ") + working;
+
+    const auto compare = [&](const auto& indices, const char* kind) {
+        context.compare(name + kind, nanoseconds(), reads("lapwing", team, indices, through_array),
+                        {reads(baseline, team, indices, through_pointer)});
+    };
+    compare(ComputedIndices<N>{part}, ", computed indices");
+    compare(StoredIndices<N>{part}, ", stored indices");
 }
 
 } // namespace lapwing::bench

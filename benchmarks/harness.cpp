@@ -50,8 +50,6 @@ Context::Context(MPI_Comm world, Options options) : world_{world}, options_{std:
     MPI_Query_thread(&thread_level_);
 }
 
-bool Context::windows_can_be_allocated() const { return !(mpi_name() == "openmpi" && options_.network == "tcp"); }
-
 bool Context::windows_work() {
     if (windows_work_) return *windows_work_;
     if (mpi_name() == "openmpi" && options_.network != "shm" && thread_level_ == MPI_THREAD_MULTIPLE) {
@@ -61,12 +59,9 @@ bool Context::windows_work() {
     MPI_Comm trial = MPI_COMM_NULL;
     MPI_Comm_dup(world_, &trial);
     MPI_Comm_set_errhandler(trial, MPI_ERRORS_RETURN);
-    std::int64_t own_memory = 0;
     void* memory = nullptr;
     MPI_Win window = MPI_WIN_NULL;
-    const int result = windows_can_be_allocated() ? MPI_Win_allocate(8, 1, MPI_INFO_NULL, trial, &memory, &window)
-                                                  : MPI_Win_create(&own_memory, 8, 1, MPI_INFO_NULL, trial, &window);
-    int works = result == MPI_SUCCESS ? 1 : 0;
+    int works = MPI_Win_allocate(64, 1, MPI_INFO_NULL, trial, &memory, &window) == MPI_SUCCESS ? 1 : 0;
     int all_work = 0;
     MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, trial);
     if (all_work != 0) MPI_Win_free(&window);

@@ -82,9 +82,6 @@ public:
     /// False without trying on Open MPI over TCP at MPI_THREAD_MULTIPLE, where mpirun prints a page of text for each
     /// attempt.
     [[nodiscard]] bool windows_work();
-    /// Whether MPI_Win_allocate is the way to a window, as it is everywhere but on Open MPI with TCP between ranks of one
-    /// machine: there it would take shared memory all the same, and only MPI_Win_create goes through TCP.
-    [[nodiscard]] bool windows_can_be_allocated() const;
 
     /// Names what the next rows belong to; main does it for each benchmark.
     void start(std::string bench, int default_repetitions);
