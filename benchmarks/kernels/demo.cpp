@@ -26,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -63,7 +64,7 @@ public:
 
     /// Collective.
     void run(const Kernel& kernel) {
-        Json row = {{"bench", "demo"},
+        Json row = {{"bench", "kernels"},
                     {"case", kernel.name + ", " + kernel.input},
                     {"mpi", mpi()},
                     {"network", options_.network},
@@ -92,6 +93,7 @@ public:
             naive_ms.push_back(measure(kernel, naive, naive_iterations));
             bulk_ms.push_back(measure(kernel, bulk, bulk_iterations));
         }
+        row["technique"] = bulk.name;
         row["value"] = median(bulk_ms);
         row["min"] = std::ranges::min(bulk_ms);
         row["max"] = std::ranges::max(bulk_ms);
@@ -298,8 +300,22 @@ void matrix_transpose(Demo& demo, Runtime& runtime, const Options& options) {
               .bulk = repeated(transpose_bulk),
               .serial = [&](std::int64_t) { expected = transpose_serial(values, picture.rows, picture.columns); },
               .correct = [&] { return all_elements(b) == expected; }});
+    if (demo.is_root() && !options.pictures.empty()) {
+        Image transposed{.rows = picture.columns, .columns = picture.rows};
+        for (const double value : all_elements(b)) transposed.pixels.push_back(static_cast<std::uint8_t>(value));
+        write_pgm(options.pictures + "/moon-transposed.pgm", transposed);
+    }
+    runtime.barrier();
     b.close();
     a.close();
+}
+
+Json machine() {
+    std::string cpu = "unknown processor";
+    std::ifstream info{"/proc/cpuinfo"};
+    for (std::string text; std::getline(info, text);)
+        if (text.starts_with("model name")) cpu = text.substr(text.find(':') + 2);
+    return {{"cpu", cpu}, {"cores", std::thread::hardware_concurrency()}};
 }
 
 /// Returns whether all results were right.
@@ -312,7 +328,7 @@ bool run(const Options& options) {
     matrix_transpose(demo, runtime, options);
     if (demo.is_root() && !options.json.empty()) {
         std::ofstream out{options.json};
-        out << Json{{"rows", demo.rows()}}.dump(2) << '\n';
+        out << Json{{"machine", machine()}, {"rows", demo.rows()}}.dump(2) << '\n';
         out.close();
         if (!out) throw FileError{fmt::format("{}: cannot be written", options.json)};
     }

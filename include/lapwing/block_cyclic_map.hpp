@@ -7,6 +7,7 @@
 #include <lapwing/rank.hpp>
 #include <lapwing/reciprocal.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,17 +23,17 @@ enum class Dealing : std::uint8_t { one_block, single_indices, blocks };
 
 /// One dimension of a block-cyclic map. Index i is in block q = i / block, which is the (q / processes)-th block of
 /// process q mod processes; its place there is (q / processes) * block + i mod block. Dimensions that a single process has
-/// are one block. All of it is in one cache line, because element access reads it.
-struct alignas(64) DimensionMap {
+/// are one block.
+struct DimensionMap {
     std::uint64_t extent = 0;
-    std::uint64_t block = 1;
     std::uint64_t local_stride = 1; ///< elements of the owner's part between neighbours in this dimension
     Reciprocal by_block;
     Reciprocal by_processes;
-    int processes = 1;
     int rank_stride = 1; ///< distance in ranks between neighbour processes of this dimension
 
-    [[nodiscard]] std::uint64_t blocks() const noexcept { return extent == 0 ? 0 : (extent - 1) / block + 1; }
+    [[nodiscard]] std::uint64_t block() const noexcept { return by_block.divisor(); }
+    [[nodiscard]] int processes() const noexcept { return static_cast<int>(by_processes.divisor()); }
+    [[nodiscard]] std::uint64_t blocks() const noexcept { return extent == 0 ? 0 : (extent - 1) / block() + 1; }
     /// Most indices that a process has.
     [[nodiscard]] std::uint64_t capacity() const noexcept;
     /// Indices that `process` has.
@@ -40,7 +41,7 @@ struct alignas(64) DimensionMap {
     /// What `process` has as ranges: how many, and the k-th. Single dealt indices are one range with a stride.
     [[nodiscard]] std::uint64_t range_count(int process) const noexcept;
     [[nodiscard]] Range range(int process, std::uint64_t k) const noexcept;
-    [[nodiscard]] int process_of(int rank) const noexcept { return rank / rank_stride % processes; }
+    [[nodiscard]] int process_of(int rank) const noexcept { return rank / rank_stride % processes(); }
 
     friend bool operator==(const DimensionMap&, const DimensionMap&) = default;
 };
@@ -69,15 +70,23 @@ public:
                    std::span<const std::int64_t> blocks, array::Dealing dealing) {
         capacity_ = array::make_dimensions(dimensions_, name, extents.values(), ranks, grid, blocks, dealing);
         for (const array::DimensionMap& dimension : dimensions_)
-            if (dimension.blocks() > static_cast<std::uint64_t>(dimension.processes)) one_round_ = false;
+            if (dimension.blocks() > dimension.by_processes.divisor()) one_round_ = false;
     }
 
     /// The index must be within the extents.
     [[nodiscard]] Location locate(const Index<N>& index) const noexcept {
-        return one_round_ ? locate_in<true>(index) : locate_in<false>(index);
+        Location location{Rank{0}};
+        for (std::size_t d = 0; d < N; ++d) {
+            const array::DimensionMap& dimension = dimensions_[d];
+            const auto i = static_cast<std::uint64_t>(index[d]);
+            const auto [block, in_block] = dimension.by_block.divide(i);
+            const auto [round, process] = dimension.by_processes.divide(block);
+            location.owner.value += static_cast<int>(process) * dimension.rank_stride;
+            location.offset += (round * dimension.block() + in_block) * dimension.local_stride;
+            if (d == N - 1) location.contiguous = std::min(dimension.block() - in_block, dimension.extent - i);
+        }
+        return location;
     }
-    /// The same where one_round() is true: half the arithmetic.
-    [[nodiscard]] Location locate_in_one_round(const Index<N>& index) const noexcept { return locate_in<true>(index); }
     [[nodiscard]] std::uint64_t local_capacity() const noexcept { return capacity_; }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const noexcept {
@@ -106,31 +115,6 @@ public:
     friend bool operator==(const BlockCyclicMap&, const BlockCyclicMap&) = default;
 
 private:
-    template <bool OneRound>
-    [[nodiscard]] Location locate_in(const Index<N>& index) const noexcept {
-        Location location{Rank{0}};
-        for (std::size_t d = 0; d < N; ++d) {
-            const array::DimensionMap& dimension = dimensions_[d];
-            const auto i = static_cast<std::uint64_t>(index[d]);
-            const std::uint64_t block = dimension.by_block.divide(i);
-            const std::uint64_t in_block = i - block * dimension.block;
-            std::uint64_t process = block;
-            std::uint64_t local = in_block;
-            if constexpr (!OneRound) {
-                const std::uint64_t round = dimension.by_processes.divide(block);
-                process = block - round * static_cast<std::uint64_t>(dimension.processes);
-                local += round * dimension.block;
-            }
-            location.owner.value += static_cast<int>(process) * dimension.rank_stride;
-            location.offset += d == N - 1 ? local : local * dimension.local_stride;
-            if (d == N - 1) {
-                const std::uint64_t left = dimension.extent - i;
-                location.contiguous = left < dimension.block - in_block ? left : dimension.block - in_block;
-            }
-        }
-        return location;
-    }
-
     std::array<array::DimensionMap, N> dimensions_{};
     std::uint64_t capacity_ = 0;
     bool one_round_ = true;

@@ -7,6 +7,7 @@
 #include <lapwing/config.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
+#include <lapwing/element_access.hpp>
 #include <lapwing/element_reference.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/foreign_map.hpp>
@@ -64,16 +65,8 @@ public:
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
         : GlobalArray{team, extents, make_maps(team, extents, distribution, options.name), std::move(options.name)} {}
 
-    GlobalArray(GlobalArray&& other) noexcept : ArrayBase{std::move(other)}, hot_{std::exchange(other.hot_, {})} {
-        take_rest(other);
-    }
-    GlobalArray& operator=(GlobalArray&& other) noexcept {
-        if (this == &other) return *this;
-        ArrayBase::operator=(std::move(other));
-        hot_ = std::exchange(other.hot_, {});
-        take_rest(other);
-        return *this;
-    }
+    GlobalArray(GlobalArray&& other) noexcept;
+    GlobalArray& operator=(GlobalArray&& other) noexcept;
     /// As close(), but reports nothing; leaves without waiting when the stack unwinds from an exception.
     ~GlobalArray() = default;
 
@@ -105,12 +98,12 @@ public:
         return is_local(to_index(indices...));
     }
     [[nodiscard]] bool is_local(const Index<N>& index) const {
-        return hot_.holds(index) || owner(index).value == hot_.own_rank;
+        return box_.holds(index) || owner(index).value == own_rank_;
     }
 
     /// What the calling rank owns, where that is one rectangular domain: always with Block, Cyclic (with a stride) and
     /// Replicated; empty if it owns nothing. Throws UsageError where it is several.
-    [[nodiscard]] Domain<N> local_domain() const { return local_domain(Rank{hot_.own_rank}); }
+    [[nodiscard]] Domain<N> local_domain() const { return local_domain(Rank{own_rank_}); }
     /// The same for another rank.
     [[nodiscard]] Domain<N> local_domain(Rank rank) const {
         const std::uint64_t count = domain_count(rank);
@@ -237,40 +230,6 @@ private:
         bool replicated = false;
     };
 
-    /// What an access to an own element reads: the box of own indices that is dense in own memory (empty if there is no
-    /// such box).
-    struct alignas(64) Hot {
-        T* own = nullptr; ///< start of the own part
-        Index<N> first{};
-        std::array<std::uint64_t, N> extent{};
-        std::array<std::uint64_t, N> stride{}; ///< in elements; the last is 1 and not read
-        std::int32_t own_rank = -1;
-        bool replicated = false;
-
-        [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
-            bool inside = true;
-            // Below the first index the difference wraps around to more than any extent.
-            for (std::size_t d = 0; d < N; ++d) inside &= from_first(index, d) < extent[d];
-            return inside;
-        }
-        [[nodiscard]] std::uint64_t offset(const Index<N>& index) const noexcept {
-            std::uint64_t sum = from_first(index, N - 1);
-            for (std::size_t d = 0; d + 1 < N; ++d) sum += from_first(index, d) * stride[d];
-            return sum;
-        }
-        [[nodiscard]] std::uint64_t from_first(const Index<N>& index, std::size_t d) const noexcept {
-            return static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(first[d]);
-        }
-    };
-
-    /// What, beside map_, an access to an element of a node neighbour reads, where each rank has one block and the ranks
-    /// of the node are numbered one after the other (none otherwise).
-    struct Node {
-        std::byte* const* bases = nullptr;
-        int first = 0;
-        unsigned count = 0;
-    };
-
     template <IndexValue... I>
     [[nodiscard]] static constexpr Index<N> to_index(I... indices) noexcept {
         // An unsigned value above 2^63 becomes negative, which every check refuses too.
@@ -280,17 +239,16 @@ private:
     /// Where the element can be loaded and stored, or null.
     template <bool Checked>
     [[nodiscard]] T* address(const char* call, const Index<N>& index) const {
-        if (hot_.holds(index)) [[likely]]
-            return hot_.own + hot_.offset(index);
-        bool inside = true;
-        for (std::size_t d = 0; d < N; ++d)
-            inside &= static_cast<std::uint64_t>(index[d]) < map_.dimensions()[d].extent;
-        if (inside) [[likely]] {
-            const Location location = map_.locate_in_one_round(index);
-            const unsigned neighbour = static_cast<unsigned>(location.owner.value - node_.first);
-            if (neighbour < node_.count) return reinterpret_cast<T*>(node_.bases[neighbour]) + location.offset;
-        }
+        if (box_.holds(index)) [[likely]]
+            return own_address(box_.offset(index));
+        if (T* const address = node_.template find<T>(index)) [[likely]]
+            return address;
         return other_address<Checked>(call, index);
+    }
+    [[nodiscard]] T* own_address(std::uint64_t offset) const noexcept {
+        // Spares the code that calls this the test for null.
+        if (own_ == nullptr) __builtin_unreachable();
+        return own_ + offset;
     }
     // The index by value: a reference to it would keep it in memory in the loops that this is called from.
     template <bool Checked>
@@ -300,14 +258,14 @@ private:
 
     // For ElementReference: elements that are not plain memory here.
     friend reference;
-    [[nodiscard]] bool writes_here() const noexcept { return !hot_.replicated; }
+    [[nodiscard]] bool writes_here() const noexcept { return !replicated_; }
     [[nodiscard, gnu::noinline, gnu::cold]] T get_far(Index<N> index) const;
     [[gnu::noinline, gnu::cold]] void put_far(Index<N> index, T value) const;
     [[nodiscard]] array::Home home(const char* call, const Index<N>& index) const;
 
     [[nodiscard]] T& own_element(const Index<N>& index) const {
-        if (hot_.holds(index)) [[likely]]
-            return hot_.own[hot_.offset(index)];
+        if (box_.holds(index)) [[likely]]
+            return own_[box_.offset(index)];
         return other_own_element<assertion_level >= 1>(index);
     }
 
@@ -323,7 +281,8 @@ private:
     template <Distribution<N> D>
     [[nodiscard]] static Maps make_maps(Team& team, const Extents<N>& extents, const D& distribution,
                                         std::string_view name);
-    void take_rest(GlobalArray& other) noexcept;
+    /// After this an access finds no element inside, and reports that the array is closed.
+    void forget() noexcept;
 
     /// Calls `run(index, data, count)` for each run of own elements that is contiguous in memory: `index` of the first,
     /// its neighbours `index_stride` apart in the last dimension.
@@ -336,8 +295,12 @@ private:
     [[nodiscard]] bool same_map(const GlobalArray& other) const;
     [[nodiscard]] std::span<std::byte> own_bytes() const;
 
-    Hot hot_;
-    Node node_;
+    // In the order of use by element accesses, from a cache line's start.
+    alignas(64) T* own_ = nullptr; ///< start of the own part
+    array::OwnBox<N> box_;
+    array::NodeElements<N> node_;
+    int own_rank_ = -1;
+    bool replicated_ = false;
     BlockCyclicMap<N> map_;
     std::shared_ptr<const array::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;

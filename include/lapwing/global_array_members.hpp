@@ -55,7 +55,7 @@ private:
 
 template <TriviallyCopyable T, std::size_t N>
 auto GlobalArray<T, N>::local_domains() const -> LocalDomains {
-    return local_domains(Rank{hot_.own_rank});
+    return local_domains(Rank{own_rank_});
 }
 template <TriviallyCopyable T, std::size_t N>
 auto GlobalArray<T, N>::local_domains(Rank rank) const -> LocalDomains {
@@ -93,40 +93,55 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
     : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
                 std::move(name)},
       map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents} {
-    hot_.own = reinterpret_cast<T*>(window_.map().own);
-    hot_.own_rank = team.rank().value;
-    hot_.replicated = maps.replicated;
-    const window::MemoryMap& memory = window_.map();
-    // Not for several rounds: their owners are worked out in other_address(). An empty map_ holds no index.
-    if (map_.one_round() && memory.node_index == nullptr)
-        node_ = {memory.bases, memory.node_first, static_cast<unsigned>(memory.node_count)};
-    if (foreign_ != nullptr || !map_.one_round()) return;
-    const Domain<N> box = local_domain();
-    if (box.empty()) return;
-    for (std::size_t d = 0; d < N; ++d) {
-        hot_.first[d] = box.range(d).first();
-        hot_.extent[d] = box.range(d).size();
-        hot_.stride[d] = map_.dimensions()[d].local_stride;
-    }
+    own_ = reinterpret_cast<T*>(window_.map().own);
+    own_rank_ = team.rank().value;
+    replicated_ = maps.replicated;
+    if (foreign_ != nullptr) return;
+    if (!replicated_) node_ = {map_, window_.map()};
+    const Rank place = replicated_ ? Rank{0} : team.rank();
+    if (!map_.one_round() || map_.domain_count(place) != 1) return;
+    std::array<std::uint64_t, N> strides{};
+    for (std::size_t d = 0; d < N; ++d) strides[d] = map_.dimensions()[d].local_stride;
+    box_ = {map_.domain(place, 0), strides};
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::take_rest(GlobalArray& other) noexcept {
-    node_ = std::exchange(other.node_, {});
-    map_ = std::exchange(other.map_, {});
+GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
+    : ArrayBase{std::move(other)}, own_{other.own_}, box_{other.box_}, node_{other.node_}, own_rank_{other.own_rank_},
+      replicated_{other.replicated_}, map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
+    other.forget();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
+    if (this == &other) return *this;
+    ArrayBase::operator=(std::move(other));
+    own_ = other.own_;
+    box_ = other.box_;
+    node_ = other.node_;
+    own_rank_ = other.own_rank_;
+    replicated_ = other.replicated_;
+    map_ = other.map_;
     foreign_ = std::move(other.foreign_);
-    extents_ = std::exchange(other.extents_, {});
+    extents_ = other.extents_;
+    other.forget();
+    return *this;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::forget() noexcept {
+    own_ = nullptr;
+    box_ = {};
+    node_ = {};
+    map_ = {};
+    foreign_.reset();
+    extents_ = {};
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::close() {
     close_window();
-    // An access after this finds no element inside, and reports that the array is closed.
-    hot_ = {};
-    node_ = {};
-    map_ = {};
-    foreign_.reset();
-    extents_ = {};
+    forget();
 }
 
 // Where things are.
@@ -151,7 +166,7 @@ Location GlobalArray<T, N>::locate(const Index<N>& index) const {
         }
     }
     // Everybody has what the map of a replicated array places on rank 0.
-    if (hot_.replicated && location.owner.value >= 0) location.owner = Rank{hot_.own_rank};
+    if (replicated_ && location.owner.value >= 0) location.owner = Rank{own_rank_};
     return location;
 }
 
@@ -170,7 +185,7 @@ T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
         this->throw_not_stored(call, index);
-    if (location.owner.value == hot_.own_rank) return hot_.own + location.offset;
+    if (location.owner.value == own_rank_) return own_ + location.offset;
     auto* const base = reinterpret_cast<T*>(window_.map().base(location.owner.value));
     return base == nullptr ? nullptr : base + location.offset;
 }
@@ -180,11 +195,11 @@ template <bool Checked>
 T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
     if constexpr (Checked) {
         const Location location = checked_location(".local", index);
-        if (location.owner.value != hot_.own_rank) [[unlikely]]
+        if (location.owner.value != own_rank_) [[unlikely]]
             this->throw_not_own(".local", index, location.owner);
-        return hot_.own[location.offset];
+        return own_[location.offset];
     } else {
-        return hot_.own[locate(index).offset];
+        return own_[locate(index).offset];
     }
 }
 
@@ -198,13 +213,13 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put_far(Index<N> index, T value) const {
     const Location location = locate(index);
     const Offset offset = Offset::of<T>(location.offset);
-    if (hot_.replicated) this->put_to_all(offset, &value, sizeof(T));
+    if (replicated_) this->put_to_all(offset, &value, sizeof(T));
     else window_.put(location.owner, offset, value);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 array::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
-    if (hot_.replicated) this->throw_no_home(call, index);
+    if (replicated_) this->throw_no_home(call, index);
     const Location location = locate(index);
     return {window_, location.owner, Offset::of<T>(location.offset)};
 }
@@ -212,13 +227,13 @@ array::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) con
 template <TriviallyCopyable T, std::size_t N>
 std::uint64_t GlobalArray<T, N>::domain_count(Rank rank) const {
     this->check_rank(".local_domain", rank);
-    if (hot_.replicated) rank = Rank{0};
+    if (replicated_) rank = Rank{0};
     return foreign_ == nullptr ? map_.domain_count(rank) : foreign_->domain_count(rank);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
-    if (hot_.replicated) rank = Rank{0};
+    if (replicated_) rank = Rank{0};
     return foreign_ == nullptr ? map_.domain(rank, k) : foreign_->domain(rank, k);
 }
 
@@ -226,15 +241,15 @@ template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::view() const {
     this->require_open(".local_view");
     if (foreign_ != nullptr) this->throw_no_view();
-    const int process_rank = hot_.replicated ? 0 : hot_.own_rank;
+    const int place = replicated_ ? 0 : own_rank_;
     Index<N> extents{};
     std::array<std::int64_t, N> strides{};
     for (std::size_t d = 0; d < N; ++d) {
         const array::DimensionMap& dimension = map_.dimensions()[d];
-        extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(process_rank)));
+        extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(place)));
         strides[d] = static_cast<std::int64_t>(dimension.local_stride);
     }
-    return {hot_.own, Extents<N>{extents}, strides};
+    return {own_, Extents<N>{extents}, strides};
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -260,7 +275,7 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
             // In a domain of a block-cyclic map neighbours are neighbours in memory, whatever the distance of their
             // indices; of other maps only what they say is contiguous.
             if (foreign_ == nullptr) {
-                run(index, hot_.own + map_.locate(index).offset, row.size(), row.stride());
+                run(index, own_ + map_.locate(index).offset, row.size(), row.stride());
                 continue;
             }
             for (std::uint64_t k = 0; k < row.size();) {
@@ -268,7 +283,7 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
                 const Location location = foreign_->locate(index);
                 const std::uint64_t count =
                     row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
-                run(index, hot_.own + location.offset, count, row.stride());
+                run(index, own_ + location.offset, count, row.stride());
                 k += count;
             }
         }
@@ -319,7 +334,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::get(const Domain<N>& domain, std::span<T> buffer) const {
     check_patch(".get", domain, buffer.size());
     array::PatchTransfer patch{window_, array::Direction::get, reinterpret_cast<std::byte*>(buffer.data()), sizeof(T),
-                               hot_.replicated};
+                               replicated_};
     cut(domain, array::BufferShape<N>::row_major(domain), patch);
     patch.wait();
 }
@@ -328,7 +343,7 @@ template <TriviallyCopyable T, std::size_t N>
 Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, std::span<T> buffer) const {
     check_patch(".start_get", domain, buffer.size());
     array::PatchTransfer patch{window_, array::Direction::get, reinterpret_cast<std::byte*>(buffer.data()), sizeof(T),
-                               hot_.replicated};
+                               replicated_};
     cut(domain, array::BufferShape<N>::row_major(domain), patch);
     return patch.release();
 }
@@ -338,7 +353,7 @@ void GlobalArray<T, N>::put(const Domain<N>& domain, std::span<const T> buffer) 
     check_patch(".put", domain, buffer.size());
     // A put only reads the buffer; one type of pointer serves both directions.
     auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(buffer.data()));
-    array::PatchTransfer patch{window_, array::Direction::put, bytes, sizeof(T), hot_.replicated};
+    array::PatchTransfer patch{window_, array::Direction::put, bytes, sizeof(T), replicated_};
     cut(domain, array::BufferShape<N>::row_major(domain), patch);
     patch.wait();
 }
@@ -347,7 +362,7 @@ template <TriviallyCopyable T, std::size_t N>
 Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const T> buffer) {
     check_patch(".start_put", domain, buffer.size());
     auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(buffer.data()));
-    array::PatchTransfer patch{window_, array::Direction::put, bytes, sizeof(T), hot_.replicated};
+    array::PatchTransfer patch{window_, array::Direction::put, bytes, sizeof(T), replicated_};
     cut(domain, array::BufferShape<N>::row_major(domain), patch);
     return patch.release();
 }
@@ -356,12 +371,12 @@ Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const
 
 template <TriviallyCopyable T, std::size_t N>
 std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
-    return {reinterpret_cast<std::byte*>(hot_.own), static_cast<std::size_t>(capacity_ * sizeof(T))};
+    return {reinterpret_cast<std::byte*>(own_), static_cast<std::size_t>(capacity_ * sizeof(T))};
 }
 
 template <TriviallyCopyable T, std::size_t N>
 bool GlobalArray<T, N>::same_map(const GlobalArray& other) const {
-    return foreign_ == nullptr && other.foreign_ == nullptr && hot_.replicated == other.hot_.replicated &&
+    return foreign_ == nullptr && other.foreign_ == nullptr && replicated_ == other.replicated_ &&
            map_ == other.map_;
 }
 
@@ -385,13 +400,13 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
         } else {
             // The own part is the buffer; what other ranks own is fetched with as many transfers under way as there are.
             array::PatchTransfer patch{other.window_, array::Direction::get, own_bytes().data(), sizeof(T),
-                                       other.hot_.replicated};
+                                       other.replicated_};
             for_each_run([&](const Index<N>& index, T* data, std::uint64_t count, std::int64_t index_stride) {
                 std::array<Range, N> run;
                 for (std::size_t d = 0; d < N; ++d) run[d] = Range::strided(index[d], 1, 1);
                 run[N - 1] = Range::strided(index[N - 1], count, index_stride);
                 array::BufferShape<N> shape;
-                shape.offset = static_cast<std::uint64_t>(data - hot_.own);
+                shape.offset = static_cast<std::uint64_t>(data - own_);
                 shape.strides[N - 1] = 1;
                 other.cut(Domain<N>{run}, shape, patch);
             });
@@ -405,7 +420,7 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
-    if (!hot_.replicated) this->throw_not_replicated();
+    if (!replicated_) this->throw_not_replicated();
     this->check_rank(".broadcast", root);
     barrier();
     team().broadcast(own_bytes(), root);
@@ -426,7 +441,7 @@ auto GlobalArray<T, N>::sum() const
         for (std::uint64_t k = 0; k < count; ++k) sum += static_cast<Adder>(data[k]);
     });
     const auto own = static_cast<Sum>(sum);
-    return hot_.replicated ? own : array::sum_over_ranks(*team_, own);
+    return replicated_ ? own : array::sum_over_ranks(*team_, own);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -440,7 +455,7 @@ T GlobalArray<T, N>::min() const
     for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
         for (std::uint64_t k = 0; k < count; ++k) smallest = data[k] < smallest ? data[k] : smallest;
     });
-    if (hot_.replicated) return smallest;
+    if (replicated_) return smallest;
     return static_cast<T>(array::min_over_ranks(*team_, static_cast<array::SumOf<T>>(smallest)));
 }
 
@@ -455,7 +470,7 @@ T GlobalArray<T, N>::max() const
     for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
         for (std::uint64_t k = 0; k < count; ++k) largest = largest < data[k] ? data[k] : largest;
     });
-    if (hot_.replicated) return largest;
+    if (replicated_) return largest;
     return static_cast<T>(array::max_over_ranks(*team_, static_cast<array::SumOf<T>>(largest)));
 }
 
@@ -468,7 +483,7 @@ R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform tra
     for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
         for (std::uint64_t k = 0; k < count; ++k) value = static_cast<R>(combine(value, transform(data[k])));
     });
-    if (hot_.replicated) return value;
+    if (replicated_) return value;
     const auto combine_values = [](void* context, void* left, const void* right) {
         R right_value;
         std::memcpy(&right_value, right, sizeof(R));

@@ -181,8 +181,8 @@ void require_same_extents(Team& team, std::string_view name, std::span<const std
 void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions) {
     std::vector<std::int64_t> description;
     for (const DimensionMap& dimension : dimensions) {
-        description.push_back(static_cast<std::int64_t>(dimension.block));
-        description.push_back(dimension.processes);
+        description.push_back(static_cast<std::int64_t>(dimension.block()));
+        description.push_back(dimension.processes());
     }
     team.require_same(description, array_text(name).c_str(), "the distribution (block size and processes per dimension)");
 }

@@ -49,33 +49,33 @@ std::array<int, max_dimensions> complete_grid(const char* name, std::span<const 
 } // namespace
 
 std::uint64_t DimensionMap::capacity() const noexcept {
-    return std::min(extent, ceil_divide(blocks(), static_cast<std::uint64_t>(processes)) * block);
+    return std::min(extent, ceil_divide(blocks(), by_processes.divisor()) * block());
 }
 
 std::uint64_t DimensionMap::count(int process) const noexcept {
     const auto p = static_cast<std::uint64_t>(process);
-    const auto dealt = static_cast<std::uint64_t>(processes);
+    const std::uint64_t dealt = by_processes.divisor();
     const std::uint64_t all = blocks();
     if (p >= all) return 0;
     const std::uint64_t own_blocks = ceil_divide(all - p, dealt);
     // Only the last block of all may be shorter.
-    const std::uint64_t last_block = extent - (all - 1) * block;
-    return (all - 1) % dealt == p ? (own_blocks - 1) * block + last_block : own_blocks * block;
+    const std::uint64_t last_block = extent - (all - 1) * block();
+    return (all - 1) % dealt == p ? (own_blocks - 1) * block() + last_block : own_blocks * block();
 }
 
 std::uint64_t DimensionMap::range_count(int process) const noexcept {
     const auto p = static_cast<std::uint64_t>(process);
     const std::uint64_t all = blocks();
     if (p >= all) return 0;
-    return block == 1 ? 1 : ceil_divide(all - p, static_cast<std::uint64_t>(processes));
+    return block() == 1 ? 1 : ceil_divide(all - p, by_processes.divisor());
 }
 
 Range DimensionMap::range(int process, std::uint64_t k) const noexcept {
     const auto p = static_cast<std::uint64_t>(process);
-    const auto dealt = static_cast<std::uint64_t>(processes);
-    if (block == 1) return Range::strided(process, count(process), processes);
-    const std::uint64_t first = (p + k * dealt) * block;
-    return Range::strided(static_cast<std::int64_t>(first), std::min(block, extent - first), 1);
+    const std::uint64_t dealt = by_processes.divisor();
+    if (block() == 1) return Range::strided(process, count(process), processes());
+    const std::uint64_t first = (p + k * dealt) * block();
+    return Range::strided(static_cast<std::int64_t>(first), std::min(block(), extent - first), 1);
 }
 
 std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* name, std::span<const std::int64_t> extents,
@@ -98,18 +98,16 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
     for (std::size_t d = dimensions.size(); d-- > 0;) {
         DimensionMap& dimension = dimensions[d];
         dimension.extent = static_cast<std::uint64_t>(extents[d]);
-        dimension.processes = processes[d];
         dimension.rank_stride = rank_stride;
         rank_stride *= processes[d];
         const std::uint64_t whole = std::max<std::uint64_t>(dimension.extent, 1);
         // What a single process has is one block: neighbours are then neighbours in memory at any block size.
+        std::uint64_t block = 1;
         if (dealing == Dealing::one_block || processes[d] == 1)
-            dimension.block = ceil_divide(whole, static_cast<std::uint64_t>(processes[d]));
-        else if (dealing == Dealing::single_indices)
-            dimension.block = 1;
-        else
-            dimension.block = std::min(static_cast<std::uint64_t>(blocks[d]), whole);
-        dimension.by_block = Reciprocal{dimension.block};
+            block = ceil_divide(whole, static_cast<std::uint64_t>(processes[d]));
+        else if (dealing == Dealing::blocks)
+            block = std::min(static_cast<std::uint64_t>(blocks[d]), whole);
+        dimension.by_block = Reciprocal{block};
         dimension.by_processes = Reciprocal{static_cast<std::uint64_t>(processes[d])};
         dimension.local_stride = capacity;
         // A part without elements still has strides, which must not be 0 for the dimensions before.

@@ -23,15 +23,15 @@ public:
     Segments() = default;
     Segments(const DimensionMap& map, const Range& range)
         : map_{&map}, first_{static_cast<std::uint64_t>(range.first())}, size_{range.size()},
-          stride_{static_cast<std::uint64_t>(range.stride())}, by_block_{stride_ < map.block} {
+          stride_{static_cast<std::uint64_t>(range.stride())}, by_block_{stride_ < map.block()} {
         if (by_block_) {
-            first_block_ = first_ / map.block;
-            count_ = static_cast<std::uint64_t>(range.last()) / map.block - first_block_ + 1;
+            first_block_ = first_ / map.block();
+            count_ = static_cast<std::uint64_t>(range.last()) / map.block() - first_block_ + 1;
             return;
         }
         // Every block has at most one of the indices. Those that are `period_` apart lie at the same process and place in
         // the block, a fixed number of rounds apart. With block size 1 that is all that a process has.
-        const uint128 round = static_cast<uint128>(map.block) * static_cast<std::uint64_t>(map.processes);
+        const uint128 round = static_cast<uint128>(map.block()) * map.by_processes.divisor();
         const uint128 period = round / greatest_common_divisor(round, stride_);
         period_ = period < size_ ? static_cast<std::uint64_t>(period) : size_;
         count_ = period_;
@@ -40,28 +40,29 @@ public:
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
     [[nodiscard]] Segment operator[](std::uint64_t k) const noexcept {
-        const auto processes = static_cast<std::uint64_t>(map_->processes);
+        const std::uint64_t processes = map_->by_processes.divisor();
+        const std::uint64_t size = map_->block();
         Segment segment;
         if (by_block_) {
             const std::uint64_t block = first_block_ + k;
-            const std::uint64_t begin = block * map_->block;
+            const std::uint64_t begin = block * size;
             segment.position = begin <= first_ ? 0 : (begin - first_ - 1) / stride_ + 1;
             const std::uint64_t index = first_ + segment.position * stride_;
             segment.process = static_cast<int>(block % processes);
-            segment.local = block / processes * map_->block + (index - begin);
-            segment.level = {std::min((begin + map_->block - 1 - index) / stride_ + 1, size_ - segment.position), stride_, 1};
+            segment.local = block / processes * size + (index - begin);
+            segment.level = {std::min((begin + size - 1 - index) / stride_ + 1, size_ - segment.position), stride_, 1};
             return segment;
         }
         segment.position = k;
         const std::uint64_t index = first_ + k * stride_;
-        const std::uint64_t block = index / map_->block;
+        const std::uint64_t block = index / size;
         segment.process = static_cast<int>(block % processes);
-        segment.local = block / processes * map_->block + index % map_->block;
+        segment.local = block / processes * size + index % size;
         segment.level.count = (size_ - k - 1) / period_ + 1;
         segment.level.buffer_stride = period_;
         if (segment.level.count > 1) {
-            const std::uint64_t next = (index + period_ * stride_) / map_->block;
-            segment.level.owner_stride = (next / processes - block / processes) * map_->block;
+            const std::uint64_t next = (index + period_ * stride_) / size;
+            segment.level.owner_stride = (next / processes - block / processes) * size;
         }
         return segment;
     }

@@ -14,13 +14,14 @@ constexpr std::uint64_t limit = std::uint64_t{1} << 63;
 
 void check(std::uint64_t divisor, std::uint64_t dividend) {
     if (dividend >= limit) return;
-    const std::uint64_t result = Reciprocal{divisor}.divide(dividend);
-    if (result != dividend / divisor) FAIL(dividend << " / " << divisor << " gave " << result);
+    const auto [quotient, remainder] = Reciprocal{divisor}.divide(dividend);
+    if (quotient != dividend / divisor || remainder != dividend % divisor)
+        FAIL(dividend << " / " << divisor << " gave " << quotient << ", rest " << remainder);
 }
 
 } // namespace
 
-static_assert(Reciprocal{7}.divide(limit - 1) == (limit - 1) / 7);
+static_assert(Reciprocal{7}.divide(limit - 1).quotient == (limit - 1) / 7);
 
 TEST_CASE("reciprocals are exact where errors would show first: around multiples of the divisor") {
     std::mt19937_64 random{1994};

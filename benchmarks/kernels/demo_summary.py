@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Makes the table and the pictures of scripts/demo from what lapwing-demo has written on each path.
+
+usage: demo_summary.py DIRECTORY PATH…    reads DIRECTORY/PATH.json of each path
+Exit code 1 when a result was wrong or a path has none.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def short(milliseconds):
+    return f"{milliseconds:.3g}" if milliseconds < 1000 else f"{milliseconds:.0f}"
+
+
+def times(ratio):
+    return f"{ratio:.1f} times" if ratio < 100 else f"{ratio:.0f} times"
+
+
+def gained(ratio):
+    if ratio >= 1.05:
+        return f"{times(ratio)} faster"
+    if ratio > 0.95:
+        return "the same"
+    return f"{times(1 / ratio)} slower"
+
+
+def lines_of(rows):
+    """The lines of the table: a kernel's serial time, then each path's two techniques."""
+    kernels = list(dict.fromkeys(row["kernel"] for row in rows))
+    for kernel in kernels:
+        of_kernel = [row for row in rows if row["kernel"] == kernel]
+        first = of_kernel[0]
+        yield (f"{kernel}, {first['input']}", "", "", "", "", "")
+        serial = sorted(row["serial_value"] for row in of_kernel)[0]
+        yield ("", "one rank", "serial", short(serial), str(first["checked_iterations"]), "")
+        for row in of_kernel:
+            for technique, value, iterations, verified, gain in (
+                    (row["baseline"], row["baseline_value"], row["baseline_iterations"], row["naive_verified"], ""),
+                    (row["technique"], row["value"], row["iterations"], row["bulk_verified"], gained(row["ratio"]))):
+                yield ("", row["path"], technique, short(value), str(iterations),
+                       gain if verified else "WRONG RESULT " + gain)
+
+
+def table(rows):
+    header = ("kernel, one iteration", "path", "technique", "ms", "iterations", "gained over naive on this path")
+    lines = [header, *lines_of(rows)]
+    # A kernel's own line may run across the columns.
+    widths = [max(len(line[i]) for line in lines if line[1] or line is header) for i in range(len(header))]
+    widths[0] = 4
+    text = []
+    for line in lines:
+        if not line[1]:
+            text.append("\n" + line[0])
+            continue
+        first = "" if line is header else line[0]
+        cells = [cell.rjust(width) if name in ("ms", "iterations") else cell.ljust(width)
+                 for cell, width, name in zip((first, *line[1:]), widths, header)]
+        text.append("  ".join(cells).rstrip())
+    return "\n".join(text)
+
+
+def gnuplot(directory, commands):
+    result = subprocess.run(["gnuplot"], input="\n".join(commands) + "\n", text=True, cwd=directory,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if result.returncode != 0:
+        raise SystemExit(f"gnuplot failed:\n{result.stdout}")
+
+
+def image_picture(directory, name):
+    """A PNG beside a PGM, for viewers and browsers that do not know the latter."""
+    magic, size, levels = [], [], []
+    data = (directory / f"{name}.pgm").read_bytes()
+    magic, size, levels = data.split(b"\n", 3)[:3]
+    columns, rows = (int(side) for side in size.split())
+    header = len(magic) + len(size) + len(levels) + 3
+    gnuplot(directory, [
+        f"set terminal pngcairo size {columns},{rows}", f"set output '{name}.png'", "unset tics", "unset border",
+        "unset colorbox", "unset key", "set margins 0,0,0,0", "set palette gray", "set cbrange [0:255]",
+        f"set xrange [-0.5:{columns - 0.5}]", f"set yrange [-0.5:{rows - 0.5}]",
+        f"plot '{name}.pgm' binary skip={header} array=({columns},{rows}) flipy format='%uint8' with image"])
+    return directory / f"{name}.png"
+
+
+def heat_picture(directory):
+    gnuplot(directory, [
+        "set terminal pngcairo size 720,600 font 'DejaVu Sans,12'", "set output 'heat.png'",
+        "set title 'temperature in the middle plane of the cube'", "set size ratio -1", "unset key", "set tics nomirror",
+        "set xlabel 'j'", "set ylabel 'i'", "set autoscale xfix", "set autoscale yfix", "set cbrange [0:100]",
+        "set palette defined (0 '#000004', 25 '#51127c', 50 '#b73779', 75 '#fc8961', 100 '#fcfdbf')",
+        "plot 'heat-slice.txt' matrix with image"])
+    return directory / "heat.png"
+
+
+def bar_chart(directory, measurements):
+    result = subprocess.run([sys.executable, ROOT / "scripts" / "plot", measurements, "--png", "-o", directory], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if result.returncode != 0:
+        raise SystemExit(result.stdout)
+    return [Path(line) for line in result.stdout.splitlines()]
+
+
+def main():
+    directory, paths = Path(sys.argv[1]), sys.argv[2:]
+    rows, missing, machine = [], [], {}
+    for path in paths:
+        try:
+            content = json.loads((directory / f"{path}.json").read_text())
+        except (OSError, ValueError):
+            missing.append(path)
+            continue
+        machine = content["machine"]
+        for row in content["rows"]:
+            if row["path"] != path:
+                row["path"] += f" ({path} asked for)"
+        rows += content["rows"]
+    if not rows:
+        print("There are no results.", file=sys.stderr)
+        return 1
+    measurements = directory / "times.json"
+    measurements.write_text(json.dumps({"machine": machine, "rows": rows}, indent=2) + "\n")
+
+    text = table(rows)
+    ranks, cores = rows[0]["ranks"], machine["cores"]
+    shared = f", so that {ranks} ranks share {cores}" if cores < ranks else ""
+    text += f"""
+
+{ranks} ranks, {rows[0]['mpi']}, network {rows[0]['network']}; {machine['cpu']}, {cores} cores{shared}.
+Times are milliseconds for one iteration, medians of {rows[0]['repetitions']} measurements of as many iterations as the table says; the serial one
+is a single measurement. The gain is the median ratio of neighbouring measurements of the two techniques.
+direct: ranks of one node read each other's memory. rma, service: every rank is treated as a node of its own, so
+everything but its own part goes through MPI windows (rma) or messages to the owner's progress thread (service)."""
+    (directory / "table.txt").write_text(text.lstrip("\n") + "\n")
+    print(text)
+
+    wrong = [f"{row['kernel']}, path {row['path']}" for row in rows if not (row["naive_verified"] and row["bulk_verified"])]
+    compared = 2 * len(rows)
+    print(f"\n{compared - sum(not row[key] for row in rows for key in ('naive_verified', 'bulk_verified'))} of {compared} "
+          "results are the same as those of the serial computation, to the bit.")
+
+    if shutil.which("gnuplot"):
+        pictures = bar_chart(directory, measurements)
+        for name in ("edges", "moon-transposed"):
+            if (directory / f"{name}.pgm").exists():
+                pictures.append(image_picture(directory, name))
+        if (directory / "heat-slice.txt").exists():
+            pictures.append(heat_picture(directory))
+        print("Pictures:")
+        for picture in pictures:
+            print(f"  {picture}")
+    else:
+        print("No pictures: gnuplot is missing; scripts/install-deps installs it.")
+    for path in missing:
+        print(f"There is no result of path {path}.", file=sys.stderr)
+    for where in wrong:
+        print(f"Wrong result: {where}", file=sys.stderr)
+    return 1 if wrong or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
