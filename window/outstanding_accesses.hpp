@@ -32,6 +32,7 @@ public:
     }
 
     void add(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) noexcept {
+        ++version_;
         const std::size_t count = size();
         if (count != 0) {
             Access& last = accesses_[count - 1];
@@ -45,6 +46,7 @@ public:
             resize(count + 1);
             return;
         }
+        spilled_rank_ = !spilled_ || spilled_rank_ == rank ? rank : several_ranks;
         spilled_ = true;
         if (lines(offset, bytes) > most_lines) {
             everything_ = true;
@@ -53,17 +55,20 @@ public:
         for (std::uint64_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes; ++line) set_bit(rank, line);
     }
 
+    /// Changes with every add().
+    [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+
     /// Every operation is complete.
     void clear() noexcept {
         resize(0);
-        if (!spilled_) return;
-        spilled_ = false;
-        everything_ = false;
-        bits_.fill(0);
+        clear_spilled();
     }
     /// The operations to one rank are complete.
     void clear(int rank) noexcept {
-        if (spilled_) return; // which of the filter's lines were the rank's is not known
+        if (spilled_) {
+            if (spilled_rank_ != rank) return; // which of the filter's lines were the rank's is not known
+            clear_spilled();
+        }
         std::size_t kept = 0;
         for (std::size_t i = 0; i < size(); ++i)
             if (accesses_[i].rank != rank) accesses_[kept++] = accesses_[i];
@@ -72,16 +77,16 @@ public:
 
     /// Whether there may be accesses to `rank`.
     [[nodiscard]] bool touches(int rank) const noexcept {
-        if (spilled_) return true;
+        if (spilled_ && (spilled_rank_ == rank || spilled_rank_ == several_ranks)) return true;
         for (std::size_t i = 0; i < size(); ++i)
             if (accesses_[i].rank == rank) return true;
         return false;
     }
     /// The only rank with accesses under way, or -1 if there are several or it is not known.
     [[nodiscard]] int only_rank() const noexcept {
-        if (spilled_ || empty()) return -1;
+        if (empty() || (spilled_ && spilled_rank_ != accesses_[0].rank)) return several_ranks;
         for (std::size_t i = 1; i < size(); ++i)
-            if (accesses_[i].rank != accesses_[0].rank) return -1;
+            if (accesses_[i].rank != accesses_[0].rank) return several_ranks;
         return accesses_[0].rank;
     }
 
@@ -94,6 +99,13 @@ private:
     };
     [[nodiscard]] std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
     void resize(std::size_t count) noexcept { count_.store(count, std::memory_order_relaxed); }
+    void clear_spilled() noexcept {
+        if (!spilled_) return;
+        spilled_ = false;
+        everything_ = false;
+        bits_.fill(0);
+    }
+    static constexpr int several_ranks = -1;
 
     static constexpr std::uint64_t line_bytes = 64;
     static constexpr std::uint64_t most_lines = 8;
@@ -116,7 +128,9 @@ private:
 
     std::array<Access, 8> accesses_{};
     std::atomic<std::size_t> count_{0}; ///< relaxed: written under the lock
+    std::uint64_t version_ = 0;
     bool spilled_ = false;
+    int spilled_rank_ = 0; ///< of everything in the filter
     bool everything_ = false;
     std::array<std::uint64_t, 256> bits_{}; ///< 2^14 lines
 };

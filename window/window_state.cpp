@@ -310,11 +310,6 @@ void WindowState::wait(Operation& operation, const char* call, int target) {
     }
 }
 
-void WindowState::note(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {
-    const std::lock_guard guard{mutex_};
-    outstanding_.add(target, offset, bytes, write);
-}
-
 void WindowState::begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
     state_.check_reachable(call, target);
     if (outstanding_.empty()) return;
@@ -335,54 +330,61 @@ void WindowState::flush_service(int target) {
     state_.wait_until([&] { return state_.engine().flushed(target, ticket); }, "Window::flush", target);
 }
 
+void WindowState::flush_all_service() {
+    // Start all before waiting for the first.
+    const std::vector<int> targets = state_.engine().busy_targets();
+    std::vector<Engine::FlushTicket> tickets;
+    for (const int target : targets) tickets.push_back(state_.engine().start_flush(target));
+    for (std::size_t i = 0; i < targets.size(); ++i)
+        state_.wait_until([&] { return state_.engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
+    statistics_.add(Counter::service_flushes);
+}
+
 void WindowState::flush(int target) {
-    if (network_ == Path::rma) {
-        if (!outstanding_.empty()) {
-            const std::lock_guard guard{mutex_};
-            if (outstanding_.touches(target)) {
-                check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
-                outstanding_.clear(target);
-                if (outstanding_.empty()) staged_ = 0;
-                statistics_.add(Counter::rma_flushes);
-            }
+    if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
+        std::unique_lock guard{mutex_};
+        if (network_ == Path::rma && outstanding_.touches(target)) {
+            check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
+            statistics_.add(Counter::rma_flushes);
         }
-        if (messages_used_.load(std::memory_order_relaxed)) flush_service(target);
-    } else if (network_ == Path::service) {
-        flush_service(target);
-        const std::lock_guard guard{mutex_};
-        outstanding_.clear(target);
+        const std::uint64_t version = outstanding_.version();
+        if (messages_used_.load(std::memory_order_relaxed)) {
+            guard.unlock();
+            flush_service(target);
+            guard.lock();
+        }
+        forget(version, target);
     }
     std::atomic_thread_fence(std::memory_order_seq_cst); // stores to node memory are seen before what follows
 }
 
 void WindowState::flush() {
-    if (network_ == Path::rma && !outstanding_.empty()) {
-        const std::lock_guard guard{mutex_};
-        if (!outstanding_.empty()) {
+    if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
+        std::unique_lock guard{mutex_};
+        if (network_ == Path::rma && !outstanding_.empty()) {
             if (const int only = outstanding_.only_rank(); only >= 0)
                 check_mpi(MPI_Win_flush(only, remote_), "MPI_Win_flush", state_.who());
             else
                 check_mpi(MPI_Win_flush_all(remote_), "MPI_Win_flush_all", state_.who());
-            outstanding_.clear();
-            staged_ = 0;
             statistics_.add(Counter::rma_flushes);
         }
-    }
-    const bool messages = network_ == Path::service || messages_used_.load(std::memory_order_relaxed);
-    if (messages && state_.engine().busy()) {
-        // Start all before waiting for the first.
-        const std::vector<int> targets = state_.engine().busy_targets();
-        std::vector<Engine::FlushTicket> tickets;
-        for (const int target : targets) tickets.push_back(state_.engine().start_flush(target));
-        for (std::size_t i = 0; i < targets.size(); ++i)
-            state_.wait_until([&] { return state_.engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
-        if (network_ == Path::service) {
-            statistics_.add(Counter::service_flushes);
-            const std::lock_guard guard{mutex_};
-            outstanding_.clear();
+        const std::uint64_t version = outstanding_.version();
+        if (messages_used_.load(std::memory_order_relaxed) && state_.engine().busy()) {
+            guard.unlock();
+            flush_all_service();
+            guard.lock();
         }
+        forget(version, any_rank);
     }
     std::atomic_thread_fence(std::memory_order_seq_cst); // stores to node memory are seen before what follows
+}
+
+void WindowState::forget(std::uint64_t version, int target) {
+    // What another thread has started since may not be complete.
+    if (version != outstanding_.version()) return;
+    if (target == any_rank) outstanding_.clear();
+    else outstanding_.clear(target);
+    if (outstanding_.empty()) staged_ = 0;
 }
 
 void WindowState::release() {
@@ -460,7 +462,7 @@ void WindowState::rma_put(int target, std::uint64_t offset, std::span<const std:
 }
 
 void WindowState::service_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    if (network_ != Path::service) messages_used_.store(true, std::memory_order_relaxed);
+    messages_used_.store(true, std::memory_order_relaxed);
     Operation operation;
     operation.destination = destination.data();
     start([&] { return state_.engine().try_get(operation, target, number_, offset, destination.size(), true); }, "Window::get",
@@ -470,19 +472,35 @@ void WindowState::service_get(int target, std::uint64_t offset, std::span<std::b
     statistics_.add(Counter::service_get_bytes, destination.size());
 }
 
+bool WindowState::try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
+                                  std::uint32_t counter_plus_one) {
+    messages_used_.store(true, std::memory_order_relaxed);
+    // Messages of a pair of ranks stay in order by themselves; bulk data moves on its own, and MPI's operations pass both.
+    const bool passed = network_ == Path::rma || source.size() > state_.engine().inline_limit();
+    std::unique_lock guard{mutex_, std::defer_lock};
+    if (passed) guard.lock();
+    if (!state_.engine().try_put(operation, target, number_, offset, source.data(), source.size(), counter_plus_one)) return false;
+    if (passed && !source.empty()) outstanding_.add(target, offset, source.size(), true);
+    return true;
+}
+
 void WindowState::service_put(int target, std::uint64_t offset, std::span<const std::byte> source,
                               std::uint32_t counter_plus_one) {
-    if (network_ != Path::service) messages_used_.store(true, std::memory_order_relaxed);
     Operation operation;
-    if (source.size() > state_.engine().inline_limit()) note(target, offset, source.size(), true);
-    start(
-        [&] {
-            return state_.engine().try_put(operation, target, number_, offset, source.data(), source.size(), counter_plus_one);
-        },
-        "Window::put", target);
+    start([&] { return try_service_put(operation, target, offset, source, counter_plus_one); }, "Window::put", target);
     wait(operation, "Window::put", target);
     statistics_.add(Counter::service_puts);
     statistics_.add(Counter::service_put_bytes, source.size());
+}
+
+bool WindowState::try_service_get(Operation& operation, int target, std::uint64_t offset, std::uint64_t bytes) {
+    messages_used_.store(true, std::memory_order_relaxed);
+    const bool passed = network_ == Path::rma || bytes > state_.engine().inline_limit();
+    std::unique_lock guard{mutex_, std::defer_lock};
+    if (passed) guard.lock();
+    if (!state_.engine().try_get(operation, target, number_, offset, bytes, false)) return false;
+    if (passed) outstanding_.add(target, offset, bytes, false);
+    return true;
 }
 
 Completion WindowState::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
@@ -493,7 +511,8 @@ Completion WindowState::start_get(int target, std::uint64_t offset, std::span<st
         auto transfer = std::make_unique<RmaTransfer>(*this);
         const MPI_Aint at = *displacement(target, offset);
         const auto unit = static_cast<MPI_Aint>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
-        note(target, offset, destination.size(), false);
+        const std::lock_guard guard{mutex_};
+        outstanding_.add(target, offset, destination.size(), false);
         for_each_piece(destination.size(), [&](std::uint64_t begin, int bytes) {
             MPI_Request request = MPI_REQUEST_NULL;
             check_mpi(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at + static_cast<MPI_Aint>(begin) / unit,
@@ -508,9 +527,7 @@ Completion WindowState::start_get(int target, std::uint64_t offset, std::span<st
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     Operation& operation = transfer->operation();
     operation.destination = destination.data();
-    if (destination.size() > state_.engine().inline_limit()) note(target, offset, destination.size(), false);
-    start([&] { return state_.engine().try_get(operation, target, number_, offset, destination.size(), false); },
-          "Window::start_get", target);
+    start([&] { return try_service_get(operation, target, offset, destination.size()); }, "Window::start_get", target);
     ProgressThread::instance().nudge();
     statistics_.add(Counter::service_gets);
     statistics_.add(Counter::service_get_bytes, destination.size());
@@ -525,12 +542,13 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
         return {};
     }
     begin_access(target, offset, source.size(), true, "Window::start_put");
-    note(target, offset, source.size(), true);
     if (rma) {
         state_.keep_awake(target);
         auto transfer = std::make_unique<RmaTransfer>(*this);
         const MPI_Aint at = *displacement(target, offset);
         const auto unit = static_cast<MPI_Aint>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
+        const std::lock_guard guard{mutex_};
+        outstanding_.add(target, offset, source.size(), true);
         for_each_piece(source.size(), [&](std::uint64_t begin, int bytes) {
             MPI_Request request = MPI_REQUEST_NULL;
             check_mpi(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, target, at + static_cast<MPI_Aint>(begin) / unit, bytes,
@@ -544,8 +562,7 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
     }
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     Operation& operation = transfer->operation();
-    start([&] { return state_.engine().try_put(operation, target, number_, offset, source.data(), source.size()); },
-          "Window::start_put", target);
+    start([&] { return try_service_put(operation, target, offset, source, 0); }, "Window::start_put", target);
     ProgressThread::instance().nudge();
     statistics_.add(Counter::service_puts);
     statistics_.add(Counter::service_put_bytes, source.size());
@@ -557,7 +574,11 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
 void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
                                const void* operand, void* result, std::memory_order order) {
     if (releases(order)) release();
-    if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
+    const bool unsigned_type = type == AtomicType::uint32 || type == AtomicType::uint64;
+    const bool extreme = operation == AtomicOperation::min || operation == AtomicOperation::max;
+    if (mpi_atomics_ && unsigned_type && extreme) {
+        fetch_unsigned_extreme(operation, type, target, offset, operand, result);
+    } else if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_fetch(operation, type, base + offset, operand, result);
     } else {
         begin_access(target, offset, size_of(type), true, "Window::fetch");
@@ -583,6 +604,25 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
         }
     }
     if (acquires(order)) acquire();
+}
+
+void WindowState::fetch_unsigned_extreme(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
+                                         const void* operand, void* result) {
+    const auto value = [type](const void* bytes) {
+        std::uint64_t wide = 0;
+        std::uint32_t narrow = 0;
+        if (type == AtomicType::uint64) std::memcpy(&wide, bytes, sizeof wide);
+        else std::memcpy(&narrow, bytes, sizeof narrow);
+        return wide + narrow;
+    };
+    const std::uint64_t wanted = value(operand);
+    atomic_fetch(AtomicOperation::read, type, target, offset, operand, result, std::memory_order_relaxed);
+    while (operation == AtomicOperation::min ? wanted < value(result) : wanted > value(result)) {
+        std::array<std::byte, 8> expected{};
+        std::memcpy(expected.data(), result, size_of(type));
+        atomic_compare_swap(type, target, offset, expected.data(), operand, result, std::memory_order_relaxed);
+        if (value(result) == value(expected.data())) return;
+    }
 }
 
 void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected,
@@ -650,8 +690,6 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
         flush(target);
         return service_put(target, 0, {}, counter + 1);
     }
-    // On the rma path MPI's operations would pass the message: a later access to these bytes must wait for it.
-    if (network_ == Path::rma && !source.empty()) note(target, offset, source.size(), true);
     service_put(target, offset, source, counter + 1);
 }
 

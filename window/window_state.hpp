@@ -83,7 +83,15 @@ private:
     template <class Try>
     void start(Try&& attempt, const char* call, int target);
     void flush_service(int target);
-    void note(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
+    void flush_all_service();
+    static constexpr int any_rank = -1;
+    /// With the mutex held, after a flush: forgets the accesses to `target`, unless one was added since `version`.
+    void forget(std::uint64_t version, int target);
+    /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
+    /// thread sees both or neither.
+    [[nodiscard]] bool try_service_get(Operation& operation, int target, std::uint64_t offset, std::uint64_t bytes);
+    [[nodiscard]] bool try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
+                                       std::uint32_t counter_plus_one);
 
     /// Displacement of `offset` in the MPI window of `target`, or nothing if its displacement unit cannot express it.
     [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {
@@ -102,6 +110,10 @@ private:
         return displacement(target, offset).has_value() && bytes <= largest_piece_bytes;
     }
 
+    /// Minimum or maximum of unsigned values, by compare-and-swap: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T
+    /// compare as if signed in Open MPI 4.1.4 (created windows) and MPICH 4.0.2 (shared memory).
+    void fetch_unsigned_extreme(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
+                                const void* operand, void* result);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void service_get(int target, std::uint64_t offset, std::span<std::byte> destination);
@@ -134,10 +146,10 @@ private:
 
     support::Statistics statistics_;
 
-    /// Notified puts of an rma window, and what its displacement units cannot express, go by messages.
+    /// On the rma path too: notified puts, and what an adopted window's displacement units cannot express.
     std::atomic<bool> messages_used_{false};
 
-    /// Guards the fields below.
+    /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;
     OutstandingAccesses outstanding_;
     /// Copies of small puts until MPI has read them: so that the program may reuse its own at once.
