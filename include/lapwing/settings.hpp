@@ -17,8 +17,9 @@ struct SettingInfo {
     std::string default_value; ///< as it would be written in the environment
     std::string unit;          ///< "bytes", "us", … or empty
     std::string help;          ///< one line
-    std::vector<std::string> choices; ///< allowed words; empty for numbers and file names
+    std::vector<std::string> choices; ///< allowed words; empty for numbers and free text
     bool collective = false;   ///< must have the same value on all ranks of a runtime
+    std::string range = {};    ///< what else is allowed, in words: "from 0 to 1000"; a number's is filled in by itself
 };
 
 /// Every setting of the library, in the order of its name.

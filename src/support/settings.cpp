@@ -136,14 +136,21 @@ std::size_t ChoiceSetting::get(const Settings& settings) const {
     return static_cast<std::size_t>(std::ranges::find(info().choices, value) - info().choices.begin());
 }
 
+namespace {
+SettingInfo with_range(SettingInfo info, std::uint64_t lowest, std::uint64_t highest) {
+    info.range = fmt::format("from {} to {}", lowest, highest);
+    return info;
+}
+} // namespace
+
 NumberSetting::NumberSetting(SettingInfo info, std::uint64_t lowest, std::uint64_t highest)
-    : Setting{std::move(info)}, lowest_{lowest}, highest_{highest} {}
+    : Setting{with_range(std::move(info), lowest, highest)}, lowest_{lowest}, highest_{highest} {}
 
 void NumberSetting::check(std::string_view value, std::string_view where) const {
     const auto number = parse_number(value);
     if (!number || *number < lowest_ || *number > highest_)
-        throw SettingError{fmt::format("{}={} ({}): not allowed; give a whole number from {} to {}{}{}", info().name, value,
-                                       where, lowest_, highest_, info().unit.empty() ? "" : " ", info().unit)};
+        throw SettingError{fmt::format("{}={} ({}): not allowed; give a whole number {}{}{}", info().name, value, where,
+                                       info().range, info().unit.empty() ? "" : " ", info().unit)};
 }
 
 std::uint64_t NumberSetting::get(const Settings& settings) const { return parse_number(value_in(settings)).value_or(lowest_); }
