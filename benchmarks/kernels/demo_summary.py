@@ -130,7 +130,7 @@ def main():
     shared = f", so that {ranks} ranks share {cores}" if cores < ranks else ""
     text += f"""
 
-{ranks} ranks, {rows[0]['mpi']}, network {rows[0]['network']}; {machine['cpu']}, {cores} cores{shared}.
+{ranks} ranks, {rows[0]['mpi']}, network {rows[-1]['network']}; {machine['cpu']}, {cores} cores{shared}.
 Times are milliseconds for one iteration, medians of {rows[0]['repetitions']} measurements of as many iterations as the table says; the serial one
 is a single measurement. The gain is the median ratio of neighbouring measurements of the two techniques.
 direct: ranks of one node read each other's memory. rma, service: every rank is treated as a node of its own, so
