@@ -33,23 +33,23 @@ public:
         require_open(".team");
         return *team_;
     }
-    [[nodiscard]] Window& window() {
-        require_open(".window");
-        return window_;
-    }
+    [[nodiscard]] Window& window() { return open_window(".window"); }
 
     /// As those of Window, for this array only (see the consistency table). Local calls.
-    void flush() { window().flush(); }
-    void flush(Rank target) { window().flush(target); }
-    void acquire() { window().acquire(); }
-    void release() { window().release(); }
-    void fence() { window().fence(); }
+    void flush() { open_window(".flush").flush(); }
+    void flush(Rank target) { open_window(".flush").flush(target); }
+    void acquire() { open_window(".acquire").acquire(); }
+    void release() { open_window(".release").release(); }
+    void fence() { open_window(".fence").fence(); }
     /// Collective: Team::barrier().
-    void barrier() const { team().barrier(); }
+    void barrier() const {
+        require_open(".barrier");
+        team_->barrier();
+    }
 
     /// This rank's counters of the array, and, collective, the sum over all ranks.
-    [[nodiscard]] StatisticsValues statistics() const { return window_.statistics(); }
-    [[nodiscard]] StatisticsValues total_statistics() { return window().total_statistics(); }
+    [[nodiscard]] StatisticsValues statistics() const { return open_window(".statistics").statistics(); }
+    [[nodiscard]] StatisticsValues total_statistics() { return open_window(".total_statistics").total_statistics(); }
 
 protected:
     ArrayBase() noexcept = default;
@@ -62,6 +62,11 @@ protected:
         if (window_.closed()) [[unlikely]]
             throw_closed(call);
     }
+    /// The window, if the array is open; messages then name the program's call on the array.
+    [[nodiscard]] Window& open_window(const char* call) const {
+        require_open(call);
+        return window_;
+    }
 
     /// Combines one value of `bytes` bytes (at most reduction_bytes) over all ranks, in the order of the ranks; the
     /// result is in `value` everywhere. `combine(context, left, right)` leaves its result in `left`. Collective.
@@ -70,10 +75,13 @@ protected:
     static constexpr std::uint64_t reduction_bytes = 256;
     void combine_over_ranks(void* value, std::uint64_t bytes, CombineValues combine, void* context) const;
 
+    /// Collective. Whether `here` is true on a rank; `index` becomes that of the first such rank.
+    [[nodiscard]] bool first_rank_with(bool here, std::span<std::int64_t> index) const;
+
     /// Writes `bytes` bytes to `offset` of every rank's part: the write of a replicated element.
     void put_to_all(Offset offset, const void* value, std::uint64_t bytes) const;
 
-    // Errors, out of line so that the callers stay small. `index` points to `dimensions` values.
+    // Errors, out of line so that the callers stay small.
     [[noreturn]] void throw_closed(const char* call) const;
     [[noreturn]] void throw_outside(const char* call, std::span<const std::int64_t> index,
                                     std::span<const std::int64_t> extents) const;
@@ -110,7 +118,10 @@ private:
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
 /// Collective, for assertion level 3. Throw MismatchError on every rank.
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);
-void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions);
+/// `dimensions` are empty for a distribution of the program's own, of which only the capacity is compared, and for one
+/// that this rank could not make: it takes part, so that the others do not wait for it.
+void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions,
+                      std::uint64_t capacity, bool replicated);
 
 } // namespace array
 } // namespace lapwing

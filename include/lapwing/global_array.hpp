@@ -197,8 +197,8 @@ public:
     /// Sets every element to `value`. Cost: two barriers and local writes.
     void fill(const T& value);
     /// Copies the elements of an array of the same extents under any distribution; teams with the same ranks.
-    /// Throws RangeError when the extents differ. Cost: two barriers; memory copies if the distributions are the same,
-    /// else a patch get() for each own domain.
+    /// Throws RangeError when the extents differ, or when `other` does not store all that this array does. Cost: two
+    /// barriers; memory copies if the distributions are the same, else a patch get() for each own domain.
     void copy_from(const GlobalArray& other);
     /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for others, RangeError.
     void broadcast(Rank root);
@@ -293,6 +293,9 @@ private:
     void cut(const Domain<N>& domain, const array::BufferShape<N>& buffer, array::PieceVisitor& visitor) const;
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
     [[nodiscard]] bool same_map(const GlobalArray& other) const;
+    /// Collective. Throws RangeError on every rank if this array, with a distribution of the program's own, does not store
+    /// all that `wanted` does.
+    void require_stored(const GlobalArray& wanted) const;
     [[nodiscard]] std::span<std::byte> own_bytes() const;
 
     // In the order of use by element accesses, from a cache line's start.

@@ -68,8 +68,8 @@ template <TriviallyCopyable T, std::size_t N>
 template <Distribution<N> D>
 auto GlobalArray<T, N>::make_maps(Team& team, const Extents<N>& extents, const D& distribution, std::string_view name)
     -> Maps {
-    array::check_extents(team, name, extents.values());
     if constexpr (assertion_level >= 3) array::require_same_extents(team, name, extents.values());
+    array::check_extents(team, name, extents.values());
     Maps maps;
     maps.replicated = ReplicatedDistribution<D>;
     try {
@@ -80,10 +80,21 @@ auto GlobalArray<T, N>::make_maps(Team& team, const Extents<N>& extents, const D
             maps.foreign = std::make_shared<array::ForeignMapOf<N, decltype(map)>>(std::move(map));
     } catch (const RangeError& error) {
         // A distribution does not know the rank and the array that the message has to name.
-        throw RangeError{array::constructor_text(team, name) + ": " + error.what()};
+        const RangeError complete{array::constructor_text(team, name) + ": " + error.what()};
+        if constexpr (assertion_level >= 3) {
+            try {
+                array::require_same_map(team, name, {}, 0, maps.replicated);
+            } catch (const MismatchError&) { // is said by the ranks that could make theirs
+            }
+        }
+        throw complete;
     }
     if constexpr (assertion_level >= 3) {
-        if (maps.foreign == nullptr) array::require_same_map(team, name, maps.block_cyclic.dimensions());
+        if (maps.foreign == nullptr)
+            array::require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(),
+                                    maps.replicated);
+        else
+            array::require_same_map(team, name, {}, maps.foreign->local_capacity(), maps.replicated);
     }
     return maps;
 }
@@ -382,6 +393,7 @@ bool GlobalArray<T, N>::same_map(const GlobalArray& other) const {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::fill(const T& value) {
+    this->require_open(".fill");
     const T copy = value; // the caller's may be an element of this array
     barrier();
     for_each_run([&](const Index<N>&, T* data, std::uint64_t count, std::int64_t) { std::fill_n(data, count, copy); });
@@ -389,9 +401,31 @@ void GlobalArray<T, N>::fill(const T& value) {
 }
 
 template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::require_stored(const GlobalArray& wanted) const {
+    bool found = false;
+    Index<N> missing{};
+    wanted.for_each_run([&](Index<N> index, const T*, std::uint64_t count, std::int64_t index_stride) {
+        for (std::uint64_t k = 0; !found && k < count;) {
+            const Location location = foreign_->locate(index);
+            if (location.owner.value < 0) {
+                missing = index;
+                found = true;
+            }
+            const std::uint64_t steps = (location.contiguous - 1) / static_cast<std::uint64_t>(index_stride) + 1;
+            k += steps;
+            if (k < count) index[N - 1] += static_cast<std::int64_t>(steps) * index_stride;
+        }
+    });
+    // All ranks throw, and the same, since the others would wait for the one that does.
+    if (this->first_rank_with(found, missing)) this->throw_not_stored(".copy_from", missing);
+}
+
+template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     this->require_open(".copy_from");
+    other.require_open(".copy_from");
     if (extents_ != other.extents_) this->throw_extents_differ(extents_.values(), other.extents_.values());
+    if (this != &other && other.foreign_ != nullptr) other.require_stored(*this);
     other.barrier();
     if (&other.team() != team_) barrier();
     if (this != &other) {
@@ -435,6 +469,7 @@ auto GlobalArray<T, N>::sum() const
     using Sum = array::SumOf<T>;
     // Integers are added as unsigned ones, which may wrap around.
     using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+    this->require_open(".sum");
     barrier();
     Adder sum{};
     for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
@@ -478,6 +513,7 @@ template <TriviallyCopyable T, std::size_t N>
 template <TriviallyCopyable R, class Combine, class Transform>
 R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform transform) const {
     static_assert(sizeof(R) <= reduction_bytes, "the value of a reduction may have at most 256 bytes");
+    this->require_open(".reduce");
     barrier();
     R value = identity;
     for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {

@@ -61,6 +61,14 @@ void ArrayBase::combine_over_ranks(void* value, std::uint64_t bytes, CombineValu
     ranks.broadcast({static_cast<std::byte*>(value), static_cast<std::size_t>(bytes)}, Rank{0});
 }
 
+bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const {
+    std::int64_t first = here ? team_->rank().value : team_->size();
+    team_->min(std::span{&first, 1});
+    if (first == team_->size()) return false;
+    team_->broadcast(std::as_writable_bytes(index), Rank{static_cast<int>(first)});
+    return true;
+}
+
 void ArrayBase::put_to_all(Offset offset, const void* value, std::uint64_t bytes) const {
     const std::span<const std::byte> source{static_cast<const std::byte*>(value), static_cast<std::size_t>(bytes)};
     const window::MemoryMap& map = window_.map();
@@ -178,13 +186,15 @@ void require_same_extents(Team& team, std::string_view name, std::span<const std
     team.require_same(extents, array_text(name).c_str(), "the extents");
 }
 
-void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions) {
-    std::vector<std::int64_t> description;
+void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions,
+                      std::uint64_t capacity, bool replicated) {
+    std::vector<std::int64_t> description{static_cast<std::int64_t>(capacity), replicated ? 1 : 0};
     for (const DimensionMap& dimension : dimensions) {
         description.push_back(static_cast<std::int64_t>(dimension.block()));
         description.push_back(dimension.processes());
     }
-    team.require_same(description, array_text(name).c_str(), "the distribution (block size and processes per dimension)");
+    team.require_same(description, array_text(name).c_str(),
+                      "the distribution (elements per rank, replicated, block size and processes per dimension)");
 }
 
 } // namespace lapwing::array

@@ -1,0 +1,27 @@
+# add_compile_fail_test(name SOURCE file MESSAGE regex)
+# passes if the file does not compile and the compiler's output matches the regex. The message is what a user has to go by,
+# and without it a test would also pass when the file fails for another reason.
+#
+# The file compiles as it is, and fails with MUST_FAIL defined: so that nothing but the lines under test can be what fails.
+
+include_guard(GLOBAL)
+
+function(add_compile_fail_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;MESSAGE" "LABELS")
+    # Built with everything else: the file without the lines that must fail.
+    add_library(${name}_without OBJECT ${arg_SOURCE})
+    add_library(${name} OBJECT EXCLUDE_FROM_ALL ${arg_SOURCE})
+    target_compile_definitions(${name} PRIVATE MUST_FAIL)
+    foreach(target IN ITEMS ${name} ${name}_without)
+        target_link_libraries(${target} PRIVATE lapwing::lapwing)
+        lapwing_compile_options(${target})
+    endforeach()
+    add_test(
+        NAME ${name}
+        COMMAND
+            ${CMAKE_COMMAND} "-DBUILD=${CMAKE_BINARY_DIR}" "-DTARGET=${name}" "-DMESSAGE=${arg_MESSAGE}" -P
+            "${PROJECT_SOURCE_DIR}/cmake/ExpectCompileFailure.cmake"
+    )
+    # Two builds at a time in one directory would meet in its log.
+    set_tests_properties(${name} PROPERTIES LABELS "compile-fail;${arg_LABELS}" TIMEOUT 120 RESOURCE_LOCK machine)
+endfunction()

@@ -1,0 +1,169 @@
+// What tests of global arrays share: arrays under every distribution, types of several sizes, a value for each place.
+#pragma once
+
+#include "examples/triangular.hpp"
+#include "tests/array/random_maps.hpp"
+#include "tests/window/team_test.hpp"
+
+#include <lapwing/domain.hpp>
+#include <lapwing/global_array.hpp>
+#include <lapwing/runtime.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace test {
+
+struct Colour {
+    std::uint8_t red, green, blue;
+    friend bool operator==(const Colour&, const Colour&) = default;
+};
+static_assert(sizeof(Colour) == 3);
+
+struct Particle {
+    double x, y, z;
+    friend bool operator==(const Particle&, const Particle&) = default;
+};
+static_assert(sizeof(Particle) == 24);
+
+/// A value of T that tells `number` from most others, so that an element at a wrong place shows.
+template <class T>
+[[nodiscard]] T value_of(std::uint64_t number) {
+    std::uint64_t mixed = number * 0x9E3779B97F4A7C15U;
+    mixed ^= mixed >> 29;
+    if constexpr (std::is_same_v<T, Colour>) {
+        return {static_cast<std::uint8_t>(mixed), static_cast<std::uint8_t>(mixed >> 8),
+                static_cast<std::uint8_t>(mixed >> 16)};
+    } else if constexpr (std::is_same_v<T, Particle>) {
+        const auto base = static_cast<double>(number);
+        return {base, -base, base + 0.5};
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return static_cast<T>(number) + T{0.5};
+    } else {
+        return static_cast<T>(mixed);
+    }
+}
+
+/// Place of an index in a row-major array.
+template <std::size_t N>
+[[nodiscard]] std::uint64_t position_of(const lapwing::Extents<N>& extents, const lapwing::Index<N>& index) {
+    std::uint64_t position = 0;
+    for (std::size_t d = 0; d < N; ++d)
+        position = position * static_cast<std::uint64_t>(extents[d]) + static_cast<std::uint64_t>(index[d]);
+    return position;
+}
+
+/// A way to make an array.
+template <class T, std::size_t N>
+struct Maker {
+    std::string name;
+    std::function<lapwing::GlobalArray<T, N>(lapwing::Team&, const lapwing::Extents<N>&)> make;
+    bool replicated = false;
+    bool lower_triangle = false; ///< square extents only, and nothing is stored above the diagonal
+};
+
+template <std::size_t N>
+[[nodiscard]] bool stored(bool lower_triangle, const lapwing::Index<N>& index) {
+    if constexpr (N == 2) return !lower_triangle || index[1] <= index[0];
+    return true;
+}
+
+/// Every distribution that the library has, with grids chosen and given, and one of a program's own for matrices.
+template <class T, std::size_t N>
+[[nodiscard]] std::vector<Maker<T, N>> every_maker(int ranks) {
+    std::vector<Maker<T, N>> makers;
+    const auto add = [&]<class D>(std::string name, D distribution) {
+        makers.push_back({.name = std::move(name),
+                          .make =
+                              [distribution](lapwing::Team& team, const lapwing::Extents<N>& extents) {
+                                  return lapwing::GlobalArray<T, N>{team, extents, distribution, {.name = "tested"}};
+                              },
+                          .replicated = lapwing::ReplicatedDistribution<D>,
+                          .lower_triangle = std::is_same_v<D, example::Triangular>});
+    };
+    // Two sizes of blocks, neither a divisor of the other, in turn.
+    std::vector<std::int64_t> blocks;
+    for (std::size_t d = 0; d < N; ++d) blocks.push_back(d % 2 == 0 ? 3 : 2);
+    std::vector<int> first(N, 1);
+    first.front() = ranks;
+    std::vector<int> last(N, 1);
+    last.back() = ranks;
+    add("Block", lapwing::Block{});
+    add("Cyclic", lapwing::Cyclic{});
+    add("BlockCyclic", lapwing::BlockCyclic{.block = blocks});
+    add("Replicated", lapwing::Replicated{});
+    if constexpr (N > 1) {
+        add("Block with all ranks in the first dimension", lapwing::Block{.grid = first});
+        add("Block with all ranks in the last dimension", lapwing::Block{.grid = last});
+        add("Cyclic with all ranks in the last dimension", lapwing::Cyclic{.grid = last});
+        add("BlockCyclic with all ranks in the last dimension", lapwing::BlockCyclic{.block = blocks, .grid = last});
+    }
+    if constexpr (N == 2) add("Triangular", example::Triangular{});
+    return makers;
+}
+
+/// Extents that do not divide by most numbers of ranks.
+template <std::size_t N>
+[[nodiscard]] lapwing::Extents<N> odd_extents() {
+    if constexpr (N == 1) return {61};
+    else if constexpr (N == 2) return {11, 11};
+    else if constexpr (N == 3) return {5, 4, 7};
+    else return {3, 5, 2, 4};
+}
+
+/// Calls `body(maker)` for each way to make an array, with its name in the messages.
+template <class T, std::size_t N, class Body>
+void for_every_maker(int ranks, Body body) {
+    for (const Maker<T, N>& maker : every_maker<T, N>(ranks)) {
+        INFO(maker.name << ", " << N << " dimensions, " << sizeof(T) << " bytes");
+        body(maker);
+    }
+}
+
+/// Counts what is wrong and shows the first of it: one assertion for thousands of elements.
+class Mismatches {
+public:
+    template <std::size_t N>
+    void check(bool equal, const lapwing::Index<N>& index) {
+        if (equal) return;
+        if (count_++ == 0) first_ = lapwing::to_string(index);
+    }
+    /// "none", or how many and where.
+    [[nodiscard]] std::string text() const {
+        return count_ == 0 ? "none" : std::to_string(count_) + ", the first at " + first_;
+    }
+
+private:
+    std::uint64_t count_ = 0;
+    std::string first_;
+};
+
+/// Sets every stored element to value_of(first + its position), through own memory. Collective.
+template <class T, std::size_t N>
+void number_elements(lapwing::GlobalArray<T, N>& array, std::uint64_t first = 0) {
+    array.barrier();
+    array.for_each_local([&](const lapwing::Index<N>& index, T& element) {
+        element = value_of<T>(first + position_of(array.extents(), index));
+    });
+    array.barrier();
+}
+
+/// Compares every stored element with value_of(first + its position), read one by one.
+template <class T, std::size_t N>
+[[nodiscard]] std::string misnumbered(const lapwing::GlobalArray<T, N>& array, bool lower_triangle,
+                                      std::uint64_t first = 0) {
+    Mismatches mismatches;
+    for (const lapwing::Index<N>& index : array.domain())
+        if (stored(lower_triangle, index))
+            mismatches.check(array(index) == value_of<T>(first + position_of(array.extents(), index)), index);
+    return mismatches.text();
+}
+
+} // namespace test

@@ -1,0 +1,128 @@
+// The prepared arithmetic of an element access, without MPI: own boxes and node neighbours, up to huge extents.
+#include "random_maps.hpp"
+
+#include <lapwing/element_access.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <vector>
+
+using namespace lapwing;
+
+namespace {
+
+/// A node that holds the ranks [first, first + count) of a team. No byte of it is touched.
+struct Node {
+    std::vector<std::byte*> bases;
+    window::MemoryMap map;
+
+    Node(int ranks, int first, int count) {
+        for (int i = 0; i < count; ++i) bases.push_back(reinterpret_cast<std::byte*>(std::uintptr_t(i + 1) << 48U));
+        map.ranks = ranks;
+        map.node_first = first;
+        map.node_count = count;
+        map.bases = bases.data();
+    }
+    [[nodiscard]] const std::int64_t* expected(const Location& location) const {
+        std::byte* const base = map.base(location.owner.value);
+        return base == nullptr ? nullptr : reinterpret_cast<const std::int64_t*>(base) + location.offset;
+    }
+};
+
+template <std::size_t N>
+void check_node_elements(test::Random& random) {
+    const int ranks = static_cast<int>(random.number(1, 12));
+    const int first = static_cast<int>(random.number(0, ranks - 1));
+    const Node node{ranks, first, static_cast<int>(random.number(1, ranks - first))};
+    const Extents<N> extents = test::random_extents<N>(random);
+    const std::vector<int> grid = test::random_grid<N>(random, ranks);
+    for (const BlockCyclicMap<N>& map : {Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks)}) {
+        const array::NodeElements<N> elements{map, node.map};
+        for (const Index<N>& index : Domain<N>{extents})
+            REQUIRE(elements.template find<std::int64_t>(index) == node.expected(map.locate(index)));
+        // One step outside in each direction.
+        for (std::size_t d = 0; d < N; ++d) {
+            Index<N> index{};
+            index[d] = -1;
+            REQUIRE(elements.template find<std::int64_t>(index) == nullptr);
+            index[d] = extents[d];
+            REQUIRE(elements.template find<std::int64_t>(index) == nullptr);
+        }
+    }
+}
+
+template <std::size_t N>
+void check_own_box(test::Random& random) {
+    const int ranks = static_cast<int>(random.number(1, 12));
+    const Extents<N> extents = test::random_extents<N>(random);
+    const BlockCyclicMap<N> map = Block{test::random_grid<N>(random, ranks)}.map(extents, ranks);
+    std::array<std::uint64_t, N> strides{};
+    for (std::size_t d = 0; d < N; ++d) strides[d] = map.dimensions()[d].local_stride;
+    for (int rank = 0; rank < ranks; ++rank) {
+        if (map.domain_count(Rank{rank}) == 0) continue;
+        const array::OwnBox<N> box{map.domain(Rank{rank}, 0), strides};
+        for (const Index<N>& index : Domain<N>{extents}.expand(1)) {
+            const bool own = Domain<N>{extents}.contains(index) && map.locate(index).owner == Rank{rank};
+            REQUIRE(box.holds(index) == own);
+            if (own) REQUIRE(box.offset(index) == map.locate(index).offset);
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("a node neighbour's element is found where the map puts it") {
+    test::Random random{41};
+    for (int round = 0; round < 60; ++round) {
+        check_node_elements<1>(random);
+        check_node_elements<2>(random);
+        check_node_elements<3>(random);
+        check_node_elements<4>(random);
+    }
+}
+
+TEST_CASE("an own box holds what the map puts at the rank, at its place") {
+    test::Random random{42};
+    for (int round = 0; round < 60; ++round) {
+        check_own_box<1>(random);
+        check_own_box<2>(random);
+        check_own_box<3>(random);
+        check_own_box<4>(random);
+    }
+}
+
+TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
+    const std::int64_t rows = (std::int64_t{1} << 33) + 5;
+    const std::int64_t columns = 11;
+    const int ranks = 3;
+    for (const BlockCyclicMap<2>& map : {Block{{3, 1}}.map(Extents<2>{rows, columns}, ranks),
+                                         Cyclic{{3, 1}}.map(Extents<2>{rows, columns}, ranks)}) {
+        const Node node{ranks, 0, ranks};
+        const array::NodeElements<2> elements{map, node.map};
+        for (const std::int64_t i : {std::int64_t{0}, rows / 3, rows / 3 + 1, (std::int64_t{1} << 32) + 1, rows - 1}) {
+            const Index<2> index{i, 10};
+            REQUIRE(elements.find<std::int64_t>(index) == node.expected(map.locate(index)));
+        }
+        REQUIRE(elements.find<std::int64_t>({rows, 0}) == nullptr);
+    }
+    const array::OwnBox<2> box{Domain<2>{{5, rows}, {1, columns}}, {10, 1}};
+    REQUIRE(box.holds({rows - 1, 10}));
+    REQUIRE(box.offset({rows - 1, 10}) == static_cast<std::uint64_t>(rows - 1 - 5) * 10 + 9);
+    REQUIRE_FALSE(box.holds({rows, 1}));
+    REQUIRE_FALSE(box.holds({4, 1}));
+    REQUIRE_FALSE(box.holds({std::numeric_limits<std::int64_t>::min(), 1}));
+}
+
+TEST_CASE("maps and nodes that are not served find nothing, so that the general way is taken") {
+    const Node node{4, 0, 4};
+    const BlockCyclicMap<1> dealt = BlockCyclic{.block = {3}}.map(Extents<1>{100}, 4);
+    REQUIRE(array::NodeElements<1>{dealt, node.map}.find<std::int64_t>({0}) == nullptr);
+    // Ranks of the node that are not numbered one after the other.
+    Node scattered{4, 0, 2};
+    const std::vector<std::int32_t> node_index{0, -1, 1, -1};
+    scattered.map.node_index = node_index.data();
+    const BlockCyclicMap<1> blocks = Block{}.map(Extents<1>{100}, 4);
+    REQUIRE(array::NodeElements<1>{blocks, scattered.map}.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(array::NodeElements<1>{}.find<std::int64_t>({0}) == nullptr);
+}

@@ -1,0 +1,47 @@
+// Assertion level 3: ranks that make one array differently are all told, and can go on.
+#undef LAPWING_ASSERTION_LEVEL
+#define LAPWING_ASSERTION_LEVEL 3
+#include "tests/array/array_test.hpp"
+
+using namespace lapwing;
+
+TEST_CASE("different extents, distributions and grids are refused on every rank") {
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    const int own = runtime.rank().value;
+    CHECK_THAT(test::message_of<MismatchError>([&] {
+                   GlobalArray<double, 2>{runtime, {8, own == 1 ? 7 : 8}, Block{}, {.name = "uneven"}};
+               }),
+               test::says({"rank ", "uneven", "the extents", own == 1 ? "8 x 7" : "8 x 8", "same on all ranks"}));
+    // One rank's are not possible at all.
+    const std::int64_t large = std::int64_t{1} << 40;
+    CHECK_THROWS_AS((GlobalArray<double, 2>{runtime, {large, own == 0 ? large : 1}}), MismatchError);
+    CHECK_THAT(test::message_of<MismatchError>([&] {
+                   GlobalArray<double, 2>{runtime,
+                                          {8, 8},
+                                          own == 0 ? Block{.grid = {runtime.size(), 1}} : Block{.grid = {1, runtime.size()}},
+                                          {.name = "uneven"}};
+               }),
+               test::says({"uneven", "the distribution"}));
+    CHECK_THROWS_AS((GlobalArray<double, 1>{runtime, {80}, BlockCyclic{.block = {own == 0 ? 3 : 4}}}), MismatchError);
+    const auto make = [&](const auto& distribution) { GlobalArray<double, 2>{runtime, {8, 8}, distribution}; };
+    CHECK_THROWS_AS(own == 0 ? make(Replicated{}) : make(Block{}), MismatchError);
+    CHECK_THROWS_AS(own == 0 ? make(example::Triangular{}) : make(Block{}), MismatchError);
+    // A grid that one rank cannot make: that rank says why, the others that they differ.
+    if (own == 0) CHECK_THROWS_AS(make(Block{.grid = {runtime.size() + 1, 1}}), RangeError);
+    else CHECK_THROWS_AS(make(Block{}), MismatchError);
+    // All is well afterwards.
+    GlobalArray<double, 2> array{runtime, {8, 8}};
+    array.fill(1);
+    CHECK(array.sum() == 64);
+}
+
+TEST_CASE("arrays that agree are made and used at level 3") {
+    Runtime runtime;
+    test::for_every_maker<double, 2>(runtime.size(), [&](const test::Maker<double, 2>& maker) {
+        GlobalArray<double, 2> array = maker.make(runtime, {9, 9});
+        test::number_elements(array);
+        CHECK(test::misnumbered(array, maker.lower_triangle) == "none");
+        runtime.barrier();
+    });
+}
