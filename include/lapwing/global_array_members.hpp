@@ -276,7 +276,6 @@ LocalView<const T, N> GlobalArray<T, N>::local_view() const {
 template <TriviallyCopyable T, std::size_t N>
 template <class Run>
 void GlobalArray<T, N>::for_each_run(Run run) const {
-    this->require_open(".local_domains");
     for (const Domain<N> domain : local_domains()) {
         if (domain.empty()) continue;
         std::array<Range, N> rows = domain.ranges();
@@ -304,6 +303,7 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
 template <TriviallyCopyable T, std::size_t N>
 template <class Function>
 void GlobalArray<T, N>::for_each_local(Function function) {
+    this->require_open(".for_each_local");
     for_each_run([&](Index<N> index, T* data, std::uint64_t count, std::int64_t index_stride) {
         for (std::uint64_t k = 0; k < count; ++k) {
             function(std::as_const(index), data[k]);

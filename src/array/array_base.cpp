@@ -89,7 +89,8 @@ void ArrayBase::throw_closed(const char* call) const {
 
 void ArrayBase::throw_outside(const char* call, std::span<const std::int64_t> index,
                               std::span<const std::int64_t> extents) const {
-    require_open(call); // a closed array has extents 0, so that every access to one comes here
+    // A closed array has extents 0, so that every access to one comes here.
+    if (closed()) throw_closed((call + text(index)).c_str());
     std::size_t d = 0;
     while (index[d] >= 0 && index[d] < extents[d]) ++d;
     throw RangeError{fmt::format("{}{}: index {} of dimension {} is outside [0, {})", start_of_text(call), text(index),
