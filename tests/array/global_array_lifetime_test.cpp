@@ -166,20 +166,24 @@ TEST_CASE("the counters of an array count its own traffic") {
     runtime.barrier();
 }
 
-TEST_CASE("an array over a part of the ranks, beside one over all") {
+TEST_CASE("an array over a part of the ranks, in another order, beside one over all") {
+    // One part, not two that share out the ranks: Open MPI 4.1 names the files behind windows by the communicator's
+    // number, which disjoint communicators share, and creating windows on both at a time fails now and then (ompi#7393).
     Runtime runtime;
-    MPI_Comm half = MPI_COMM_NULL;
-    MPI_Comm_split(MPI_COMM_WORLD, runtime.rank().value % 2, -runtime.rank().value, &half);
-    {
-        Runtime part{half};
-        GlobalArray<std::int64_t, 1> all{runtime, {30}};
-        GlobalArray<std::int64_t, 1> some{part, {30}, Cyclic{}};
-        test::number_elements(all, 1);
-        test::number_elements(some, static_cast<std::uint64_t>(runtime.rank().value % 2) * 500);
+    const bool inside = runtime.size() == 1 || runtime.rank().value < runtime.size() - 1;
+    MPI_Comm part = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, inside ? 0 : MPI_UNDEFINED, -runtime.rank().value, &part);
+    GlobalArray<std::int64_t, 1> all{runtime, {30}};
+    test::number_elements(all, 1);
+    if (inside) {
+        Runtime some{part};
+        GlobalArray<std::int64_t, 1> array{some, {30}, Cyclic{}};
+        test::number_elements(array, 500);
+        CHECK(array.owner(0) == Rank{0});
+        CHECK(test::misnumbered(array, false, 500) == "none");
         CHECK(test::misnumbered(all, false, 1) == "none");
-        CHECK(test::misnumbered(some, false, static_cast<std::uint64_t>(runtime.rank().value % 2) * 500) == "none");
-        part.barrier();
-        runtime.barrier();
+        some.barrier();
     }
-    MPI_Comm_free(&half);
+    if (inside) MPI_Comm_free(&part);
+    runtime.barrier();
 }
