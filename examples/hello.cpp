@@ -1,0 +1,22 @@
+#include <lapwing/lapwing.hpp>
+
+#include <cstdio>
+
+int main() {
+    lapwing::Runtime runtime; // starts MPI if nobody has
+
+    // A thousand numbers in one block a rank; own elements are plain memory.
+    lapwing::GlobalArray<double, 1> a{runtime, {1000}, lapwing::Block{}};
+    for (auto [i] : a.local_domain()) a.local(i) = 0.5 * static_cast<double>(i);
+    runtime.barrier(); // what was written before is seen by all ranks after
+
+    // Any element, whoever owns it, and a patch of them in one transfer.
+    double row[10];
+    a.get({{990, 1000}}, row);
+    a(runtime.rank().value).fetch_add(1.0);
+    runtime.barrier();
+
+    const double total = a.sum();
+    if (runtime.rank() == lapwing::Rank{0})
+        std::printf("%d ranks: a(999) is %g, the sum %g\n", runtime.size(), row[9], total);
+}
