@@ -49,7 +49,10 @@ def example(root):
 
 
 def litmus(root):
-    documented = set(re.findall(r"\[litmus: ([^\]]+)\]", (root / "docs" / "consistency.md").read_text()))
+    text = (root / "docs" / "consistency.md").read_text()
+    # "Test: *one name*." or "Tests: *a name*, *another*.", over lines.
+    groups = re.findall(r"^Tests?:((?:\s+\*[^*]+\*[,.])+)", text, re.MULTILINE)
+    documented = {" ".join(name.split()) for group in groups for name in re.findall(r"\*([^*]+)\*", group)}
     source = (root / "tests" / "consistency" / "litmus_test.cpp").read_text()
     tested = set(re.findall(r'TEST_CASE\(\s*"([^"]+)"', source))
     for name in sorted(documented - tested):
