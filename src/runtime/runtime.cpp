@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <exception>
 #include <fstream>
 
@@ -56,6 +57,14 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : runtime::MpiSession{settings}, Team{communicator, settings} {
+    try {
+        // Statistics are summed over all ranks: those that take part would wait for ever for those that do not.
+        const std::int64_t wants_statistics = stats_setting.get(settings).empty() ? 0 : 1;
+        require_same({&wants_statistics, 1}, "Runtime", "whether LAPWING_STATS is set (0 no, 1 yes)");
+    } catch (const MismatchError&) { // on every rank
+        Team::close();
+        throw;
+    }
     if (rank().value != 0) return;
     if (verbose_setting.get(settings) == 1) {
         support::log_line(report());
