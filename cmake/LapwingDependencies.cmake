@@ -28,11 +28,13 @@ elseif(LAPWING_MPI_IS_MPICH)
 else()
     set(LAPWING_MPI other)
 endif()
-if(NOT IS_ABSOLUTE "${MPIEXEC_EXECUTABLE}")
-    # Given by name, as the presets do; the installed package records where it is.
-    find_program(LAPWING_MPIEXEC "${MPIEXEC_EXECUTABLE}" REQUIRED)
-    set(MPIEXEC_EXECUTABLE "${LAPWING_MPIEXEC}" CACHE FILEPATH "Starter of MPI programs" FORCE)
-endif()
+# Given by name, as the presets do; the installed package records where they are.
+foreach(program IN ITEMS MPI_CXX_COMPILER MPIEXEC_EXECUTABLE)
+    if(${program} AND NOT IS_ABSOLUTE "${${program}}")
+        find_program(LAPWING_${program} "${${program}}" REQUIRED)
+        set(${program} "${LAPWING_${program}}" CACHE FILEPATH "" FORCE)
+    endif()
+endforeach()
 message(STATUS "lapwing: MPI is ${LAPWING_MPI}, started by ${MPIEXEC_EXECUTABLE}")
 
 # BUILD_INTERFACE keeps header-only libraries out of the exported link line even of a static lapwing.
