@@ -75,7 +75,7 @@ void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity) 
     }
 
     const std::lock_guard guard{engine_.mutex()};
-    if (rounds_ < 0) rounds_ = std::bit_width(static_cast<unsigned>(size_ - 1));
+    if (rounds_ < 0) rounds_ = static_cast<int>(std::bit_width(static_cast<unsigned>(size_ - 1)));
     merged_ = own;
     round_ = 0;
     sent_ = false;
