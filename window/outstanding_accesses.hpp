@@ -65,6 +65,10 @@ public:
     }
     /// The operations to one rank are complete.
     void clear(int rank) noexcept {
+        if (size() == 1) [[likely]] { // nothing is spilled before all places are taken
+            if (accesses_[0].rank == rank) resize(0);
+            return;
+        }
         if (spilled_) {
             if (spilled_rank_ != rank) return; // which of the filter's lines were the rank's is not known
             clear_spilled();
@@ -77,10 +81,10 @@ public:
 
     /// Whether there may be accesses to `rank`.
     [[nodiscard]] bool touches(int rank) const noexcept {
-        if (spilled_ && (spilled_rank_ == rank || spilled_rank_ == several_ranks)) return true;
-        for (std::size_t i = 0; i < size(); ++i)
+        const std::size_t count = size();
+        for (std::size_t i = 0; i < count; ++i)
             if (accesses_[i].rank == rank) return true;
-        return false;
+        return spilled_ && (spilled_rank_ == rank || spilled_rank_ == several_ranks);
     }
     /// The only rank with accesses under way, or -1 if there are several or it is not known.
     [[nodiscard]] int only_rank() const noexcept {

@@ -96,7 +96,7 @@ ProbeResult probe_windows(MPI_Comm communicator, int thread_level) {
     return {works, works ? "" : "a get through a window failed or returned something else"};
 }
 
-bool compare_swap_crashes() {
+bool atomics_crash() {
 #ifdef OPEN_MPI
     const ToolsInterface tools;
     return tools.open() && has_variable("osc_rdma_acc_use_amo") && has_variable("btl_vader_eager_limit");

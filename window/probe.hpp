@@ -17,10 +17,11 @@ struct ProbeResult {
 /// Open MPI between hosts that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).
 [[nodiscard]] ProbeResult probe_windows(MPI_Comm communicator, int thread_level);
 
-/// Whether MPI_Compare_and_swap must not be called between ranks of one machine. Open MPI 4.1.4: osc/rdma over btl/vader
-/// crashes in it, at any target (mca_btl_vader_emu_acswap uses an endpoint that is not there), while its MPI_Fetch_and_op
-/// works, with processor atomics underneath. So there, and only there, the owner's processor can compare and swap as well.
-[[nodiscard]] bool compare_swap_crashes();
+/// Whether MPI's atomics must not be used between ranks of one machine. Open MPI 4.1.4: osc/rdma over btl/vader crashes in
+/// MPI_Compare_and_swap of 8 bytes, at any target (mca_btl_vader_emu_acswap uses an endpoint that is not there). Its
+/// MPI_Fetch_and_op works, but under a lock of its own, so that the processor cannot compare and swap beside it: atomics
+/// must all be of one kind.
+[[nodiscard]] bool atomics_crash();
 
 /// Collective over the ranks of a node. Whether they can share memory through MPI.
 [[nodiscard]] bool probe_shared_windows(MPI_Comm node);

@@ -46,7 +46,7 @@ const support::NumberSetting spin_setting{{.name = "LAPWING_PROGRESS_SPIN",
                                            .choices = {}},
                                           0, 1'000'000};
 const support::NumberSetting sleep_setting{{.name = "LAPWING_PROGRESS_SLEEP",
-                                            .default_value = "1000",
+                                            .default_value = "10000",
                                             .unit = "us",
                                             .help = "longest sleep of the progress thread without traffic",
                                             .choices = {}},
@@ -168,7 +168,7 @@ void TeamState::choose_paths() {
         }
     }
 
-    avoids_compare_swap_ = topology_->one_machine() && compare_swap_crashes();
+    avoids_mpi_atomics_ = topology_->one_machine() && atomics_crash();
 
     constexpr std::size_t direct = 1;
     constexpr std::size_t rma = 2;
@@ -222,7 +222,7 @@ void TeamState::start_progress() {
     ProgressThread::Options options;
     options.spin = std::chrono::microseconds{spin_setting.get(settings_)};
     options.longest_sleep = std::chrono::microseconds{sleep_setting.get(settings_)};
-    options.crowded = !topology_->roomy();
+    options.room = topology_->room();
     progressing_ = true;
     ProgressThread::instance().add(*this, options);
 }
@@ -238,11 +238,10 @@ Path TeamState::path(int target) const noexcept {
 
 // ---- progress and waiting -------------------------------------------------------------------------------------------
 
-Progressing::Round TeamState::progress_round() noexcept {
+Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
     try {
         Round round;
         round.moved = engine_->progress();
-        const auto now = std::chrono::steady_clock::now();
         if (const std::uint64_t wakes = engine_->wakes(); wakes != seen_wakes_) {
             seen_wakes_ = wakes;
             awake_until_ = now + awake_time;
@@ -460,7 +459,7 @@ void TeamState::leave() noexcept {
         }
         // The others may be gone too: tell who listens, for a bounded time.
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
-        Backoff backoff{true};
+        Backoff backoff{Room::crowded};
         while (std::chrono::steady_clock::now() < end && !engine_->idle()) backoff.pause();
     } catch (...) { // leaving anyway
     }

@@ -38,8 +38,8 @@ public:
     [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
     [[nodiscard]] const Topology& topology() const noexcept { return *topology_; }
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
-    /// MPI_Compare_and_swap crashes here: see compare_swap_crashes().
-    [[nodiscard]] bool avoids_compare_swap() const noexcept { return avoids_compare_swap_; }
+    /// MPI's atomics do not work here: see atomics_crash().
+    [[nodiscard]] bool avoids_mpi_atomics() const noexcept { return avoids_mpi_atomics_; }
     [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
     [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
     [[nodiscard]] Engine& engine() noexcept { return *engine_; }
@@ -55,7 +55,7 @@ public:
     void wait_until(Done&& done, const char* call, int target = no_rank) {
         if (done()) return;
         const Attending attending{*this};
-        Backoff backoff{topology_->crowded()};
+        Backoff backoff{topology_->room()};
         while (!done()) {
             if (progress()) backoff.reset();
             else backoff.pause();
@@ -94,12 +94,13 @@ public:
     /// engine seeing them. Costs a load and a compare when that was done a few milliseconds ago.
     void keep_awake(int target) {
         if (progress_mode_ != ProgressMode::thread) return;
-        const std::uint32_t tick = ProgressThread::instance().tick();
+        const std::uint32_t tick = tick_.load(std::memory_order_relaxed);
         auto& entry = awake_[static_cast<std::size_t>(target) % awake_.size()];
         const std::uint64_t wanted = static_cast<std::uint64_t>(static_cast<std::uint32_t>(target)) << 32 | tick;
         if (entry.load(std::memory_order_relaxed) == wanted) return;
         entry.store(wanted, std::memory_order_relaxed);
         engine_->try_wake(target);
+        ProgressThread::instance().nudge(); // its tick stands still while it sleeps
     }
 
     /// Collective.
@@ -118,7 +119,7 @@ public:
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
 
     // Progressing
-    Round progress_round() noexcept override;
+    Round progress_round(Clock::time_point now) noexcept override;
     [[nodiscard]] bool attended() const noexcept override { return attending_.load(std::memory_order_relaxed) > 0; }
     // EngineListener
     void on_barrier_token(const BarrierToken& token) override { barrier_.value().on_token(token); }
@@ -154,7 +155,7 @@ private:
     Path network_path_ = Path::direct;
     ProgressMode progress_mode_ = ProgressMode::caller;
     std::string path_reason_;
-    bool avoids_compare_swap_ = false;
+    bool avoids_mpi_atomics_ = false;
 
     std::unique_ptr<Engine> engine_;
     std::optional<Barrier> barrier_;
@@ -166,6 +167,7 @@ private:
     std::uint64_t next_window_number_ = 1;
 
     std::atomic<int> attending_{0};
+    const std::atomic<std::uint32_t>& tick_ = ProgressThread::instance().tick();
     std::array<std::atomic<std::uint64_t>, 256> awake_{};
     std::uint64_t seen_wakes_ = 0;                                ///< progress thread only
     std::chrono::steady_clock::time_point awake_until_{};         ///< progress thread only

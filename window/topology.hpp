@@ -1,5 +1,7 @@
 #pragma once
 
+#include "window/backoff.hpp"
+
 #include <lapwing/rank.hpp>
 
 #include <mpi.h>
@@ -51,10 +53,11 @@ public:
     [[nodiscard]] bool one_machine() const noexcept { return one_machine_; }
     /// Cores of this machine.
     [[nodiscard]] int cores() const noexcept { return cores_; }
-    /// More ranks than cores: a spinning rank delays the others.
-    [[nodiscard]] bool crowded() const noexcept { return physical_node_size_ > cores_; }
-    /// Each rank has a second core for its progress thread.
-    [[nodiscard]] bool roomy() const noexcept { return 2 * physical_node_size_ <= cores_; }
+    /// Whether this machine's ranks have processors of their own, and their progress threads others.
+    [[nodiscard]] Room room() const noexcept {
+        if (physical_node_size_ > cores_) return Room::crowded;
+        return 2 * physical_node_size_ > cores_ ? Room::shared : Room::ample;
+    }
 
     /// Frees the communicator; nothing may use the topology's communicator after it.
     void close() noexcept;

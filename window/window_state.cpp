@@ -138,7 +138,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
     remote_prefix_ = prefix;
-    mpi_atomics_ = network_ == Path::rma;
+    plain_rma_ = network_ == Path::rma;
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
     counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(memory_->own());
     for (std::byte* base : memory_->bases()) bases_.push_back(base + prefix);
     map_.own = memory_->own() + prefix;
@@ -219,7 +220,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     } else {
         bases_.push_back(map_.own);
     }
-    mpi_atomics_ = network_ == Path::rma;
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
     map_.bases = bases_.data();
 
     std::array<int, 2> extremes{unit_, -unit_};
@@ -230,6 +231,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         check_mpi(MPI_Allgather(&unit_, 1, MPI_INT, units_.data(), 1, MPI_INT, state_.communicator()), "MPI_Allgather",
                   state_.who());
     }
+    plain_rma_ = network_ == Path::rma && unit_ == 1 && units_.empty();
     share_sizes();
     counters_ = own_counters_.data();
     state_.engine().expose(number_, {map_.own, map_.own_bytes, counters_, counter_count_});
@@ -278,7 +280,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
 }
 
 void WindowState::check_atomic(int target, std::uint64_t offset, const char* call) const {
-    if (network_ == Path::rma && !displacement(target, offset))
+    if (mpi_atomics_ && !displacement(target, offset))
         throw RangeError{fmt::format("{}: offset {} is not a multiple of the displacement unit of the adopted window; atomics "
                                      "need one (make the window with displacement unit 1)",
                                      who(call), offset)};
@@ -310,12 +312,10 @@ void WindowState::wait(Operation& operation, const char* call, int target) {
     }
 }
 
-void WindowState::begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
-    state_.check_reachable(call, target);
-    if (outstanding_.empty()) return;
+void WindowState::complete_conflicting(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {
     bool conflict = false;
     {
-        const std::lock_guard guard{mutex_};
+        const support::BiasedMutex::Guard guard{mutex_};
         conflict = outstanding_.conflicts(target, offset, bytes, write);
     }
     if (!conflict) return;
@@ -341,26 +341,34 @@ void WindowState::flush_all_service() {
 }
 
 void WindowState::flush(int target) {
-    if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
-        std::unique_lock guard{mutex_};
-        if (network_ == Path::rma && outstanding_.touches(target)) {
-            check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
-            statistics_.add(Counter::rma_flushes);
+    if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
+        if (!outstanding_.empty()) {
+            const support::BiasedMutex::Guard guard{mutex_};
+            flush_rma(target);
+            forget(target);
         }
+    } else {
+        support::BiasedMutex::Guard guard{mutex_};
+        flush_rma(target);
         const std::uint64_t version = outstanding_.version();
-        if (messages_used_.load(std::memory_order_relaxed)) {
-            guard.unlock();
-            flush_service(target);
-            guard.lock();
-        }
-        forget(version, target);
+        guard.unlock();
+        flush_service(target);
+        guard.lock();
+        // What another thread has started since may not be complete.
+        if (version == outstanding_.version()) forget(target);
     }
-    std::atomic_thread_fence(std::memory_order_seq_cst); // stores to node memory are seen before what follows
+    order_stores();
+}
+
+void WindowState::flush_rma(int target) {
+    if (network_ != Path::rma || !outstanding_.touches(target)) return;
+    check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
+    statistics_.add(Counter::rma_flushes);
 }
 
 void WindowState::flush() {
     if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
-        std::unique_lock guard{mutex_};
+        support::BiasedMutex::Guard guard{mutex_};
         if (network_ == Path::rma && !outstanding_.empty()) {
             if (const int only = outstanding_.only_rank(); only >= 0)
                 check_mpi(MPI_Win_flush(only, remote_), "MPI_Win_flush", state_.who());
@@ -374,14 +382,13 @@ void WindowState::flush() {
             flush_all_service();
             guard.lock();
         }
-        forget(version, any_rank);
+        // What another thread has started since may not be complete.
+        if (version == outstanding_.version()) forget(any_rank);
     }
-    std::atomic_thread_fence(std::memory_order_seq_cst); // stores to node memory are seen before what follows
+    order_stores();
 }
 
-void WindowState::forget(std::uint64_t version, int target) {
-    // What another thread has started since may not be complete.
-    if (version != outstanding_.version()) return;
+void WindowState::forget(int target) {
     if (target == any_rank) outstanding_.clear();
     else outstanding_.clear(target);
     if (outstanding_.empty()) staged_ = 0;
@@ -403,62 +410,77 @@ void WindowState::acquire() {
 
 // ---- put and get ----------------------------------------------------------------------------------------------------
 
+template <class Piece>
+void WindowState::for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes, Piece piece) {
+    const MPI_Aint at = *displacement(target, offset);
+    if (bytes <= largest_piece_bytes) [[likely]]
+        return piece(0, static_cast<int>(bytes), at);
+    // Only windows whose displacements count bytes get here: see by_rma().
+    for_each_piece(bytes, [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin)); });
+}
+
+inline void WindowState::start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
+    for_each_rma_piece(target, offset, destination.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
+        check_mpi(MPI_Get(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_), "MPI_Get",
+                  state_.who());
+    });
+}
+
+inline void WindowState::start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+    for_each_rma_piece(target, offset, source.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
+        check_mpi(MPI_Put(source.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_), "MPI_Put",
+                  state_.who());
+    });
+}
+
+inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
+    state_.keep_awake(target);
+    start_rma_get(target, offset, destination);
+    check_mpi(MPI_Win_flush_local(target, remote_), "MPI_Win_flush_local", state_.who());
+    statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
+}
+
+inline const std::byte* WindowState::stage(std::span<const std::byte> source) {
+    if (staged_ + source.size() > staging_.size()) [[unlikely]] {
+        check_mpi(MPI_Win_flush_local_all(remote_), "MPI_Win_flush_local_all", state_.who());
+        staged_ = 0;
+    }
+    std::byte* const copy = staging_.data() + staged_;
+    if (source.size() == 8) std::memcpy(copy, source.data(), 8); // the most common size without a call
+    else std::memcpy(copy, source.data(), source.size());
+    staged_ += (source.size() + 7) / 8 * 8;
+    return copy;
+}
+
+inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+    state_.keep_awake(target);
+    {
+        const support::BiasedMutex::Guard guard{mutex_};
+        const bool staged = source.size() <= largest_staged_bytes;
+        const std::byte* const from = staged ? stage(source) : source.data();
+        outstanding_.add(target, offset, source.size(), true);
+        start_rma_put(target, offset, {from, source.size()});
+        if (!staged) check_mpi(MPI_Win_flush_local(target, remote_), "MPI_Win_flush_local", state_.who());
+    }
+    statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
+}
+
 void WindowState::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return;
     begin_access(target, offset, destination.size(), false, "Window::get");
-    if (by_rma(target, offset, destination.size())) rma_get(target, offset, destination);
-    else service_get(target, offset, destination);
+    if (by_rma(target, offset, destination.size())) [[likely]]
+        rma_get(target, offset, destination);
+    else
+        service_get(target, offset, destination);
 }
 
 void WindowState::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return;
     begin_access(target, offset, source.size(), true, "Window::put");
-    if (by_rma(target, offset, source.size())) rma_put(target, offset, source);
-    else service_put(target, offset, source, 0);
-}
-
-void WindowState::rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    state_.keep_awake(target);
-    const MPI_Aint at = *displacement(target, offset);
-    const auto unit = static_cast<MPI_Aint>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
-    for_each_piece(destination.size(), [&](std::uint64_t begin, int bytes) {
-        check_mpi(MPI_Get(destination.data() + begin, bytes, MPI_BYTE, target, at + static_cast<MPI_Aint>(begin) / unit, bytes,
-                          MPI_BYTE, remote_),
-                  "MPI_Get", state_.who());
-    });
-    check_mpi(MPI_Win_flush_local(target, remote_), "MPI_Win_flush_local", state_.who());
-    statistics_.add(Counter::rma_gets);
-    statistics_.add(Counter::rma_get_bytes, destination.size());
-}
-
-void WindowState::rma_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    state_.keep_awake(target);
-    const MPI_Aint at = *displacement(target, offset);
-    const auto unit = static_cast<MPI_Aint>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
-    {
-        const std::lock_guard guard{mutex_};
-        const bool staged = source.size() <= largest_staged_bytes;
-        const std::byte* from = source.data();
-        if (staged) {
-            if (staged_ + source.size() > staging_.size()) {
-                check_mpi(MPI_Win_flush_local_all(remote_), "MPI_Win_flush_local_all", state_.who());
-                staged_ = 0;
-            }
-            std::byte* const copy = staging_.data() + staged_;
-            std::memcpy(copy, source.data(), source.size());
-            from = copy;
-            staged_ += (source.size() + 7) / 8 * 8;
-        }
-        outstanding_.add(target, offset, source.size(), true);
-        for_each_piece(source.size(), [&](std::uint64_t begin, int bytes) {
-            check_mpi(MPI_Put(from + begin, bytes, MPI_BYTE, target, at + static_cast<MPI_Aint>(begin) / unit, bytes, MPI_BYTE,
-                              remote_),
-                      "MPI_Put", state_.who());
-        });
-        if (!staged) check_mpi(MPI_Win_flush_local(target, remote_), "MPI_Win_flush_local", state_.who());
-    }
-    statistics_.add(Counter::rma_puts);
-    statistics_.add(Counter::rma_put_bytes, source.size());
+    if (by_rma(target, offset, source.size())) [[likely]]
+        rma_put(target, offset, source);
+    else
+        service_put(target, offset, source, 0);
 }
 
 void WindowState::service_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
@@ -468,8 +490,7 @@ void WindowState::service_get(int target, std::uint64_t offset, std::span<std::b
     start([&] { return state_.engine().try_get(operation, target, number_, offset, destination.size(), true); }, "Window::get",
           target);
     wait(operation, "Window::get", target);
-    statistics_.add(Counter::service_gets);
-    statistics_.add(Counter::service_get_bytes, destination.size());
+    statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
 }
 
 bool WindowState::try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
@@ -477,7 +498,7 @@ bool WindowState::try_service_put(Operation& operation, int target, std::uint64_
     messages_used_.store(true, std::memory_order_relaxed);
     // Messages of a pair of ranks stay in order by themselves; bulk data moves on its own, and MPI's operations pass both.
     const bool passed = network_ == Path::rma || source.size() > state_.engine().inline_limit();
-    std::unique_lock guard{mutex_, std::defer_lock};
+    support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
     if (passed) guard.lock();
     if (!state_.engine().try_put(operation, target, number_, offset, source.data(), source.size(), counter_plus_one)) return false;
     if (passed && !source.empty()) outstanding_.add(target, offset, source.size(), true);
@@ -489,14 +510,13 @@ void WindowState::service_put(int target, std::uint64_t offset, std::span<const 
     Operation operation;
     start([&] { return try_service_put(operation, target, offset, source, counter_plus_one); }, "Window::put", target);
     wait(operation, "Window::put", target);
-    statistics_.add(Counter::service_puts);
-    statistics_.add(Counter::service_put_bytes, source.size());
+    statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
 }
 
 bool WindowState::try_service_get(Operation& operation, int target, std::uint64_t offset, std::uint64_t bytes) {
     messages_used_.store(true, std::memory_order_relaxed);
     const bool passed = network_ == Path::rma || bytes > state_.engine().inline_limit();
-    std::unique_lock guard{mutex_, std::defer_lock};
+    support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
     if (passed) guard.lock();
     if (!state_.engine().try_get(operation, target, number_, offset, bytes, false)) return false;
     if (passed) outstanding_.add(target, offset, bytes, false);
@@ -509,19 +529,15 @@ Completion WindowState::start_get(int target, std::uint64_t offset, std::span<st
     if (by_rma(target, offset, destination.size())) {
         state_.keep_awake(target);
         auto transfer = std::make_unique<RmaTransfer>(*this);
-        const MPI_Aint at = *displacement(target, offset);
-        const auto unit = static_cast<MPI_Aint>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
-        const std::lock_guard guard{mutex_};
+        const support::BiasedMutex::Guard guard{mutex_};
         outstanding_.add(target, offset, destination.size(), false);
-        for_each_piece(destination.size(), [&](std::uint64_t begin, int bytes) {
+        for_each_rma_piece(target, offset, destination.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
             MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at + static_cast<MPI_Aint>(begin) / unit,
-                               bytes, MPI_BYTE, remote_, &request),
+            check_mpi(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, &request),
                       "MPI_Rget", state_.who());
             transfer->add(request);
         });
-        statistics_.add(Counter::rma_gets);
-        statistics_.add(Counter::rma_get_bytes, destination.size());
+        statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
         return Completion{std::move(transfer)};
     }
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
@@ -529,8 +545,7 @@ Completion WindowState::start_get(int target, std::uint64_t offset, std::span<st
     operation.destination = destination.data();
     start([&] { return try_service_get(operation, target, offset, destination.size()); }, "Window::start_get", target);
     ProgressThread::instance().nudge();
-    statistics_.add(Counter::service_gets);
-    statistics_.add(Counter::service_get_bytes, destination.size());
+    statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return Completion{std::move(transfer)};
 }
 
@@ -545,27 +560,22 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
     if (rma) {
         state_.keep_awake(target);
         auto transfer = std::make_unique<RmaTransfer>(*this);
-        const MPI_Aint at = *displacement(target, offset);
-        const auto unit = static_cast<MPI_Aint>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
-        const std::lock_guard guard{mutex_};
+        const support::BiasedMutex::Guard guard{mutex_};
         outstanding_.add(target, offset, source.size(), true);
-        for_each_piece(source.size(), [&](std::uint64_t begin, int bytes) {
+        for_each_rma_piece(target, offset, source.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
             MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, target, at + static_cast<MPI_Aint>(begin) / unit, bytes,
-                               MPI_BYTE, remote_, &request),
+            check_mpi(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, &request),
                       "MPI_Rput", state_.who());
             transfer->add(request);
         });
-        statistics_.add(Counter::rma_puts);
-        statistics_.add(Counter::rma_put_bytes, source.size());
+        statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
         return Completion{std::move(transfer)};
     }
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     Operation& operation = transfer->operation();
     start([&] { return try_service_put(operation, target, offset, source, 0); }, "Window::start_put", target);
     ProgressThread::instance().nudge();
-    statistics_.add(Counter::service_puts);
-    statistics_.add(Counter::service_put_bytes, source.size());
+    statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
     return Completion{std::move(transfer)};
 }
 
@@ -628,12 +638,11 @@ void WindowState::fetch_unsigned_extreme(AtomicOperation operation, AtomicType t
 void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected,
                                       const void* desired, void* result, std::memory_order order) {
     if (releases(order)) release();
-    const bool by_mpi = mpi_atomics_ && !state_.avoids_compare_swap();
-    if (std::byte* const base = map_.base(target); base != nullptr && !by_mpi) {
+    if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
         begin_access(target, offset, size_of(type), true, "Window::compare_swap");
-        if (by_mpi) {
+        if (mpi_atomics_) {
             state_.keep_awake(target);
             // MPI compares integers only; equal bits are what is asked for.
             const MPI_Datatype bits = size_of(type) == 4 ? MPI_UINT32_T : MPI_UINT64_T;

@@ -78,15 +78,26 @@ private:
     void share_sizes();
     void check_counter(unsigned counter, const char* call) const;
     /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that.
-    void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call);
+    void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
+        state_.check_reachable(call, target);
+        if (!outstanding_.empty()) complete_conflicting(target, offset, bytes, write);
+    }
+    void complete_conflicting(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
     /// Starts an operation of the engine, making progress until there is room for it.
     template <class Try>
     void start(Try&& attempt, const char* call, int target);
+    /// The end of a flush: stores to node memory are seen before what follows. Other memory is stored by MPI or by the
+    /// owner's engine, which have their own fences.
+    void order_stores() const noexcept {
+        if (map_.node_count > 1) std::atomic_thread_fence(std::memory_order_seq_cst);
+        else std::atomic_thread_fence(std::memory_order_release);
+    }
     void flush_service(int target);
     void flush_all_service();
     static constexpr int any_rank = -1;
-    /// With the mutex held, after a flush: forgets the accesses to `target`, unless one was added since `version`.
-    void forget(std::uint64_t version, int target);
+    /// With the mutex held: MPI's part of a flush, and what follows when everything to `target` is complete.
+    void flush_rma(int target);
+    void forget(int target);
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
     [[nodiscard]] bool try_service_get(Operation& operation, int target, std::uint64_t offset, std::uint64_t bytes);
@@ -95,18 +106,18 @@ private:
 
     /// Displacement of `offset` in the MPI window of `target`, or nothing if its displacement unit cannot express it.
     [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {
-        const auto unit = static_cast<std::uint64_t>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
         const std::uint64_t at = offset + remote_prefix_;
-        if (unit == 1) [[likely]]
+        if (plain_rma_) [[likely]]
             return static_cast<MPI_Aint>(at);
+        const auto unit = static_cast<std::uint64_t>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
         if (at % unit != 0) return {};
         return static_cast<MPI_Aint>(at / unit);
     }
     /// Whether this operation goes through MPI's one-sided calls.
     [[nodiscard]] bool by_rma(int target, std::uint64_t offset, std::uint64_t bytes) const noexcept {
-        if (network_ != Path::rma) return false;
-        if (unit_ == 1 && units_.empty()) [[likely]]
+        if (plain_rma_) [[likely]]
             return true;
+        if (network_ != Path::rma) return false;
         return displacement(target, offset).has_value() && bytes <= largest_piece_bytes;
     }
 
@@ -114,6 +125,13 @@ private:
     /// compare as if signed in Open MPI 4.1.4 (created windows) and MPICH 4.0.2 (shared memory).
     void fetch_unsigned_extreme(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
                                 const void* operand, void* result);
+    /// Calls `piece(begin, size, displacement)` for each MPI call that a transfer takes.
+    template <class Piece>
+    void for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes, Piece piece);
+    /// With the mutex held: a copy of a small source, which stays until MPI has read it.
+    const std::byte* stage(std::span<const std::byte> source);
+    void start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void service_get(int target, std::uint64_t offset, std::span<std::byte> destination);
@@ -126,6 +144,7 @@ private:
     bool adopted_ = false;
     bool close_lock_ = false; ///< the epoch of an adopted window is Lapwing's
     Path network_ = Path::service;
+    bool plain_rma_ = false; ///< rma, and all ranks' displacements count bytes
     /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
     bool mpi_atomics_ = false;
 

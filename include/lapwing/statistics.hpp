@@ -66,15 +66,12 @@ unsigned take_shard() noexcept;
 /// Counters that many threads add to without touching each other's cache lines.
 class Statistics {
 public:
-    void add(Counter counter, std::uint64_t amount = 1) noexcept {
+    void add(Counter counter, std::uint64_t amount = 1) noexcept { add_to(thread_shard(), counter, amount); }
+    /// One transfer of so many bytes.
+    void add(Counter transfers, Counter transferred_bytes, std::uint64_t bytes) noexcept {
         const unsigned shard = thread_shard();
-        auto& cell = shards_[shard].cells[static_cast<std::size_t>(counter)];
-        if (shard != statistics_shards - 1) {
-            // Only this thread writes to its shard, so a plain add suffices; relaxed because nothing is ordered by it.
-            cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-        } else {
-            cell.fetch_add(amount, std::memory_order_relaxed);
-        }
+        add_to(shard, transfers, 1);
+        add_to(shard, transferred_bytes, bytes);
     }
 
     void add(const StatisticsValues& values) noexcept {
@@ -87,6 +84,16 @@ private:
     struct alignas(64) Shard {
         std::array<std::atomic<std::uint64_t>, counter_count> cells{};
     };
+    void add_to(unsigned shard, Counter counter, std::uint64_t amount) noexcept {
+        auto& cell = shards_[shard].cells[static_cast<std::size_t>(counter)];
+        if (shard != statistics_shards - 1) [[likely]] {
+            // Only this thread writes to its shard, so a plain add suffices; relaxed because nothing is ordered by it.
+            cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+        } else {
+            cell.fetch_add(amount, std::memory_order_relaxed);
+        }
+    }
+
     std::array<Shard, statistics_shards> shards_{};
 };
 

@@ -25,14 +25,15 @@ bool can_revoke() {
 
 } // namespace
 
-void BiasedMutex::lock_slowly() {
-    if (!revoked_.load(std::memory_order_acquire)) {
-        const void* nobody = nullptr;
-        if (can_revoke() && owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed)) return lock();
-        revoke();
-    }
-    mutex_.lock();
-    // Another thread may be taking the bias away: wait until the owner has left.
+bool BiasedMutex::claim() {
+    if (revoked_.load(std::memory_order_acquire)) return false;
+    const void* nobody = nullptr;
+    if (can_revoke() && owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed)) return enter();
+    revoke();
+    return false;
+}
+
+void BiasedMutex::wait_for_owner() noexcept {
     while (entered_.load(std::memory_order_acquire)) sched_yield();
 }
 

@@ -15,29 +15,58 @@ namespace lapwing::support {
 /// in the owner: the other thread makes every processor that runs this process pass a fence, with Linux' membarrier().
 class BiasedMutex {
 public:
-    void lock() {
-        if (owner_.load(std::memory_order_relaxed) == this_thread()) {
-            entered_.store(true, std::memory_order_relaxed);
-            std::atomic_signal_fence(std::memory_order_seq_cst); // the processor's part is done by revoke()
-            if (!revoked_.load(std::memory_order_relaxed)) return;
-            entered_.store(false, std::memory_order_release);
+    /// Holds the mutex for a scope, or from lock() to unlock().
+    class Guard {
+    public:
+        explicit Guard(BiasedMutex& mutex) : Guard{mutex, std::defer_lock} { lock(); }
+        Guard(BiasedMutex& mutex, std::defer_lock_t) noexcept : mutex_{mutex} {}
+        ~Guard() {
+            if (how_ != How::not_at_all) unlock();
         }
-        lock_slowly();
-    }
+        Guard(const Guard&) = delete;
+        Guard& operator=(const Guard&) = delete;
 
-    void unlock() {
-        // Only the owner sets the flag, and only while it holds the lock by its bias.
-        if (owner_.load(std::memory_order_relaxed) == this_thread() && entered_.load(std::memory_order_relaxed)) {
-            entered_.store(false, std::memory_order_release);
-            return;
+        void lock() {
+            if (mutex_.enter()) [[likely]] {
+                how_ = How::by_bias;
+                return;
+            }
+            mutex_.mutex_.lock();
+            how_ = How::by_mutex;
+            mutex_.wait_for_owner();
         }
-        mutex_.unlock();
-    }
+        void unlock() {
+            if (how_ == How::by_bias) [[likely]]
+                mutex_.entered_.store(false, std::memory_order_release);
+            else
+                mutex_.mutex_.unlock();
+            how_ = How::not_at_all;
+        }
+
+    private:
+        enum class How : unsigned char { not_at_all, by_bias, by_mutex };
+        BiasedMutex& mutex_;
+        How how_ = How::not_at_all;
+    };
 
 private:
+    /// Takes the lock if the calling thread has the bias.
+    bool enter() {
+        if (owner_.load(std::memory_order_relaxed) != this_thread()) [[unlikely]]
+            return claim();
+        entered_.store(true, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst); // the processor's part is done by revoke()
+        if (!revoked_.load(std::memory_order_relaxed)) [[likely]]
+            return true;
+        entered_.store(false, std::memory_order_release);
+        return false;
+    }
+    /// For a thread without the bias: takes it, and the lock, if nobody has it; else sees to it that nobody has it.
+    bool claim();
+    /// With mutex_ held: the owner may have entered by its bias just before that was revoked.
+    void wait_for_owner() noexcept;
     /// Different for all threads that are alive.
     [[nodiscard]] static const void* this_thread() noexcept { return &shard_plus_one; }
-    void lock_slowly();
     void revoke();
 
     std::atomic<const void*> owner_{nullptr};

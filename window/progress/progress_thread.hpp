@@ -1,10 +1,11 @@
 #pragma once
 
+#include "window/backoff.hpp"
+#include "window/progress/sleeper.hpp"
+
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -14,14 +15,16 @@ namespace lapwing::window {
 /// Something that the progress thread drives.
 class Progressing {
 public:
+    using Clock = std::chrono::steady_clock;
+
     virtual ~Progressing() = default;
 
     struct Round {
         bool moved = false; ///< something came in or went out
         bool awake = false; ///< more is to be expected: do not sleep
     };
-    /// One round of progress. Must not throw.
-    virtual Round progress_round() noexcept = 0;
+    /// One round of progress. `now` is a few rounds old at most. Must not throw.
+    virtual Round progress_round(Clock::time_point now) noexcept = 0;
     /// Whether a waiting computation thread drives it at the moment, so that the progress thread need not.
     [[nodiscard]] virtual bool attended() const noexcept = 0;
 };
@@ -29,14 +32,14 @@ public:
 /// The progress thread: one per process, whatever the number of teams; started with the first and stopped with the last.
 ///
 /// It polls while there is traffic and for `spin` after the last, and sleeps otherwise, at first briefly and then up to
-/// `longest_sleep`: a request that finds it asleep waits that long once. On a machine with fewer cores than threads it
-/// gives up its processor after every fruitless poll.
+/// `longest_sleep`: a request that finds it asleep waits that long once, unless it comes over TCP (see Sleeper). Where it
+/// has no processor of its own it gives up its processor after every fruitless poll.
 class ProgressThread {
 public:
     struct Options {
         std::chrono::microseconds spin{200};
-        std::chrono::microseconds longest_sleep{1000};
-        bool crowded = false;
+        std::chrono::microseconds longest_sleep{10000};
+        Room room = Room::ample;
     };
 
     static ProgressThread& instance();
@@ -47,30 +50,24 @@ public:
     void remove(Progressing& team);
 
     /// Ends a sleep: there is something to do. Costs nothing when it is awake.
-    void nudge() noexcept {
-        if (asleep_.load(std::memory_order_seq_cst)) wake();
-    }
+    void nudge() noexcept { sleeper_.nudge(); }
 
     /// A clock that costs one load: advances every few milliseconds while the thread runs.
-    [[nodiscard]] std::uint32_t tick() const noexcept { return tick_.load(std::memory_order_relaxed); }
+    [[nodiscard]] const std::atomic<std::uint32_t>& tick() const noexcept { return tick_; }
 
 private:
     ProgressThread() = default;
     ~ProgressThread();
     void run();
-    void wake() noexcept;
+    Progressing::Round round(Progressing::Clock::time_point now, bool& attended);
 
     std::mutex teams_mutex_; ///< held during a round
     std::vector<Progressing*> teams_;
     Options options_;
     std::thread thread_;
     std::atomic<bool> stop_{false};
-
-    std::mutex sleep_mutex_;
-    std::condition_variable sleep_condition_;
-    bool nudged_ = false; ///< guarded by sleep_mutex_
-    std::atomic<bool> asleep_{false};
-    std::atomic<std::uint32_t> tick_{1};
+    Sleeper sleeper_;
+    alignas(64) std::atomic<std::uint32_t> tick_{1}; ///< on a line that is written every few milliseconds only
 };
 
 } // namespace lapwing::window
