@@ -38,15 +38,35 @@ bool has_variable(const char* name) {
     return MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS;
 }
 
+/// The components that this process has, as far as they matter here.
+struct Components {
+    bool osc_pt2pt = false;
+    bool osc_rdma = false;
+    bool btl_vader = false;
+    bool between_nodes = false; ///< something other than osc/pt2pt that can serve windows between nodes
+};
+
+/// Asked once for all teams: a session of the tools interface loads every component that MPI has not opened, and unloads
+/// them again, which takes 0.2 s (the library of one of them, libpsm2, sleeps while it is loaded).
+const Components& components() {
+    static const Components found = [] {
+        Components here;
+        const ToolsInterface tools;
+        if (!tools.open()) return here;
+        here.osc_pt2pt = has_variable("osc_pt2pt_no_locks");
+        here.osc_rdma = has_variable("osc_rdma_acc_use_amo");
+        here.btl_vader = has_variable("btl_vader_eager_limit");
+        for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
+            here.between_nodes = here.between_nodes || has_variable(variable);
+        return here;
+    }();
+    return found;
+}
+
 /// Open MPI 4.1: the component osc/pt2pt refuses MPI_THREAD_MULTIPLE, and mpirun then prints a help text that no error
 /// handler can hold back. True when that component is the only one that could serve windows between nodes.
 bool attempt_would_print(int thread_level) {
-    const ToolsInterface tools;
-    if (thread_level < MPI_THREAD_MULTIPLE || !tools.open()) return false;
-    bool rdma = false;
-    for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
-        rdma = rdma || has_variable(variable);
-    return has_variable("osc_pt2pt_no_locks") && !rdma;
+    return thread_level >= MPI_THREAD_MULTIPLE && components().osc_pt2pt && !components().between_nodes;
 }
 #else
 bool attempt_would_print(int /*thread_level*/) { return false; }
@@ -98,8 +118,7 @@ ProbeResult probe_windows(MPI_Comm communicator, int thread_level) {
 
 bool atomics_crash() {
 #ifdef OPEN_MPI
-    const ToolsInterface tools;
-    return tools.open() && has_variable("osc_rdma_acc_use_amo") && has_variable("btl_vader_eager_limit");
+    return components().osc_rdma && components().btl_vader;
 #else
     return false;
 #endif

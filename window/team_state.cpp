@@ -486,7 +486,7 @@ std::string TeamState::report() const {
     int length = 0;
     MPI_Get_library_version(version.data(), &length);
     std::string_view library{version.data(), static_cast<std::size_t>(length)};
-    library = library.substr(0, library.find_first_of("\n\r"));
+    library = library.substr(0, library.find_first_of(std::string_view{"\n\r\0", 3})); // Open MPI counts the final zero
     int level = 0;
     MPI_Query_thread(&level);
     constexpr std::array<const char*, 4> levels{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
