@@ -38,15 +38,32 @@ bool has_variable(const char* name) {
     return MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS;
 }
 
+/// What the components that Open MPI opened tell about it.
+struct OpenMpiComponents {
+    bool only_pt2pt = false;            ///< osc/pt2pt is the only component that could serve windows between nodes
+    bool rdma_over_shared_memory = false;
+
+    OpenMpiComponents() {
+        const ToolsInterface tools;
+        if (!tools.open()) return;
+        bool rdma = false;
+        for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
+            rdma = rdma || has_variable(variable);
+        only_pt2pt = has_variable("osc_pt2pt_no_locks") && !rdma;
+        rdma_over_shared_memory = has_variable("osc_rdma_acc_use_amo") && has_variable("btl_vader_eager_limit");
+    }
+};
+
+/// They stay the same after MPI_Init, and asking takes 0.2 s: MPI_T_init_thread registers every component once more.
+const OpenMpiComponents& components() {
+    static const OpenMpiComponents found;
+    return found;
+}
+
 /// Open MPI 4.1: the component osc/pt2pt refuses MPI_THREAD_MULTIPLE, and mpirun then prints a help text that no error
 /// handler can hold back. True when that component is the only one that could serve windows between nodes.
 bool attempt_would_print(int thread_level) {
-    const ToolsInterface tools;
-    if (thread_level < MPI_THREAD_MULTIPLE || !tools.open()) return false;
-    bool rdma = false;
-    for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
-        rdma = rdma || has_variable(variable);
-    return has_variable("osc_pt2pt_no_locks") && !rdma;
+    return thread_level >= MPI_THREAD_MULTIPLE && components().only_pt2pt;
 }
 #else
 bool attempt_would_print(int /*thread_level*/) { return false; }
@@ -98,8 +115,7 @@ ProbeResult probe_windows(MPI_Comm communicator, int thread_level) {
 
 bool compare_swap_crashes() {
 #ifdef OPEN_MPI
-    const ToolsInterface tools;
-    return tools.open() && has_variable("osc_rdma_acc_use_amo") && has_variable("btl_vader_eager_limit");
+    return components().rdma_over_shared_memory;
 #else
     return false;
 #endif
