@@ -58,7 +58,7 @@ TEST_CASE("an array that is assigned to gives back what it had") {
     Runtime runtime;
     GlobalArray<double, 1> array{runtime, {1000}};
     array.fill(1);
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 8; ++round) {
         array = GlobalArray<double, 1>{runtime, {1000 + round}};
         CHECK(array.sum() == 0);
         array.fill(2);
@@ -85,7 +85,7 @@ TEST_CASE("several arrays live at once and are closed in another order") {
 
 TEST_CASE("arrays are made and closed many times") {
     Runtime runtime;
-    for (int round = 0; round < 100; ++round) {
+    for (int round = 0; round < 40; ++round) {
         GlobalArray<std::int32_t, 1> array{runtime, {runtime.size()}};
         array(runtime.size() - 1 - runtime.rank().value) = round;
         runtime.barrier();

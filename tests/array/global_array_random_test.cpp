@@ -1,7 +1,7 @@
 // Random programs on global arrays against arrays of one process. Every rank draws the same program from the same seed and
 // keeps a std::vector per array up to date; between two barriers no element is written by two ranks, nor written and read.
 //
-// LAPWING_TEST_SEED=n runs the one program of that seed.
+// TEST_SEED=n runs the one program of that seed.
 #include "tests/array/array_test.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ public:
         for (step_ = 0; step_ < steps; ++step_) {
             const auto operation = random_.number(0, 9);
             Tracked& target = tracked_[static_cast<std::size_t>(random_.number(0, 1))];
-            INFO("LAPWING_TEST_SEED=" << seed_ << ", step " << step_ << ", operation " << operation << ", extents "
+            INFO("TEST_SEED=" << seed_ << ", step " << step_ << ", operation " << operation << ", extents "
                                       << to_string(target.array.extents().values()));
             switch (operation) {
             case 0: write_elements(target); break;
@@ -167,7 +167,7 @@ private:
 
 template <std::size_t N>
 void run_programs(std::uint64_t first_seed) {
-    const std::uint64_t given = test::number_from_environment("LAPWING_TEST_SEED", 0);
+    const std::uint64_t given = test::number_from_environment("TEST_SEED", 0);
     Runtime runtime;
     for (std::uint64_t seed = first_seed; seed < first_seed + programs; ++seed) {
         if (given != 0 && seed != given) continue;
