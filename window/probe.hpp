@@ -18,8 +18,9 @@ struct ProbeResult {
 [[nodiscard]] ProbeResult probe_windows(MPI_Comm communicator, int thread_level);
 
 /// Whether MPI_Compare_and_swap must not be called between ranks of one machine. Open MPI 4.1.4: osc/rdma over btl/vader
-/// crashes in it, at any target (mca_btl_vader_emu_acswap uses an endpoint that is not there), while its MPI_Fetch_and_op
-/// works, with processor atomics underneath. So there, and only there, the owner's processor can compare and swap as well.
+/// crashes in it, at any target (mca_btl_vader_emu_acswap uses an endpoint that is not there). Its MPI_Fetch_and_op works,
+/// but not together with the processor's atomics (a queue lock then loses a hand-over within some tens of turns). So there,
+/// and only there, the owner's processor carries out all atomics.
 [[nodiscard]] bool compare_swap_crashes();
 
 /// Collective over the ranks of a node. Whether they can share memory through MPI.

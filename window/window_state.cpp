@@ -148,7 +148,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
     remote_prefix_ = prefix;
-    mpi_atomics_ = network_ == Path::rma;
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_compare_swap();
     counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(memory_->own());
     for (std::byte* base : memory_->bases()) bases_.push_back(base + prefix);
     map_.own = memory_->own() + prefix;
@@ -230,7 +230,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     } else {
         bases_.push_back(map_.own);
     }
-    mpi_atomics_ = network_ == Path::rma;
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_compare_swap();
     map_.bases = bases_.data();
 
     std::array<int, 2> extremes{unit_, -unit_};
@@ -639,12 +639,11 @@ void WindowState::fetch_unsigned_extreme(AtomicOperation operation, AtomicType t
 void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected,
                                       const void* desired, void* result, std::memory_order order) {
     if (releases(order)) release();
-    const bool by_mpi = mpi_atomics_ && !state_.avoids_compare_swap();
-    if (std::byte* const base = map_.base(target); base != nullptr && !by_mpi) {
+    if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
         begin_access(target, offset, size_of(type), true, "Window::compare_swap");
-        if (by_mpi) {
+        if (mpi_atomics_) {
             state_.keep_awake(target);
             // MPI compares integers only; equal bits are what is asked for.
             const MPI_Datatype bits = size_of(type) == 4 ? MPI_UINT32_T : MPI_UINT64_T;
