@@ -50,6 +50,7 @@ constexpr int batches = 3; ///< of so many messages
 constexpr std::array<std::size_t, 3> sizes{8, 700, 6000}; ///< staged, direct and bulk puts of the network paths
 constexpr std::size_t largest_size = sizes.back();
 constexpr Offset flag{0};
+constexpr Offset behind{8}; ///< the flag in a window that has a count before it
 
 /// Messages around the ring of ranks: each rank puts to the next one, tells it, and reads what the one before has put. The
 /// flags are in another window, and at the rank that raises them: no operation on a flag completes a put by the way.
@@ -284,7 +285,6 @@ TEST_CASE("compare_swap with acquire order takes what a write with release order
                             });
     }
     SECTION("order of the flag's window") {
-        constexpr Offset behind{8};
         exclusive_additions(30,
                             [](Exclusion& e) {
                                 const int me = e.runtime.rank().value;

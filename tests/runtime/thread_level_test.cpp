@@ -21,6 +21,8 @@ using test::says;
 
 namespace {
 
+void ignore_error(MPI_Comm* /*communicator*/, int* /*code*/, ...) {}
+
 void check_works(Runtime& runtime) {
     Window window{runtime, 64};
     const Rank to = test::next(runtime);
@@ -107,7 +109,7 @@ TEST_CASE("the host program's communicator, attributes and error handlers are no
     int mark = 0;
     MPI_Comm_set_attr(host, key, &mark);
     MPI_Errhandler own = MPI_ERRHANDLER_NULL;
-    MPI_Comm_create_errhandler([](MPI_Comm*, int*, ...) {}, &own);
+    MPI_Comm_create_errhandler(ignore_error, &own);
     MPI_Comm_set_errhandler(host, own);
     MPI_Errhandler world_before = MPI_ERRHANDLER_NULL;
     MPI_Comm_get_errhandler(MPI_COMM_WORLD, &world_before);
