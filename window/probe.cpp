@@ -41,12 +41,16 @@ bool has_variable(const char* name) {
 /// Open MPI 4.1: the component osc/pt2pt refuses MPI_THREAD_MULTIPLE, and mpirun then prints a help text that no error
 /// handler can hold back. True when that component is the only one that could serve windows between nodes.
 bool attempt_would_print(int thread_level) {
-    const ToolsInterface tools;
-    if (thread_level < MPI_THREAD_MULTIPLE || !tools.open()) return false;
-    bool rdma = false;
-    for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
-        rdma = rdma || has_variable(variable);
-    return has_variable("osc_pt2pt_no_locks") && !rdma;
+    if (thread_level < MPI_THREAD_MULTIPLE) return false;
+    static const bool only_pt2pt = [] { // asked once, as below
+        const ToolsInterface tools;
+        if (!tools.open()) return false;
+        bool rdma = false;
+        for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
+            rdma = rdma || has_variable(variable);
+        return has_variable("osc_pt2pt_no_locks") && !rdma;
+    }();
+    return only_pt2pt;
 }
 #else
 bool attempt_would_print(int /*thread_level*/) { return false; }
@@ -98,8 +102,12 @@ ProbeResult probe_windows(MPI_Comm communicator, int thread_level) {
 
 bool compare_swap_crashes() {
 #ifdef OPEN_MPI
-    const ToolsInterface tools;
-    return tools.open() && has_variable("osc_rdma_acc_use_amo") && has_variable("btl_vader_eager_limit");
+    // Asked once: opening the tools interface loads the components anew, and some take half a second to start (libpsm2).
+    static const bool crashes = [] {
+        const ToolsInterface tools;
+        return tools.open() && has_variable("osc_rdma_acc_use_amo") && has_variable("btl_vader_eager_limit");
+    }();
+    return crashes;
 #else
     return false;
 #endif
