@@ -132,6 +132,13 @@ Attendance Barrier::attendance() {
     return merged_;
 }
 
+void Barrier::end() noexcept {
+    notified_ = false;
+    // A close that met another call is over; the next one says so again.
+    if (node_ != nullptr && closing_[rank_].load(std::memory_order_relaxed) != 0)
+        closing_[rank_].store(0, std::memory_order_relaxed);
+}
+
 int Barrier::closing_rank() {
     if (notified_) return -1;
     if (node_ != nullptr) {

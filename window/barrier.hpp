@@ -60,7 +60,7 @@ public:
     /// What they brought, once complete.
     [[nodiscard]] Attendance attendance();
     [[nodiscard]] bool notified() const noexcept { return notified_; }
-    void end() noexcept { notified_ = false; }
+    void end() noexcept;
 
     /// A rank that waits in the close of this team, which this rank has not notified; -1 if none is known.
     [[nodiscard]] int closing_rank();

@@ -3,6 +3,7 @@
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "window/progress/pieces.hpp"
+#include "window/team_registry.hpp"
 #include "window/team_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -32,7 +33,7 @@ Team::~Team() {
         return;
     }
     try {
-        state_->close();
+        close();
     } catch (const std::exception& error) {
         support::log_line(error.what());
         // Whatever the others wait for, it goes on being served; only the end of MPI ends it.
@@ -40,7 +41,12 @@ Team::~Team() {
     }
 }
 
-void Team::close() { state_->close(); }
+void Team::close() {
+    if (state_->closed()) return;
+    state_->close();
+    window::TeamRegistry::instance().close_kept();
+}
+
 bool Team::closed() const noexcept { return state_->closed(); }
 
 Path Team::path(Rank target) const {

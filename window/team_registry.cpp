@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
+#include <exception>
 
 namespace lapwing::window {
 namespace {
@@ -56,9 +58,27 @@ void TeamRegistry::keep(std::unique_ptr<TeamState> team) noexcept {
     kept_.push_back(std::move(team));
 }
 
+void TeamRegistry::close_kept() noexcept {
+    while (!mpi_ended()) {
+        std::unique_ptr<TeamState> team;
+        {
+            const std::lock_guard guard{mutex_};
+            if (kept_.empty()) return;
+            team = std::move(kept_.back());
+            kept_.pop_back();
+        }
+        try {
+            team->close();
+        } catch (const std::exception&) { // reported when it was taken over
+            return keep(std::move(team));
+        }
+    }
+}
+
 std::pair<TeamState*, int> TeamRegistry::blocked_by(TeamState& closing) {
     const std::lock_guard guard{mutex_};
-    for (TeamState* other : teams_) {
+    for (auto at = std::ranges::find(teams_, &closing); at != teams_.end(); ++at) {
+        TeamState* const other = *at;
         if (other == &closing || other->closed()) continue;
         const int rank = other->closing_rank();
         if (rank < 0) continue;

@@ -20,8 +20,13 @@ public:
     /// Takes over a team whose owner is gone and whose close could not complete.
     void keep(std::unique_ptr<TeamState> team) noexcept;
 
+    /// Closes the teams that were taken over and that can be closed now: a close that succeeded may have been what they
+    /// waited for.
+    void close_kept() noexcept;
+
     /// A team that this rank has not closed, and the number in `closing` of a rank that waits in that team's close: so it
-    /// cannot come to the close of `closing`. {nullptr, -1} if there is none.
+    /// cannot come to the close of `closing`. Only a team made after `closing`: both ranks would find the other's, and of
+    /// two that give way neither gets on. {nullptr, -1} if there is none.
     [[nodiscard]] std::pair<TeamState*, int> blocked_by(TeamState& closing);
 
     /// MPI_Finalize has begun.
@@ -33,7 +38,7 @@ private:
     TeamRegistry() = default;
 
     std::mutex mutex_;
-    std::vector<TeamState*> teams_;
+    std::vector<TeamState*> teams_; ///< in the order they were made, which is the same on all ranks that share them
     std::vector<std::unique_ptr<TeamState>> kept_;
     bool watching_ = false;
 };

@@ -424,7 +424,9 @@ void TeamState::close() {
         },
         "Team::close");
     barrier_->end();
+    close_notified_ = false; // if another rank is elsewhere, the next close starts anew
     check_attendance(CollectiveCall::team_close, {});
+    close_notified_ = true;
     // Everything sent is acknowledged and everything owed has left; then wait until that holds for all, so that no message
     // is on its way when the receives are taken back.
     wait_until([this] { return engine_->idle(); }, "Team::close");

@@ -11,6 +11,24 @@
 #include <utility>
 
 namespace lapwing {
+namespace {
+
+/// The member function that asks for an operation.
+const char* call_name(window::AtomicOperation operation) {
+    switch (operation) {
+    case window::AtomicOperation::add: return "fetch_add";
+    case window::AtomicOperation::bit_and: return "fetch_and";
+    case window::AtomicOperation::bit_or: return "fetch_or";
+    case window::AtomicOperation::bit_xor: return "fetch_xor";
+    case window::AtomicOperation::min: return "fetch_min";
+    case window::AtomicOperation::max: return "fetch_max";
+    case window::AtomicOperation::replace: return "swap";
+    case window::AtomicOperation::read: return "atomic_read";
+    }
+    return "?";
+}
+
+} // namespace
 
 using window::WindowState;
 
@@ -48,13 +66,15 @@ void Window::close() {
     map_ = {};
 }
 
-WindowState& Window::state() const {
-    if (state_ == nullptr) throw UsageError{"Window: used after close, or never opened; make a new one"};
+WindowState& Window::open_state(const char* call) const {
+    if (state_ == nullptr)
+        throw UsageError{fmt::format("Window.{}: the window was closed before, or never opened; make a new one", call)};
     return *state_;
 }
 
-Team& Window::team() const { return state().team(); }
-std::string_view Window::name() const { return state().name(); }
+WindowState& Window::state() const { return open_state("state"); }
+Team& Window::team() const { return open_state("team").team(); }
+std::string_view Window::name() const { return open_state("name").name(); }
 
 std::uint64_t Window::size(Rank target) const {
     (void)checked_address(target, Offset{0}, 0, "size");
@@ -73,7 +93,7 @@ std::span<std::byte> Window::reachable(Rank target) const {
 }
 
 void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
-    const WindowState& window = state(); // a closed window has no ranks, so that every call on it comes here
+    const WindowState& window = open_state(call); // a closed window has no ranks, so that every call on it comes here
     if (target.value < 0 || target.value >= map_.ranks)
         throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team", window.who(call),
                                      target.value, map_.ranks)};
@@ -113,12 +133,12 @@ void Window::flush(Rank target) {
     state_->flush(target.value);
 }
 
-void Window::flush() { state().flush(); }
-void Window::release() { state().release(); }
-void Window::acquire() { state().acquire(); }
+void Window::flush() { open_state("flush").flush(); }
+void Window::release() { open_state("release").release(); }
+void Window::acquire() { open_state("acquire").acquire(); }
 
 void Window::fence() {
-    state().release();
+    open_state("fence").release();
     state_->acquire();
 }
 
@@ -133,7 +153,7 @@ void Window::check_atomic(window::AtomicType type, Rank target, Offset offset, c
 
 void Window::atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
                           const void* operand, void* result, std::memory_order order) {
-    check_atomic(type, target, offset, "fetch");
+    check_atomic(type, target, offset, call_name(operation));
     state_->atomic_fetch(operation, type, target.value, offset.bytes, operand, result, order);
 }
 
@@ -148,10 +168,12 @@ void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::b
     state_->put_notify(target.value, offset.bytes, source, counter);
 }
 
-void Window::wait_notified(unsigned counter, std::uint64_t count) { state().wait_notified(counter, count); }
-std::uint64_t Window::notified(unsigned counter) { return state().notified(counter); }
+void Window::wait_notified(unsigned counter, std::uint64_t count) {
+    open_state("wait_notified").wait_notified(counter, count);
+}
+std::uint64_t Window::notified(unsigned counter) { return open_state("notified").notified(counter); }
 
-StatisticsValues Window::statistics() const { return state().statistics().read(); }
+StatisticsValues Window::statistics() const { return open_state("statistics").statistics().read(); }
 
 StatisticsValues Window::total_statistics() {
     StatisticsValues values = statistics();

@@ -63,42 +63,44 @@ bool acquires(std::memory_order order) {
 /// A non-blocking transfer through MPI.
 class RmaTransfer final : public PendingTransfer {
 public:
-    explicit RmaTransfer(WindowState& window) : window_{window} {}
+    explicit RmaTransfer(TeamState& team) : team_{team} {}
     void add(MPI_Request request) { requests_.push_back(request); }
 
     bool test() override {
         int done = 0;
         check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall",
-                  window_.team_state().who());
-        if (done == 0) window_.team_state().progress();
+                  team_.who());
+        if (done == 0) team_.progress();
         return done != 0;
     }
     void wait() override {
-        window_.team_state().wait_until([this] { return test(); }, "Completion::wait");
+        team_.wait_until([this] { return test(); }, "Completion::wait");
     }
 
 private:
-    WindowState& window_;
+    TeamState& team_; ///< not the window, which may be closed first: that completes the transfer
     boost::container::small_vector<MPI_Request, 2> requests_;
 };
 
 /// A non-blocking transfer through the owner's progress thread.
 class ServiceTransfer final : public PendingTransfer {
 public:
-    ServiceTransfer(WindowState& window, int target) : window_{window}, target_{target} {}
+    ServiceTransfer(TeamState& team, int target) : team_{team}, target_{target} {}
     ~ServiceTransfer() override {
-        if (!operation_.done()) window_.team_state().engine().abandon(operation_); // after a wait that threw
+        if (!operation_.done()) team_.engine().abandon(operation_); // after a wait that threw
     }
     [[nodiscard]] Operation& operation() noexcept { return operation_; }
 
     bool test() override {
-        if (!operation_.done()) window_.team_state().progress();
+        if (!operation_.done()) team_.progress();
         return operation_.done();
     }
-    void wait() override { window_.wait(operation_, "Completion::wait", target_); }
+    void wait() override {
+        team_.wait_until([this] { return operation_.done(); }, "Completion::wait", target_);
+    }
 
 private:
-    WindowState& window_;
+    TeamState& team_; ///< not the window, which may be closed first: that completes the transfer
     int target_;
     Operation operation_;
 };
@@ -112,12 +114,19 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", state_.who(),
                                      counter_count_, most_counters)};
-    // A rank that cannot have its part must not leave the others waiting: agree on the largest first.
+    // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
+    // must fit together; summed in floating point, which does not overflow.
     const std::uint64_t limit = machine_memory_bytes();
-    const auto counters = static_cast<std::int64_t>(counter_count_);
-    std::array<std::int64_t, 3> worst{bytes > limit ? -1 - state_.rank() : 0, counters, -counters};
     state_.barrier(CollectiveCall::window_create, {});
     MPI_Request request = MPI_REQUEST_NULL;
+    double node_bytes = static_cast<double>(bytes);
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &node_bytes, 1, MPI_DOUBLE, MPI_SUM, state_.topology().node_communicator(), &request),
+              "MPI_Iallreduce", state_.who());
+    state_.wait(request, "Window");
+    const auto counters = static_cast<std::int64_t>(counter_count_);
+    const std::int64_t too_much = bytes > limit ? 2 : node_bytes > static_cast<double>(limit) ? 1 : 0;
+    // One number that orders by how much too much, then by rank.
+    std::array<std::int64_t, 3> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters};
     check_mpi(MPI_Iallreduce(MPI_IN_PLACE, worst.data(), static_cast<int>(worst.size()), MPI_INT64_T, MPI_MIN,
                              state_.communicator(), &request),
               "MPI_Iallreduce", state_.who());
@@ -127,9 +136,10 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
                                         "pass the same on all ranks",
                                         state_.who(), name_, counter_count_)};
     if (worst[0] != 0)
-        throw RangeError{fmt::format("{}: Window(\"{}\"): {} bytes asked for here and too many on rank {}: its machine's memory is "
-                                     "the limit ({} bytes here); ask for less or spread the data over more ranks",
-                                     state_.who(), name_, bytes, -1 - worst[0], limit)};
+        throw RangeError{fmt::format("{}: Window(\"{}\"): {} bytes asked for here, and too many on rank {}{}: the limit is the "
+                                     "memory of a machine ({} bytes here); ask for less or spread the data over more machines",
+                                     state_.who(), name_, bytes, -worst[0] & 0xFFFFFFFF,
+                                     worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "", limit)};
 
     const std::uint64_t prefix = (counter_count_ * sizeof(std::atomic<std::uint64_t>) + 63) / 64 * 64;
     memory_ = std::make_unique<WindowMemory>(state_, bytes, prefix);
@@ -160,6 +170,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
 WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options)
     : team_{team}, state_{team.state()}, name_{std::move(options.name)}, adopted_{true},
       counter_count_{options.notification_counters}, own_counters_(options.notification_counters) {
+    state_.require_open("Window::adopt");
     const std::string where = fmt::format("{}: Window::adopt(\"{}\")", state_.who(), name_);
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, counter_count_,
@@ -528,7 +539,7 @@ Completion WindowState::start_get(int target, std::uint64_t offset, std::span<st
     begin_access(target, offset, destination.size(), false, "Window::start_get");
     if (by_rma(target, offset, destination.size())) {
         state_.keep_awake(target);
-        auto transfer = std::make_unique<RmaTransfer>(*this);
+        auto transfer = std::make_unique<RmaTransfer>(state_);
         const support::BiasedMutex::Guard guard{mutex_};
         outstanding_.add(target, offset, destination.size(), false);
         for_each_rma_piece(target, offset, destination.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
@@ -540,7 +551,7 @@ Completion WindowState::start_get(int target, std::uint64_t offset, std::span<st
         statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
         return Completion{std::move(transfer)};
     }
-    auto transfer = std::make_unique<ServiceTransfer>(*this, target);
+    auto transfer = std::make_unique<ServiceTransfer>(state_, target);
     Operation& operation = transfer->operation();
     operation.destination = destination.data();
     start([&] { return try_service_get(operation, target, offset, destination.size()); }, "Window::start_get", target);
@@ -559,7 +570,7 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
     begin_access(target, offset, source.size(), true, "Window::start_put");
     if (rma) {
         state_.keep_awake(target);
-        auto transfer = std::make_unique<RmaTransfer>(*this);
+        auto transfer = std::make_unique<RmaTransfer>(state_);
         const support::BiasedMutex::Guard guard{mutex_};
         outstanding_.add(target, offset, source.size(), true);
         for_each_rma_piece(target, offset, source.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
@@ -571,7 +582,7 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
         statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
         return Completion{std::move(transfer)};
     }
-    auto transfer = std::make_unique<ServiceTransfer>(*this, target);
+    auto transfer = std::make_unique<ServiceTransfer>(state_, target);
     Operation& operation = transfer->operation();
     start([&] { return try_service_put(operation, target, offset, source, 0); }, "Window::start_put", target);
     ProgressThread::instance().nudge();

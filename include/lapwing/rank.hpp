@@ -1,8 +1,9 @@
 // Room: support
 #pragma once
 
-#include <cstdint>
 #include <compare>
+#include <cstdint>
+#include <limits>
 
 namespace lapwing {
 
@@ -23,10 +24,12 @@ struct Offset {
     constexpr Offset() = default;
     constexpr explicit Offset(std::uint64_t offset_bytes) : bytes{offset_bytes} {}
 
-    /// The offset of element `index` of an array of T that starts at offset 0.
+    /// The offset of element `index` of an array of T that starts at offset 0. An index whose offset 64 bits cannot hold
+    /// gives the largest one, which lies outside of every window.
     template <class T>
     [[nodiscard]] static constexpr Offset of(std::uint64_t index) {
-        return Offset{index * sizeof(T)};
+        constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
+        return Offset{index <= largest / sizeof(T) ? index * sizeof(T) : largest};
     }
 
     friend constexpr auto operator<=>(Offset, Offset) = default;

@@ -154,7 +154,7 @@ public:
     /// Typed forms: `offset` counts bytes, the span's size counts values of T.
     template <TriviallyCopyable T>
     void get(Rank target, Offset offset, std::span<T> destination) {
-        get_bytes(target, offset, std::as_writable_bytes(destination));
+        get_bytes(target, offset, bytes_of(destination));
     }
     template <TriviallyCopyable T>
     [[nodiscard]] T get(Rank target, Offset offset) {
@@ -164,11 +164,11 @@ public:
     }
     template <TriviallyCopyable T>
     void put(Rank target, Offset offset, std::span<const T> source) {
-        put_bytes(target, offset, std::as_bytes(source));
+        put_bytes(target, offset, bytes_of(source));
     }
     template <TriviallyCopyable T>
     void put(Rank target, Offset offset, std::span<T> source) {
-        put_bytes(target, offset, std::as_bytes(source));
+        put_bytes(target, offset, bytes_of(source));
     }
     template <TriviallyCopyable T>
     void put(Rank target, Offset offset, const T& value) {
@@ -176,11 +176,11 @@ public:
     }
     template <TriviallyCopyable T>
     Completion start_get(Rank target, Offset offset, std::span<T> destination) {
-        return start_get_bytes(target, offset, std::as_writable_bytes(destination));
+        return start_get_bytes(target, offset, bytes_of(destination));
     }
     template <TriviallyCopyable T>
     Completion start_put(Rank target, Offset offset, std::span<const T> source) {
-        return start_put_bytes(target, offset, std::as_bytes(source));
+        return start_put_bytes(target, offset, bytes_of(source));
     }
 
     /// Own operations to `target` are complete at both ends on return. Throws RangeError.
@@ -250,7 +250,7 @@ public:
     void put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter);
     template <TriviallyCopyable T>
     void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
-        put_notify_bytes(target, offset, std::as_bytes(source), counter);
+        put_notify_bytes(target, offset, bytes_of(source), counter);
     }
     /// Waits until own counter `counter` has reached `count`, then takes `count` off it. Acquires.
     /// Throws RangeError, PeerLeftError.
@@ -277,6 +277,15 @@ private:
         std::byte* const base = target.value == map_.own_rank ? map_.own : map_.base(target.value);
         return base == nullptr ? nullptr : base + offset.bytes;
     }
+    /// The bytes of `values`. A count of which 64 bits cannot hold the bytes gives all of memory, which no part has.
+    template <class T>
+    [[nodiscard]] static auto bytes_of(std::span<T> values) noexcept {
+        using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+        const std::size_t bytes = values.size() <= SIZE_MAX / sizeof(T) ? values.size_bytes() : SIZE_MAX;
+        return std::span<Byte>{reinterpret_cast<Byte*>(values.data()), bytes};
+    }
+    /// Throws UsageError on a closed window.
+    [[nodiscard]] window::WindowState& open_state(const char* call) const;
     [[noreturn]] void throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
 
     static constexpr std::uint64_t counted_bytes = 256; ///< copies below are as cheap as counting them

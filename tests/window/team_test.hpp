@@ -23,6 +23,16 @@ namespace test {
     return lowest == 1;
 }
 
+/// The rank after this one, around the corner.
+[[nodiscard]] inline lapwing::Rank next(const lapwing::Team& team) {
+    return lapwing::Rank{(team.rank().value + 1) % team.size()};
+}
+
+/// The rank before this one, around the corner.
+[[nodiscard]] inline lapwing::Rank previous(const lapwing::Team& team) {
+    return lapwing::Rank{(team.rank().value + team.size() - 1) % team.size()};
+}
+
 /// Whether this MPI was initialised for calls from several threads.
 [[nodiscard]] inline bool many_threads_allowed() {
     int level = MPI_THREAD_SINGLE;

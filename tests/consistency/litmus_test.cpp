@@ -1,0 +1,437 @@
+// Litmus tests: for each row of the consistency table (docs/consistency.md) a small program whose forbidden result is
+// looked for many times.
+//
+// With TEST_OMIT=1 the programs leave their synchronisation out. Run so, on the rma path and with the delaying shim, they
+// must find the forbidden results: the tests can see what they look for.
+#include "support/mpi_test.hpp"
+#include "window/team_test.hpp"
+
+#include <lapwing/lock.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using lapwing::Offset;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::Window;
+
+bool omits() {
+    static const bool omit = test::number_from_environment("TEST_OMIT", 0) != 0;
+    return omit;
+}
+
+/// Carries out a step of synchronisation, unless the run is to show what happens without.
+template <class Step>
+void synchronise(Step&& step) {
+    if (!omits()) step();
+}
+
+/// Whether a run without synchronisation finds the forbidden result for certain, or only when the ranks happen to meet.
+enum class Shown { surely, by_chance };
+
+/// Collective. The forbidden result was seen `count` times on this rank.
+void judge(Runtime& runtime, std::int64_t count, Shown shown = Shown::surely) {
+    runtime.sum(std::span{&count, 1});
+    if (!omits()) CHECK(count == 0);
+    else if (shown == Shown::surely) CHECK(count > 0);
+}
+
+constexpr int slots = 24;  ///< messages between two barriers; each has its own bytes, so that none is overwritten unread
+constexpr int batches = 3; ///< of so many messages
+constexpr std::array<std::size_t, 3> sizes{8, 700, 6000}; ///< staged, direct and bulk puts of the network paths
+constexpr std::size_t largest_size = sizes.back();
+constexpr Offset flag{0};
+constexpr Offset behind{8}; ///< the flag in a window that has a count before it
+
+/// Messages around the ring of ranks: each rank puts to the next one, tells it, and reads what the one before has put. The
+/// flags are in another window, and at the rank that raises them: no operation on a flag completes a put by the way.
+class Ring {
+public:
+    static constexpr Offset flag_behind{slots * largest_size};
+    Runtime runtime{};
+    Window data{runtime, slots * largest_size + 64, {.name = "data"}};
+    Window flags{runtime, 64, {.name = "flags"}};
+    Rank from = test::previous(runtime);
+    Rank to = test::next(runtime);
+
+    /// Puts message `number`.
+    void send(int number) {
+        source_.assign(size(number), value(number));
+        data.put_bytes(to, place(number), source_);
+        std::ranges::fill(source_, std::byte{0xDB}); // may be reused
+    }
+    void start_send(int number) {
+        source_.assign(size(number), value(number));
+        data.start_put_bytes(to, place(number), source_).wait();
+        std::ranges::fill(source_, std::byte{0xDB});
+    }
+    /// Whether message `number` is in this rank's memory.
+    [[nodiscard]] bool arrived(int number) {
+        return std::ranges::all_of(data.local().subspan(place(number).bytes, size(number)),
+                                   [&](std::byte byte) { return byte == value(number); });
+    }
+    /// Tells the next rank, without any order; waits for word from the one before.
+    void raise(int number, std::memory_order order = std::memory_order_relaxed) {
+        flags.atomic_write(runtime.rank(), flag, std::int64_t{number}, order);
+    }
+    void await(int number, std::memory_order order = std::memory_order_relaxed) {
+        while (flags.atomic_read<std::int64_t>(from, flag, order) < number) std::this_thread::yield();
+    }
+
+    [[nodiscard]] static Offset place(int number) { return Offset{static_cast<std::uint64_t>(number % slots) * largest_size}; }
+    [[nodiscard]] static std::size_t size(int number) { return sizes[static_cast<std::size_t>(number) % sizes.size()]; }
+    [[nodiscard]] static std::byte value(int number) { return static_cast<std::byte>(1 + number % 200); }
+
+private:
+    std::vector<std::byte> source_;
+};
+
+/// `publish` makes what was put visible and tells so; `subscribe` waits for word.
+void message_passing(const std::function<void(Ring&, int)>& send, const std::function<void(Ring&, int)>& publish,
+                     const std::function<void(Ring&, int)>& subscribe, Shown shown = Shown::surely) {
+    Ring ring;
+    std::int64_t missed = 0;
+    int number = 0;
+    for (int batch = 0; batch < batches; ++batch) {
+        for (int slot = 0; slot < slots; ++slot) {
+            ++number;
+            send(ring, number);
+            publish(ring, number);
+            subscribe(ring, number);
+            if (!ring.arrived(number)) ++missed;
+        }
+        ring.runtime.barrier();
+    }
+    judge(ring.runtime, missed, shown);
+}
+
+void send(Ring& ring, int number) { ring.send(number); }
+
+} // namespace
+
+// ---- message passing: the rows flush, release and acquire, fence, barrier, notify and wait, lock and unlock, atomics ----
+
+TEST_CASE("flush of a rank, then a notified put: who sees the notification sees the puts before the flush") {
+    message_passing(
+        send,
+        [](Ring& ring, int) {
+            synchronise([&] { ring.data.flush(ring.to); });
+            ring.flags.put_notify_bytes(ring.to, Offset{0}, {}, 0);
+        },
+        [](Ring& ring, int) { ring.flags.wait_notified(0); });
+}
+
+TEST_CASE("flush of all ranks after non-blocking puts, then a flag") {
+    message_passing([](Ring& ring, int number) { ring.start_send(number); },
+                    [](Ring& ring, int number) {
+                        synchronise([&] { ring.data.flush(); });
+                        ring.raise(number);
+                    },
+                    [](Ring& ring, int number) {
+                        ring.await(number);
+                        synchronise([&] { ring.data.flush(); }); // is an acquire too
+                    });
+}
+
+TEST_CASE("release, then a flag; acquire, then a read") {
+    SECTION("of the window") {
+        message_passing(send,
+                        [](Ring& ring, int number) {
+                            synchronise([&] { ring.data.release(); });
+                            ring.raise(number);
+                        },
+                        [](Ring& ring, int number) {
+                            ring.await(number);
+                            synchronise([&] { ring.data.acquire(); });
+                        });
+    }
+    SECTION("of the team") {
+        message_passing(send,
+                        [](Ring& ring, int number) {
+                            synchronise([&] { ring.runtime.release(); });
+                            ring.raise(number);
+                        },
+                        [](Ring& ring, int number) {
+                            ring.await(number);
+                            synchronise([&] { ring.runtime.acquire(); });
+                        });
+    }
+}
+
+TEST_CASE("fence on both sides of a flag") {
+    message_passing(send,
+                    [](Ring& ring, int number) {
+                        synchronise([&] { ring.runtime.fence(); });
+                        ring.raise(number);
+                    },
+                    [](Ring& ring, int number) {
+                        ring.await(number);
+                        synchronise([&] { ring.runtime.fence(); });
+                    });
+}
+
+TEST_CASE("barrier: what was put before it is read after it") {
+    message_passing(send, [](Ring&, int) {}, [](Ring& ring, int) { synchronise([&] { ring.runtime.barrier(); }); });
+}
+
+TEST_CASE("notify and wait: what was put before the notify is read after the wait") {
+    message_passing(send, [](Ring& ring, int) { synchronise([&] { ring.runtime.notify(); }); },
+                    [](Ring& ring, int) { synchronise([&] { ring.runtime.wait(); }); });
+}
+
+TEST_CASE("an atomic with release order, and one with acquire order") {
+    // Orders this rank's operations on the window of the atomic: the flag is behind the data.
+    const std::memory_order release = omits() ? std::memory_order_relaxed : std::memory_order_release;
+    const std::memory_order both = omits() ? std::memory_order_relaxed : std::memory_order_acq_rel;
+    const std::memory_order acquire = omits() ? std::memory_order_relaxed : std::memory_order_acquire;
+    const auto wait_for_word = [acquire](Ring& ring, int number) {
+        while (ring.data.atomic_read<std::int64_t>(ring.from, Ring::flag_behind, acquire) < number) std::this_thread::yield();
+    };
+    SECTION("a write") {
+        message_passing(send,
+                        [release](Ring& ring, int number) {
+                            ring.data.atomic_write(ring.runtime.rank(), Ring::flag_behind, std::int64_t{number}, release);
+                        },
+                        wait_for_word, Shown::by_chance);
+    }
+    SECTION("an addition") {
+        message_passing(send,
+                        [both](Ring& ring, int) {
+                            ring.data.fetch_add(ring.runtime.rank(), Ring::flag_behind, std::int64_t{1}, both);
+                        },
+                        wait_for_word, Shown::by_chance);
+    }
+    SECTION("a compare_swap") {
+        message_passing(send,
+                        [both](Ring& ring, int number) {
+                            ring.data.compare_swap(ring.runtime.rank(), Ring::flag_behind, std::int64_t{number - 1},
+                                                   std::int64_t{number}, both);
+                        },
+                        wait_for_word, Shown::by_chance);
+    }
+}
+
+TEST_CASE("a notified put: who sees the notification sees its bytes") {
+    if (omits()) return; // nothing to leave out
+    message_passing(
+        [](Ring& ring, int number) {
+            std::vector<std::byte> source(Ring::size(number), Ring::value(number));
+            ring.data.put_notify_bytes(ring.to, Ring::place(number), source, 5);
+            std::ranges::fill(source, std::byte{0xDB});
+        },
+        [](Ring&, int) {}, [](Ring& ring, int) { ring.data.wait_notified(5); });
+}
+
+// ---- mutual exclusion -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// What a program of mutual exclusion works with.
+struct Exclusion {
+    Runtime runtime{};
+    Window counts{runtime, 64};
+    Window flags{runtime, 64};
+    lapwing::Lock lock{runtime};
+    Rank home{runtime.size() - 1}; ///< of the flag
+};
+
+/// Adds to a count at rank 0 by get and put, `times` times, between `enter` and `leave`. The forbidden result is an
+/// addition that is lost.
+void exclusive_additions(int times, const std::function<void(Exclusion&)>& enter, const std::function<void(Exclusion&)>& leave,
+                         Shown shown = Shown::surely) {
+    constexpr Offset count{0};
+    Exclusion exclusion;
+    Runtime& runtime = exclusion.runtime;
+    for (int i = 0; i < times; ++i) {
+        enter(exclusion);
+        const auto before = exclusion.counts.get<std::int64_t>(Rank{0}, count);
+        if (i % 4 == 0) std::this_thread::yield(); // to the others, which must not get in
+        exclusion.counts.put(Rank{0}, count, before + 1);
+        leave(exclusion);
+    }
+    runtime.barrier();
+    const std::int64_t lost = std::int64_t{times} * runtime.size() - exclusion.counts.local_as<std::int64_t>()[0];
+    judge(runtime, runtime.rank().value == 0 ? lost : 0, shown);
+}
+
+} // namespace
+
+TEST_CASE("lock and unlock: what was put under the lock is read under it") {
+    exclusive_additions(40, [](Exclusion& e) { synchronise([&] { e.lock.lock(); }); },
+                        [](Exclusion& e) { synchronise([&] { e.lock.unlock(); }); }, Shown::by_chance);
+}
+
+TEST_CASE("compare_swap with acquire order and a write with release order make a lock") {
+    // The flag says whose turn it is, so that the ranks alternate; 100 while somebody is inside.
+    constexpr int inside = 100;
+    SECTION("order of all windows") {
+        exclusive_additions(30,
+                            [](Exclusion& e) {
+                                const int me = e.runtime.rank().value;
+                                while (e.flags.compare_swap(e.home, flag, me, inside, std::memory_order_acquire) != me)
+                                    std::this_thread::yield();
+                            },
+                            [](Exclusion& e) {
+                                synchronise([&] { e.runtime.release(); }); // the count is in another window
+                                e.flags.atomic_write(e.home, flag, test::next(e.runtime).value, std::memory_order_release);
+                            });
+    }
+    SECTION("order of the flag's window") {
+        exclusive_additions(30,
+                            [](Exclusion& e) {
+                                const int me = e.runtime.rank().value;
+                                while (e.counts.compare_swap(e.home, behind, me, inside, std::memory_order_acquire) != me)
+                                    std::this_thread::yield();
+                            },
+                            [](Exclusion& e) {
+                                e.counts.atomic_write(e.home, behind, test::next(e.runtime).value,
+                                                      omits() ? std::memory_order_relaxed : std::memory_order_release);
+                            });
+    }
+}
+
+TEST_CASE("store buffering: of two ranks that raise a flag, flush and look at the other's, one sees it") {
+    // The heart of Dekker's algorithm.
+    Runtime runtime;
+    if (runtime.size() < 2) return;
+    Window window{runtime, 4096};
+    const bool takes_part = runtime.rank().value < 2;
+    const Rank other{1 - runtime.rank().value};
+    std::int64_t both_blind = 0;
+    for (std::uint64_t round = 0; round < 60; ++round) {
+        // A pair of flags for each round: the flag of a rank is at the other rank, who looks in its own memory.
+        const Offset place = Offset::of<std::int64_t>(round);
+        runtime.barrier();
+        std::int64_t blind = 0;
+        if (takes_part) {
+            if (omits()) {
+                window.put(other, place, std::int64_t{1});
+            } else {
+                window.atomic_write(other, place, std::int64_t{1});
+                window.flush();
+            }
+            blind = window.atomic_read<std::int64_t>(runtime.rank(), place) == 0 ? 1 : 0;
+        }
+        runtime.sum(std::span{&blind, 1});
+        if (blind == 2) ++both_blind;
+    }
+    judge(runtime, both_blind);
+}
+
+TEST_CASE("independent reads of independent writes: with fences, two readers see two writes in one order") {
+    if (omits()) return; // the atomics of every path are strong enough without
+    Runtime runtime;
+    Window window{runtime, 64 + 8 * 256};
+    const int me = runtime.rank().value;
+    const int ranks = runtime.size();
+    if (ranks < 2) return;
+    // Ranks 0 and 1 write, the last two read (with less than four ranks somebody does both).
+    constexpr std::uint64_t rounds = 60;
+    const Rank home_x{ranks - 1};
+    const Rank home_y{0};
+    std::int64_t contradictions = 0;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        const Offset x = Offset::of<std::int64_t>(2 * round);
+        const Offset y = Offset::of<std::int64_t>(2 * round + 1);
+        runtime.barrier();
+        if (me == 0) window.atomic_write(home_x, x, std::int64_t{1});
+        if (me == 1) window.atomic_write(home_y, y, std::int64_t{1});
+        const auto read = [&](Rank home, Offset place) { return window.atomic_read<std::int64_t>(home, place); };
+        // Saw the one write, and then not the other.
+        std::array<std::int64_t, 2> saw{0, 0};
+        if (me == ranks - 1) {
+            const bool first = read(home_x, x) == 1;
+            runtime.fence();
+            saw[0] = first && read(home_y, y) == 0 ? 1 : 0;
+        }
+        if (me == std::max(ranks - 2, 0)) {
+            const bool first = read(home_y, y) == 1;
+            runtime.fence();
+            saw[1] = first && read(home_x, x) == 0 ? 1 : 0;
+        }
+        runtime.sum(saw);
+        if (saw[0] == 1 && saw[1] == 1) ++contradictions;
+    }
+    judge(runtime, contradictions);
+}
+
+TEST_CASE("one place is read in the order in which it is written") {
+    if (omits()) return;
+    Runtime runtime;
+    Window window{runtime, 64};
+    constexpr std::int64_t last = 300;
+    std::int64_t backwards = 0;
+    if (runtime.rank().value == 0)
+        for (std::int64_t i = 1; i <= last; ++i) window.atomic_write(Rank{runtime.size() - 1}, Offset{0}, i);
+    std::int64_t before = 0;
+    while (before < last) {
+        const auto now = window.atomic_read<std::int64_t>(Rank{runtime.size() - 1}, Offset{0});
+        if (now < before) ++backwards;
+        before = now;
+        std::this_thread::yield();
+    }
+    judge(runtime, backwards);
+}
+
+// ---- the rows get and put: one rank alone ----------------------------------------------------------------------------------
+
+TEST_CASE("the value of a blocking get is there when it returns") {
+    if (omits()) return;
+    Ring ring;
+    std::int64_t wrong = 0;
+    std::ranges::fill(ring.data.local(), static_cast<std::byte>(ring.runtime.rank().value + 1));
+    ring.runtime.barrier();
+    for (int number = 1; number <= slots * batches; ++number) {
+        std::vector<std::byte> here(Ring::size(number));
+        ring.data.get_bytes(ring.to, Ring::place(number), here);
+        if (std::ranges::any_of(here, [&](std::byte byte) { return byte != static_cast<std::byte>(ring.to.value + 1); })) ++wrong;
+    }
+    judge(ring.runtime, wrong);
+}
+
+TEST_CASE("an own get sees the own puts before it, also where they overlap in part") {
+    if (omits()) return;
+    Ring ring;
+    std::int64_t wrong = 0;
+    for (int number = 1; number <= slots * batches; ++number) {
+        const std::size_t size = Ring::size(number);
+        const auto at = static_cast<std::uint64_t>(number % 7);
+        const std::vector<std::byte> first(size, Ring::value(number));
+        const std::vector<std::byte> second(4, std::byte{0xEE});
+        ring.data.put_bytes(ring.to, Offset{at}, first);
+        ring.data.put_bytes(ring.to, Offset{at + 2}, second);
+        std::vector<std::byte> here(size);
+        ring.data.get_bytes(ring.to, Offset{at}, here);
+        std::vector<std::byte> expected = first;
+        std::ranges::copy(second, expected.begin() + 2);
+        if (here != expected) ++wrong;
+    }
+    judge(ring.runtime, wrong);
+}
+
+TEST_CASE("the source of a put may be reused when the put returns") {
+    if (omits()) return;
+    Ring ring;
+    std::int64_t wrong = 0;
+    int number = 0;
+    for (int batch = 0; batch < batches; ++batch) {
+        for (int slot = 0; slot < slots; ++slot) ring.send(++number); // overwrites each source at once
+        ring.runtime.barrier();
+        for (int slot = 0; slot < slots; ++slot)
+            if (!ring.arrived(number - slot)) ++wrong;
+        ring.runtime.barrier();
+    }
+    judge(ring.runtime, wrong);
+}

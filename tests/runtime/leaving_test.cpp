@@ -1,0 +1,135 @@
+// A rank leaves by an exception while the others wait for it: nobody hangs, everybody is told.
+#include "support/mpi_test.hpp"
+#include "window/team_test.hpp"
+
+#include <lapwing/lock.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+using lapwing::Lock;
+using lapwing::Offset;
+using lapwing::PeerLeftError;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::Window;
+using test::message_of;
+using test::says;
+
+/// What a rank works with, in the order in which a program makes it.
+struct Program {
+    Runtime runtime{};
+    Window window{runtime, 1U << 16, {.name = "left behind"}};
+    Lock lock{runtime};
+    std::array<std::int64_t, 2> values{1, 2};
+};
+
+/// Collective over all processes. In a program the last rank throws after `before`; the others make `call`, of which
+/// messages say `name`, and must hear about it.
+void check_last_leaves(const char* name, const std::function<void(Program&)>& call,
+                       const std::function<void(Program&)>& before = {}) {
+    INFO(name);
+    const int last = test::world_size() - 1;
+    if (last == 0) return;
+    try {
+        Program program;
+        test::world_barrier(); // nobody leaves while another is still making it
+        if (test::world_rank() == last) {
+            if (before) before(program);
+            throw std::logic_error{"an error of the program"};
+        }
+        const auto left = [&](const char* where) {
+            // The last rank; or another, that has heard of it sooner and left because of it.
+            return says({program.runtime.who(), where, "left the team by an exception", "see that rank's error"});
+        };
+        CHECK_THAT(message_of<PeerLeftError>([&] { call(program); }), left(name));
+        // And so does every later call that needs all ranks.
+        CHECK_THAT(message_of<PeerLeftError>([&] { program.runtime.barrier(); }), left("Team::barrier"));
+        CHECK_THAT(message_of<PeerLeftError>([&] { (Window{program.runtime, 80}); }), left("window"));
+        if (!program.window.closed())
+            CHECK_THAT(message_of<PeerLeftError>([&] { program.window.close(); }), left("window"));
+    } catch (const std::logic_error& error) {
+        CHECK(test::world_rank() == last);
+        CHECK(std::string{error.what()} == "an error of the program");
+    }
+    test::world_barrier();
+}
+
+void check_all_can_start_again() {
+    Runtime runtime;
+    Window window{runtime, 64};
+    window.put(test::next(runtime), Offset{0}, runtime.rank().value);
+    runtime.barrier();
+    CHECK(window.local_as<int>()[0] == test::previous(runtime).value);
+    window.close();
+    runtime.close();
+}
+
+} // namespace
+
+TEST_CASE("collective calls that a rank cannot come to any more are ended") {
+    check_last_leaves("Team::barrier", [](Program& p) { p.runtime.barrier(3); });
+    check_last_leaves("Team::barrier", [](Program& p) {
+        p.runtime.notify();
+        p.runtime.wait();
+    });
+    check_last_leaves("Team::all_reduce", [](Program& p) { p.runtime.sum(p.values); });
+    check_last_leaves("window", [](Program& p) { (Window{p.runtime, 80}); });
+    check_last_leaves("window", [](Program& p) { p.window.close(); });
+    check_last_leaves("Team::close", [](Program& p) {
+        p.lock.close(); // ended in the same way, below
+        p.window.close();
+        p.runtime.close();
+    }, [](Program& p) {
+        p.lock.close();
+        p.window.close();
+    });
+    check_all_can_start_again();
+}
+
+TEST_CASE("a wait for what only the rank that left could do is ended") {
+    check_last_leaves("Window::wait_notified", [](Program& p) { p.window.wait_notified(2); });
+    // The lock goes down with its holder.
+    check_last_leaves("", [](Program& p) { // in lock itself, or in an atomic that it makes
+        p.window.wait_notified(0);
+        p.lock.lock();
+    }, [](Program& p) {
+        p.lock.lock();
+        for (int rank = 0; rank + 1 < p.runtime.size(); ++rank) p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
+        p.window.flush();
+    });
+    check_all_can_start_again();
+}
+
+TEST_CASE("those that stay can still reach each other's memory") {
+    const int last = test::world_size() - 1;
+    if (last < 2) return;
+    try {
+        Program program;
+        test::world_barrier();
+        if (test::world_rank() == last) throw std::logic_error{"an error of the program"};
+        REQUIRE_THROWS_AS(program.runtime.barrier(), PeerLeftError);
+        const Rank other{(program.runtime.rank().value + 1) % last};
+        if (program.runtime.progress_mode() == lapwing::ProgressMode::thread) {
+            program.window.put(other, Offset{8}, std::int64_t{program.runtime.rank().value});
+            CHECK(program.window.get<std::int64_t>(other, Offset{8}) == program.runtime.rank().value);
+            program.window.fetch_add(other, Offset{16}, std::int64_t{1});
+            program.window.flush();
+            CHECK(program.window.get<std::int64_t>(other, Offset{16}) == 1);
+        }
+        // Nobody leaves before the others have been served.
+        test::world_barrier();
+    } catch (const std::logic_error&) {
+        test::world_barrier();
+    }
+    check_all_can_start_again();
+}

@@ -1,0 +1,182 @@
+// Ranks that make different collective calls, or the same with different arguments.
+#include "runtime/bad_input.hpp"
+
+#include <lapwing/lock.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace {
+
+using lapwing::MismatchError;
+using lapwing::Runtime;
+using lapwing::UsageError;
+using lapwing::Window;
+using test::message_of;
+using test::says;
+
+constexpr const char* barrier_name = "Team::barrier";
+constexpr const char* create_name = "the creation of a window or lock";
+constexpr const char* close_name = "the close of a window or lock";
+
+auto meets(const Runtime& runtime, const char* here, const char* there) {
+    return says({runtime.who(), std::string{here}, std::string{"another rank is in "} + there, "same collective calls"});
+}
+
+} // namespace
+
+TEST_CASE("ranks that meet in different collective calls are told so") {
+    Runtime runtime;
+    Window window{runtime, 80};
+    if (runtime.size() == 1) return;
+    const bool odd_one = runtime.rank().value == runtime.size() - 1;
+
+    SECTION("a barrier and the creation of a window") {
+        if (odd_one)
+            CHECK_THAT(message_of<MismatchError>([&] { Window{runtime, 80}; }), meets(runtime, create_name, barrier_name));
+        else CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(); }), meets(runtime, barrier_name, create_name));
+    }
+    SECTION("a split-phase barrier and the creation of a lock") {
+        if (odd_one)
+            CHECK_THAT(message_of<MismatchError>([&] { lapwing::Lock{runtime}; }), meets(runtime, create_name, barrier_name));
+        else {
+            runtime.notify(1);
+            CHECK_THAT(message_of<MismatchError>([&] { runtime.wait(1); }), meets(runtime, barrier_name, create_name));
+        }
+    }
+    SECTION("a barrier and the close of a window") {
+        if (odd_one)
+            CHECK_THAT(message_of<MismatchError>([&] { window.close(); }), meets(runtime, close_name, barrier_name));
+        else CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(); }), meets(runtime, barrier_name, close_name));
+        CHECK(!window.closed());
+    }
+    SECTION("a barrier and the close of the team") {
+        Runtime second;
+        if (odd_one)
+            CHECK_THAT(message_of<MismatchError>([&] { second.close(); }), meets(runtime, "Team::close", barrier_name));
+        else CHECK_THAT(message_of<MismatchError>([&] { second.barrier(); }), meets(runtime, barrier_name, "Team::close"));
+        CHECK(!second.closed());
+        second.barrier(); // belongs together again
+        second.close();
+        CHECK(second.closed());
+    }
+    test::check_goes_on(runtime, window);
+}
+
+TEST_CASE("barriers with different identities do not match") {
+    Runtime runtime;
+    Window window{runtime, 80};
+    runtime.barrier(5);
+    runtime.barrier(runtime.rank().value == 0 ? std::optional<std::int64_t>{5} : std::nullopt); // none matches any
+    if (runtime.size() == 1) return;
+    const std::int64_t own = 10 + runtime.rank().value;
+    const auto differ =
+        says({runtime.who(), "Team::barrier", std::to_string(own) + " here",
+              "from 10 to " + std::to_string(9 + runtime.size()) + " over all ranks", "must meet in the same barrier"});
+    for (int round = 0; round < 3; ++round) {
+        CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(own); }), differ);
+        runtime.notify(own);
+        CHECK_THAT(message_of<MismatchError>([&] { runtime.wait(own); }), differ);
+    }
+    // A rank without identity hears of the others' difference.
+    if (runtime.size() > 2) {
+        const auto mine = runtime.rank().value == 0 ? std::nullopt : std::optional<std::int64_t>{own};
+        CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(mine); }),
+                   says({runtime.who(), mine ? std::to_string(own) : "none", "from 11 to"}));
+    }
+    test::check_goes_on(runtime, window);
+}
+
+TEST_CASE("all ranks ask for the same number of notification counters") {
+    Runtime runtime;
+    Window window{runtime, 80};
+    if (runtime.size() == 1) return;
+    const unsigned counters = runtime.rank().value == 0 ? 4 : 5;
+    CHECK_THAT(message_of<MismatchError>([&] { Window{runtime, 80, {.name = "counted", .notification_counters = counters}}; }),
+               says({runtime.who(), "Window(\"counted\")", std::to_string(counters) + " notification counters here",
+                     "pass the same on all ranks"}));
+    test::check_goes_on(runtime, window);
+}
+
+TEST_CASE("values that must be the same on all ranks are compared") {
+    Runtime runtime;
+    Window window{runtime, 80};
+    const std::array<std::int64_t, 2> same{INT64_MIN, INT64_MAX};
+    runtime.require_same(same, "make", "the extents");
+    if (runtime.size() == 1) return;
+    const std::array<std::int64_t, 2> mine{100, runtime.rank().value == 0 ? 7 : 8};
+    CHECK_THAT(message_of<MismatchError>([&] { runtime.require_same(mine, "make", "the extents"); }),
+               says({runtime.who(), "make", "the extents", "100 x " + std::to_string(mine[1]), "pass the same on all ranks"}));
+    const std::span<const std::int64_t> part{mine.data(), runtime.rank().value == 0 ? 1U : 2U};
+    CHECK_THAT(message_of<MismatchError>([&] { runtime.require_same(part, "make", "the extents"); }),
+               says({"the extents is 100"}));
+    test::check_goes_on(runtime, window);
+}
+
+TEST_CASE("two runtimes that are closed in different order on different ranks") {
+    Runtime runtime;
+    Window window{runtime, 80};
+    if (runtime.size() == 1) return;
+    for (int round = 0; round < 3; ++round) {
+        Runtime first;
+        Runtime second;
+        // The rank that closes the older one first is stopped; the others' order is completed.
+        if (runtime.rank().value == round % runtime.size()) {
+            CHECK_THAT(message_of<UsageError>([&] { first.close(); }),
+                       says({runtime.who(), "Team::close", "waits in the close of another team", "same order on all ranks",
+                             "close that one now, then call close again"}));
+            CHECK(!first.closed());
+            second.close();
+            first.close();
+        } else {
+            second.close();
+            first.close();
+        }
+        CHECK(first.closed());
+        CHECK(second.closed());
+        test::check_goes_on(runtime, window);
+    }
+}
+
+TEST_CASE("two runtimes of different ranks that are closed in different order") {
+    Runtime runtime;
+    Window window{runtime, 80};
+    if (runtime.size() < 3) return;
+    // Ranks 0 and 1 share both.
+    MPI_Comm pair = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, runtime.rank().value < 2 ? 0 : MPI_UNDEFINED, 1 - runtime.rank().value, &pair);
+    {
+        Runtime all;
+        if (pair != MPI_COMM_NULL) {
+            Runtime two{pair};
+            if (runtime.rank().value == 1) {
+                CHECK_THAT(message_of<UsageError>([&] { all.close(); }),
+                           says({runtime.who(), "Team::close", "rank 0 of this team", "of 2 ranks", "close that one now"}));
+            }
+            two.close();
+        }
+        all.close();
+    }
+    if (pair != MPI_COMM_NULL) MPI_Comm_free(&pair);
+    test::check_goes_on(runtime, window);
+}
+
+TEST_CASE("two runtimes that are destroyed in different order on different ranks") {
+    Runtime runtime;
+    Window window{runtime, 80};
+    if (runtime.size() == 1) return;
+    auto first = std::make_unique<Runtime>();
+    auto second = std::make_unique<Runtime>();
+    if (runtime.rank().value == 0) first.reset(); // says on standard error what close() would have thrown
+    second.reset();
+    first.reset();
+    test::check_goes_on(runtime, window);
+}

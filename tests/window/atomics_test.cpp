@@ -1,0 +1,222 @@
+// Atomics: each type, operation and memory order, and what contention must not lose.
+#include "window/oracle.hpp"
+#include "window/team_test.hpp"
+
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using lapwing::Offset;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::Window;
+using Operation = lapwing::window::AtomicOperation;
+using test::same_bits;
+
+constexpr std::array orders{std::memory_order_relaxed, std::memory_order_acquire, std::memory_order_release,
+                            std::memory_order_acq_rel, std::memory_order_seq_cst};
+constexpr std::array operations{Operation::add, Operation::min,     Operation::max,    Operation::replace,
+                                Operation::read, Operation::bit_and, Operation::bit_or, Operation::bit_xor};
+
+/// Values at the ends of what T holds, where signed and unsigned differ.
+template <class T>
+std::vector<T> values() {
+    using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_floating_point_v<T>)
+        return {T{0}, -T{0}, T{1.5}, T{-2.25}, Limits::max(), Limits::lowest(), Limits::infinity(), Limits::denorm_min()};
+    else
+        return {T{0}, T{1}, static_cast<T>(-1), Limits::max(), Limits::min(), static_cast<T>(Limits::max() - 1),
+                static_cast<T>(Limits::max() / 2 + 1), static_cast<T>(Limits::min() + 1), T{0x5A5A5A5A}};
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("every operation returns the value from before and leaves the right one", "", std::int32_t, std::uint32_t,
+                   std::int64_t, std::uint64_t, float, double) {
+    using T = TestType;
+    Runtime runtime;
+    Window window{runtime, 256};
+    // Each rank has a place of its own at the target, one before the end of a cache line.
+    const Offset place{56 + 64 * static_cast<std::uint64_t>(runtime.rank().value % 3)};
+    for (const Rank target : {runtime.rank(), test::next(runtime)}) {
+        std::size_t order = 0;
+        for (const Operation operation : operations) {
+            const bool bits = operation == Operation::bit_and || operation == Operation::bit_or || operation == Operation::bit_xor;
+            if (std::is_floating_point_v<T> && bits) continue;
+            for (const T before : values<T>())
+                for (const T operand : values<T>()) {
+                    const T after = test::after_atomic(operation, before, operand);
+                    // Which of two zeros is the smaller nobody says.
+                    if (std::is_floating_point_v<T> && before == 0 && operand == 0) continue;
+                    window.put(target, place, before);
+                    const T seen = test::call_atomic(operation, window, target, place, operand, orders[order++ % orders.size()]);
+                    const T left = window.get<T>(target, place);
+                    INFO("operation " << static_cast<int>(operation) << " of " << +before << " and " << +operand << ": saw " << +seen
+                                      << ", left " << +left);
+                    CHECK(same_bits(seen, before));
+                    CHECK((same_bits(left, after) || (std::is_floating_point_v<T> && left != left && after != after)));
+                }
+        }
+        runtime.barrier();
+    }
+}
+
+TEMPLATE_TEST_CASE("compare_swap compares bit by bit", "", std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double) {
+    using T = TestType;
+    Runtime runtime;
+    Window window{runtime, 256};
+    const Offset place{56 + 64 * static_cast<std::uint64_t>(runtime.rank().value % 3)};
+    std::vector<T> all = values<T>();
+    if constexpr (std::is_floating_point_v<T>) {
+        all.push_back(std::numeric_limits<T>::quiet_NaN());
+        all.push_back(-std::numeric_limits<T>::quiet_NaN());
+    }
+    for (const Rank target : {runtime.rank(), test::next(runtime)}) {
+        std::size_t order = 0;
+        for (const T before : all)
+            for (const T expected : all) {
+                const T desired = 42;
+                window.put(target, place, before);
+                const T seen = window.compare_swap(target, place, expected, desired, orders[order++ % orders.size()]);
+                CHECK(same_bits(seen, before));
+                // So -0.0 is not 0.0, and a NaN is equal to itself.
+                CHECK(same_bits(window.get<T>(target, place), same_bits(before, expected) ? desired : before));
+            }
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("neighbours of an atomic value are not touched") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    std::ranges::fill(window.local(), std::byte{0x77});
+    runtime.barrier();
+    if (runtime.rank().value == 0) {
+        const Rank target = test::next(runtime);
+        window.fetch_add(target, Offset{12}, 1);
+        window.compare_swap(target, Offset{20}, 0x77777777, 5);
+        window.swap(target, Offset{32}, 1.0);
+        window.fetch_min(target, Offset{44}, 1U);
+    }
+    runtime.barrier();
+    if (runtime.rank() == Rank{1 % runtime.size()})
+        for (const std::size_t i : {11U, 16U, 19U, 24U, 31U, 40U, 43U, 48U}) CHECK(window.local()[i] == std::byte{0x77});
+    runtime.barrier();
+}
+
+TEMPLATE_TEST_CASE("no update is lost under contention", "", std::int32_t, std::uint64_t, float, double) {
+    using T = TestType;
+    Runtime runtime;
+    Window window{runtime, 64};
+    constexpr int times = 150;
+    for (int home = 0; home < runtime.size(); ++home) {
+        std::array<T, 2> taken{};
+        for (int i = 0; i < times; ++i) {
+            const Rank target{home};
+            switch ((i + runtime.rank().value) % 3) {
+            case 0: window.fetch_add(target, Offset{0}, T{1}); break;
+            case 1: { // the same by compare_swap
+                T before = window.atomic_read<T>(target, Offset{0});
+                for (;;) {
+                    const T seen = window.compare_swap(target, Offset{0}, before, static_cast<T>(before + 1));
+                    if (same_bits(seen, before)) break;
+                    before = seen;
+                }
+                break;
+            }
+            default: // takes all away, and adds one
+                taken[0] += window.swap(target, Offset{0}, T{1});
+                break;
+            }
+        }
+        runtime.barrier();
+        auto all = static_cast<double>(taken[0]);
+        runtime.sum(std::span{&all, 1});
+        if (runtime.rank().value == home) CHECK(all + static_cast<double>(window.local_as<T>()[0]) == times * runtime.size());
+        if (runtime.rank().value == home) window.local_as<T>()[0] = 0;
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("a swap and a compare_swap of one place exclude each other") {
+    // What a queue lock does: ranks append themselves by swap and take themselves off by compare_swap.
+    Runtime runtime;
+    Window window{runtime, 64};
+    const std::int64_t own = runtime.rank().value + 1;
+    for (int home = 0; home < runtime.size(); ++home) {
+        std::int64_t found = 0;   // what this rank's swaps replaced, zeros aside
+        std::int64_t removed = 0; // what its compare_swaps replaced
+        constexpr int times = 400;
+        for (int i = 0; i < times; ++i) {
+            if (window.swap(Rank{home}, Offset{0}, own) != 0) ++found;
+            if (window.compare_swap(Rank{home}, Offset{0}, own, std::int64_t{0}) == own) ++removed;
+        }
+        runtime.barrier();
+        // Every value that was written was replaced once, or is there still.
+        std::array<std::int64_t, 2> all{found + removed, 0};
+        if (runtime.rank().value == home) all[1] = window.local_as<std::int64_t>()[0] != 0 ? 1 : 0;
+        runtime.sum(all);
+        CHECK(all[0] + all[1] == times * runtime.size());
+        runtime.barrier();
+        if (runtime.rank().value == home) window.local_as<std::int64_t>()[0] = 0;
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("minima and maxima of many ranks, and bits of each") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    const auto own = static_cast<std::uint64_t>(runtime.rank().value);
+    const auto ranks = static_cast<std::uint64_t>(runtime.size());
+    if (own == 0) window.local_as<std::uint64_t>()[0] = UINT64_MAX;
+    runtime.barrier();
+    constexpr std::uint64_t top = std::uint64_t{1} << 63;
+    for (std::uint64_t i = 0; i < 50; ++i) {
+        window.fetch_min(Rank{0}, Offset{0}, top + 1000 - i * ranks - own);
+        window.fetch_max(Rank{0}, Offset{8}, top + i * ranks + own);
+        window.fetch_or(Rank{0}, Offset{16}, std::uint64_t{1} << own);
+        window.fetch_xor(Rank{0}, Offset{24}, std::uint64_t{1} << own);
+        window.fetch_max(Rank{0}, Offset{32}, 0xFFFFFF00U + static_cast<std::uint32_t>(own));
+    }
+    runtime.barrier();
+    if (own == 0) {
+        const auto cells = window.local_as<std::uint64_t>();
+        CHECK(cells[0] == top + 1000 - 50 * ranks + 1);
+        CHECK(cells[1] == top + 50 * ranks - 1);
+        CHECK(cells[2] == (std::uint64_t{1} << ranks) - 1);
+        CHECK(cells[3] == 0);
+        CHECK(window.local_as<std::uint32_t>()[8] == 0xFFFFFF00U + ranks - 1);
+    }
+    runtime.barrier();
+}
+
+TEST_CASE("threads of a rank and ranks add to one value") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    Window window{runtime, 64};
+    constexpr int threads = 3;
+    constexpr int times = 60;
+    std::vector<std::thread> workers;
+    for (int thread = 0; thread < threads; ++thread)
+        workers.emplace_back([&] {
+            for (int i = 0; i < times; ++i) window.fetch_add(Rank{0}, Offset{0}, std::int64_t{1});
+        });
+    for (std::thread& worker : workers) worker.join();
+    runtime.barrier();
+    CHECK(window.get<std::int64_t>(Rank{0}, Offset{0}) == threads * times * runtime.size());
+    runtime.barrier();
+}

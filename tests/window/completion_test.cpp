@@ -1,0 +1,145 @@
+// Completions of non-blocking transfers, and notified puts.
+#include "window/team_test.hpp"
+
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using lapwing::Completion;
+using lapwing::Offset;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::Window;
+
+namespace {
+
+constexpr std::size_t part = 400'000;
+
+std::byte pattern(int rank, std::size_t offset) { return static_cast<std::byte>(offset * 7 + static_cast<std::size_t>(rank) * 31); }
+
+bool has_pattern(std::span<const std::byte> bytes, int rank, std::size_t offset) {
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        if (bytes[i] != pattern(rank, offset + i)) return false;
+    return true;
+}
+
+void fill_own(Window& window, int rank) {
+    for (std::size_t i = 0; i < window.local().size(); ++i) window.local()[i] = pattern(rank, i);
+    window.team().barrier();
+}
+
+} // namespace
+
+TEST_CASE("transfers are complete when their completion says so, in whatever order that is asked") {
+    Runtime runtime;
+    Window window{runtime, part};
+    fill_own(window, runtime.rank().value);
+    const Rank to = test::next(runtime);
+    struct Get {
+        std::size_t offset;
+        std::vector<std::byte> here;
+        Completion completion;
+    };
+    std::vector<Get> gets;
+    gets.reserve(60);
+    for (std::size_t i = 0; i < 60; ++i) {
+        const std::size_t size = i % 3 == 0 ? 8 : i % 3 == 1 ? 900 : 70'000;
+        gets.push_back({(i * 5003) % (part - size), std::vector<std::byte>(size), {}});
+        Get& get = gets.back();
+        get.completion = window.start_get_bytes(to, Offset{get.offset}, get.here);
+    }
+    for (std::size_t step = 0; step < gets.size(); ++step) {
+        Get& get = gets[(step * 37) % gets.size()]; // 37 and 60 have no common divisor
+        switch (step % 4) {
+        case 0: get.completion.wait(); break;
+        case 1:
+            while (!get.completion.test()) std::this_thread::yield();
+            break;
+        case 2: { const Completion dropped{std::move(get.completion)}; } break;
+        default: get.completion = Completion{}; break; // waits for what it stood for
+        }
+        CHECK(has_pattern(get.here, to.value, get.offset));
+        CHECK(get.completion.test());
+        get.completion.wait(); // once more does no harm
+    }
+    runtime.barrier();
+}
+
+TEST_CASE("the source of a non-blocking put may be reused once it is complete") {
+    Runtime runtime;
+    Window window{runtime, part};
+    const Rank to = test::next(runtime);
+    const Rank from = test::previous(runtime);
+    for (const std::size_t size : {std::size_t{1}, std::size_t{600}, std::size_t{5000}, part}) {
+        std::vector<std::byte> source(size);
+        for (std::size_t i = 0; i < size; ++i) source[i] = pattern(runtime.rank().value, i + size);
+        Completion first = window.start_put_bytes(to, Offset{0}, source);
+        Completion moved{std::move(first)};
+        CHECK(first.test()); // NOLINT: stands for nothing any more
+        moved.wait();
+        std::ranges::fill(source, std::byte{0xDB});
+        runtime.barrier();
+        CHECK(has_pattern(window.local().first(size), from.value, size));
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("a flush completes transfers without their completions") {
+    Runtime runtime;
+    Window window{runtime, part};
+    fill_own(window, runtime.rank().value);
+    const Rank to = test::next(runtime);
+    std::vector<std::byte> here(50'000);
+    Completion get = window.start_get_bytes(to, Offset{11}, here);
+    window.flush(to);
+    CHECK(has_pattern(here, to.value, 11));
+    get.wait();
+    runtime.barrier();
+}
+
+TEST_CASE("notified puts of all sizes, from all ranks, on many counters") {
+    Runtime runtime;
+    const auto ranks = static_cast<std::uint64_t>(runtime.size());
+    constexpr std::uint64_t slot = 20'000;
+    Window window{runtime, slot * ranks, {.notification_counters = 4096}};
+    const auto me = static_cast<std::uint64_t>(runtime.rank().value);
+    for (std::uint64_t round = 0; round < 12; ++round) {
+        const std::size_t size = round % 3 == 0 ? 8 : round % 3 == 1 ? 600 : slot;
+        const auto counter = static_cast<unsigned>(round * 372 % 4096);
+        std::vector<std::byte> source(size);
+        for (std::size_t i = 0; i < size; ++i) source[i] = pattern(runtime.rank().value, i + round);
+        for (std::uint64_t rank = 0; rank < ranks; ++rank)
+            window.put_notify_bytes(Rank{static_cast<int>(rank)}, Offset{me * slot}, source, counter);
+        window.wait_notified(counter, ranks);
+        for (std::uint64_t rank = 0; rank < ranks; ++rank)
+            CHECK(has_pattern(window.local().subspan(rank * slot, size), static_cast<int>(rank), round));
+        CHECK(window.notified(counter) == 0);
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("notifications add up until they are waited for") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    Window other{runtime, 64};
+    constexpr std::uint64_t count = 300;
+    for (std::uint64_t i = 0; i < count; ++i) window.put_notify_bytes(test::next(runtime), Offset{0}, {}, 15);
+    window.wait_notified(15, 100);
+    while (window.notified(15) < count - 100) std::this_thread::yield();
+    CHECK(window.notified(15) == count - 100);
+    CHECK(window.notified(14) == 0);
+    CHECK(other.notified(15) == 0); // counters belong to a window
+    window.wait_notified(15, count - 100);
+    window.wait_notified(15, 0);
+    CHECK(window.notified(15) == 0);
+    runtime.barrier();
+}

@@ -1,0 +1,78 @@
+// Transfers of more than 2^31 bytes, which MPI's counts cannot express.
+#include "support/mpi_test.hpp"
+#include "window/progress/pieces.hpp"
+#include "window/team_test.hpp"
+
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <unistd.h>
+#include <vector>
+
+using lapwing::Offset;
+using lapwing::Rank;
+
+TEST_CASE("the pieces of a transfer follow each other, fit an int and make up the whole") {
+    constexpr std::uint64_t piece = lapwing::window::largest_piece_bytes;
+    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece,
+                                      (std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 1, (std::uint64_t{1} << 36) - 1}) {
+        std::uint64_t next = 0;
+        std::uint64_t pieces = 0;
+        bool fits = true;
+        lapwing::window::for_each_piece(bytes, [&](std::uint64_t offset, int size) {
+            fits = fits && offset == next && size > 0;
+            next = offset + static_cast<std::uint64_t>(size);
+            ++pieces;
+        });
+        CHECK(fits);
+        CHECK(next == bytes);
+        CHECK(pieces == lapwing::window::piece_count(bytes));
+    }
+}
+
+TEST_CASE("a put and a get of more than 2^31 bytes") {
+    constexpr std::uint64_t bytes = (std::uint64_t{1} << 31) + (std::uint64_t{1} << 20) + 8;
+    const auto available = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    if (!test::on_all_ranks(available > 4 * bytes)) {
+        WARN("too little memory is free for this test");
+        return;
+    }
+    lapwing::Runtime runtime;
+    const Rank owner{runtime.size() - 1};
+    const bool owns = runtime.rank() == owner;
+    lapwing::Window window{runtime, owns ? bytes + 3 : 0};
+    const auto value = [](std::uint64_t index) { return index * 0x9E3779B97F4A7C15U; };
+    const auto wrong = [&](const std::byte* values) {
+        std::uint64_t count = 0;
+        for (std::uint64_t i = 0; i < bytes / 8; ++i) {
+            std::uint64_t seen = 0;
+            std::memcpy(&seen, values + 8 * i, 8);
+            if (seen != value(i)) ++count;
+        }
+        return count;
+    };
+    std::vector<std::uint64_t> mine;
+    if (runtime.rank() == Rank{0}) {
+        mine.resize(bytes / 8);
+        for (std::uint64_t i = 0; i < mine.size(); ++i) mine[i] = value(i);
+        window.put(owner, Offset{3}, std::span<const std::uint64_t>{mine}); // off every boundary
+    }
+    runtime.barrier();
+    if (owns) CHECK(wrong(window.local().data() + 3) == 0);
+    runtime.barrier();
+    if (runtime.rank() == Rank{0}) {
+        std::ranges::fill(mine, 0);
+        window.start_get(owner, Offset{3}, std::span{mine}).wait();
+        CHECK(wrong(reinterpret_cast<const std::byte*>(mine.data())) == 0);
+        // Offsets above 2^31, too.
+        CHECK(window.get<std::uint64_t>(owner, Offset{3 + bytes - 8}) == value(bytes / 8 - 1));
+    }
+    runtime.barrier();
+}

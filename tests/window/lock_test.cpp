@@ -1,0 +1,127 @@
+// Locks: mutual exclusion, the order in which they are granted, and that each is a lock of its own.
+#include "window/team_test.hpp"
+
+#include <lapwing/lock.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using lapwing::Lock;
+using lapwing::Offset;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::Window;
+
+TEST_CASE("ranks and their threads exclude each other, wherever the lock is at home") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    const int threads = test::many_threads_allowed() ? 2 : 1;
+    constexpr int times = 25;
+    for (int home = 0; home < runtime.size(); ++home) {
+        Lock lock{runtime, Rank{home}};
+        const auto add = [&] {
+            for (int i = 0; i < times; ++i) {
+                const std::lock_guard guard{lock};
+                CHECK(lock.held());
+                window.put(Rank{0}, Offset{0}, window.get<std::int64_t>(Rank{0}, Offset{0}) + 1);
+            }
+        };
+        std::thread other;
+        const auto add_quietly = [&] { // assertions are for one thread
+            for (int i = 0; i < times; ++i) {
+                const std::lock_guard guard{lock};
+                window.put(Rank{0}, Offset{0}, window.get<std::int64_t>(Rank{0}, Offset{0}) + 1);
+            }
+        };
+        if (threads > 1) other = std::thread{add_quietly};
+        add_quietly();
+        if (other.joinable()) other.join();
+        add();
+        runtime.barrier();
+        CHECK(window.get<std::int64_t>(Rank{0}, Offset{0}) == (home + 1) * times * (threads + 1) * runtime.size());
+        CHECK(!lock.held());
+        runtime.barrier();
+        lock.close();
+    }
+}
+
+TEST_CASE("nobody is passed for ever by those who take the lock again at once") {
+    // Each rank goes on taking the lock until all have had their turns. Where who gives a lock up can take it again before
+    // those that wait, this does not end.
+    Runtime runtime;
+    Window window{runtime, 8 * static_cast<std::uint64_t>(runtime.size())};
+    Lock lock{runtime};
+    constexpr std::int64_t turns = 40;
+    std::vector<std::int64_t> had(static_cast<std::size_t>(runtime.size()));
+    const auto me = static_cast<std::size_t>(runtime.rank().value);
+    runtime.barrier();
+    for (bool all_had = false; !all_had;) {
+        const std::lock_guard guard{lock};
+        window.get(Rank{0}, Offset{0}, std::span{had});
+        window.put(Rank{0}, Offset::of<std::int64_t>(me), ++had[me]);
+        all_had = std::ranges::min(had) >= turns;
+    }
+    runtime.barrier();
+    window.get(Rank{0}, Offset{0}, std::span{had});
+    CHECK(std::ranges::min(had) >= turns);
+    runtime.barrier();
+}
+
+TEST_CASE("try_lock takes a free lock, and no other") {
+    Runtime runtime;
+    Lock lock{runtime, Rank{runtime.size() - 1}};
+    for (int holder = 0; holder < runtime.size(); ++holder) {
+        const bool mine = runtime.rank().value == holder;
+        if (mine) CHECK(lock.try_lock());
+        runtime.barrier();
+        CHECK(lock.held() == mine);
+        CHECK(!lock.try_lock());
+        runtime.barrier();
+        if (mine) lock.unlock();
+        runtime.barrier();
+    }
+    // One of those that try at once gets it.
+    for (int round = 0; round < 20; ++round) {
+        std::int64_t taken = lock.try_lock() ? 1 : 0;
+        const bool mine = taken == 1;
+        runtime.sum(std::span{&taken, 1});
+        CHECK(taken == 1);
+        if (mine) lock.unlock();
+        runtime.barrier();
+    }
+    const std::unique_lock guard{lock, std::defer_lock};
+    CHECK(!guard.owns_lock());
+    runtime.barrier();
+}
+
+TEST_CASE("many locks are independent") {
+    Runtime runtime;
+    std::vector<Lock> locks;
+    constexpr int count = 12;
+    for (int i = 0; i < count; ++i) locks.emplace_back(runtime, Rank{i % runtime.size()});
+    // Each rank holds the locks of its residue at once; nobody waits for anybody.
+    for (int i = runtime.rank().value; i < count; i += runtime.size()) locks[static_cast<std::size_t>(i)].lock();
+    runtime.barrier();
+    for (int i = 0; i < count; ++i) {
+        Lock& lock = locks[static_cast<std::size_t>(i)];
+        CHECK(lock.held() == (i % runtime.size() == runtime.rank().value));
+        if (runtime.size() > 1) CHECK(!lock.try_lock());
+    }
+    runtime.barrier();
+    for (int i = runtime.rank().value; i < count; i += runtime.size()) locks[static_cast<std::size_t>(i)].unlock();
+    // A lock may be moved while it is free.
+    Lock moved{std::move(locks.back())};
+    locks.pop_back();
+    { const std::lock_guard guard{moved}; }
+    runtime.barrier();
+    while (!locks.empty()) locks.pop_back(); // in the same order on all ranks
+}
