@@ -59,7 +59,8 @@ public:
         while (!done()) {
             if (progress()) backoff.reset();
             else backoff.pause();
-            if (troubled_.load(std::memory_order_relaxed)) check_trouble(call, target);
+            // The news of a rank that left may be here before what it had done is seen.
+            if (troubled_.load(std::memory_order_relaxed) && !done()) check_trouble(call, target);
         }
     }
     /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.
