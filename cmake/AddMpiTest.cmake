@@ -136,37 +136,3 @@ function(add_plain_test name)
     add_test(NAME ${name} COMMAND ${name})
     lapwing_test_properties(${name} ${arg_TIMEOUT} ${arg_LABELS} plain)
 endfunction()
-
-# window_test(name SOURCES file… [SHM_RANKS …] [TCP_RANKS …] [PAIR_RANKS …] [argument of add_mpi_test…])
-# registers a test on every path: over shared memory (auto is direct there), over TCP, and with two ranks a node, so that
-# direct and network paths meet in one window. RANKS of a list that is not given: none.
-function(window_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;SHM_RANKS;TCP_RANKS;PAIR_RANKS;ENV")
-    set(rest ${arg_UNPARSED_ARGUMENTS})
-    set(sources SOURCES ${arg_SOURCES})
-    if(arg_SHM_RANKS)
-        add_mpi_test(
-            ${name} ${sources} RANKS ${arg_SHM_RANKS} PATHS auto rma service NETWORKS shm ENV ${arg_ENV} ${rest}
-        )
-        set(sources "")
-    endif()
-    if(arg_TCP_RANKS)
-        add_mpi_test(${name} ${sources} RANKS ${arg_TCP_RANKS} PATHS service NETWORKS tcp ENV ${arg_ENV} ${rest})
-        set(sources "")
-        set(rma_environment ${arg_ENV})
-        if(LAPWING_MPI STREQUAL "openmpi")
-            # osc/pt2pt, its one-sided component over TCP, works below MPI_THREAD_MULTIPLE only.
-            list(APPEND rma_environment TEST_THREAD_LEVEL=serialized)
-        endif()
-        add_mpi_test(${name} RANKS ${arg_TCP_RANKS} PATHS rma NETWORKS tcp ENV ${rma_environment} ${rest})
-    endif()
-    foreach(path IN ITEMS rma service)
-        if(arg_PAIR_RANKS)
-            add_mpi_test(
-                ${name} ${sources} VARIANT pair-${path}
-                RANKS ${arg_PAIR_RANKS} NETWORKS shm ENV LAPWING_NODE=pair LAPWING_PATH=${path} ${arg_ENV} ${rest}
-            )
-            set(sources "")
-        endif()
-    endforeach()
-endfunction()
