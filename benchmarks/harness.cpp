@@ -1,5 +1,8 @@
 #include "harness.hpp"
 
+#include "machine.hpp"
+#include "median.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -35,13 +38,6 @@ std::vector<const Benchmark*> all_benchmarks() {
     std::vector<const Benchmark*> all;
     for (const auto& [name, benchmark] : registry()) all.push_back(&benchmark);
     return all;
-}
-
-double median(std::vector<double> values) {
-    if (values.empty()) throw std::logic_error{"the median of nothing"};
-    std::ranges::sort(values);
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 Context::Context(MPI_Comm world, Options options) : world_{world}, options_{std::move(options)} {

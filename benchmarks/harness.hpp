@@ -180,8 +180,6 @@ double together(Ranks& ranks, Body&& body) {
     return watch.seconds();
 }
 
-[[nodiscard]] double median(std::vector<double> values);
-
 /// A baseline to be measured also in processes of its own, where no other library has a thread or a window: scripts/bench
 /// runs it and the benchmark in turns.
 struct AloneBaseline {

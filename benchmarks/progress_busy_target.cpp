@@ -1,6 +1,7 @@
 // progress/busy-target: what a get costs while its target computes for seconds without calling MPI.
 #include "computation.hpp"
 #include "harness.hpp"
+#include "median.hpp"
 #include "raw_messages.hpp"
 #include "raw_window.hpp"
 

@@ -25,9 +25,6 @@ struct Row {
     int repetitions = 0;
 };
 
-/// "openmpi", "mpich" or "other".
-[[nodiscard]] std::string mpi_name();
-
 /// `row` as a line for people.
 [[nodiscard]] std::string line(const Row& row);
 

@@ -287,7 +287,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
         support::log_line(problem);
     }
     window->state_.remove(*window);
-    (void)window.release(); // others may still reach its memory
+    TeamRegistry::instance().abandon(std::move(window)); // others may still reach its memory
 }
 
 void WindowState::check_atomic(int target, std::uint64_t offset, const char* call) const {
@@ -444,21 +444,28 @@ inline void WindowState::start_rma_put(int target, std::uint64_t offset, std::sp
     });
 }
 
+inline void WindowState::finish_locally(int target) {
+    // Local completion is the cheaper call in Open MPI over TCP. But with several threads at work MPICH 4.0.2 returns from it
+    // before the data has moved.
+    const bool local = state_.progress_mode() == ProgressMode::caller;
+    if (target != any_rank) [[likely]]
+        check_mpi(local ? MPI_Win_flush_local(target, remote_) : MPI_Win_flush(target, remote_),
+                  local ? "MPI_Win_flush_local" : "MPI_Win_flush", state_.who());
+    else
+        check_mpi(local ? MPI_Win_flush_local_all(remote_) : MPI_Win_flush_all(remote_),
+                  local ? "MPI_Win_flush_local_all" : "MPI_Win_flush_all", state_.who());
+}
+
 inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     state_.keep_awake(target);
     start_rma_get(target, offset, destination);
-    // Local completion is all that a get needs, and the cheaper call in Open MPI over TCP. But with several threads at work
-    // MPICH 4.0.2 returns from MPI_Win_flush_local before the data is here.
-    if (state_.progress_mode() == ProgressMode::thread)
-        check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
-    else
-        check_mpi(MPI_Win_flush_local(target, remote_), "MPI_Win_flush_local", state_.who());
+    finish_locally(target);
     statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
 }
 
 inline const std::byte* WindowState::stage(std::span<const std::byte> source) {
     if (staged_ + source.size() > staging_.size()) [[unlikely]] {
-        check_mpi(MPI_Win_flush_local_all(remote_), "MPI_Win_flush_local_all", state_.who());
+        finish_locally(any_rank);
         staged_ = 0;
     }
     std::byte* const copy = staging_.data() + staged_;
@@ -476,7 +483,7 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         const std::byte* const from = staged ? stage(source) : source.data();
         outstanding_.add(target, offset, source.size(), true);
         start_rma_put(target, offset, {from, source.size()});
-        if (!staged) check_mpi(MPI_Win_flush_local(target, remote_), "MPI_Win_flush_local", state_.who());
+        if (!staged) finish_locally(target);
     }
     statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
 }
@@ -616,20 +623,25 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
             check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
             statistics_.add(Counter::rma_atomics);
         } else {
-            std::uint64_t before = 0;
-            Operation waiting;
-            waiting.destination = reinterpret_cast<std::byte*>(&before);
             AtomicPayload payload;
             std::memcpy(&payload.operand, operand, size_of(type));
             const Command command{
                 .kind = CommandKind::atomic, .operation = operation, .type = type, .window = number_, .offset = offset};
-            start([&] { return state_.engine().try_atomic(waiting, target, command, payload); }, "Window::fetch", target);
-            wait(waiting, "Window::fetch", target);
-            std::memcpy(result, &before, size_of(type));
-            statistics_.add(Counter::service_atomics);
+            service_atomic(target, command, payload, result, "Window::fetch");
         }
     }
     if (acquires(order)) acquire();
+}
+
+void WindowState::service_atomic(int target, const Command& command, const AtomicPayload& payload, void* result,
+                                 const char* call) {
+    std::uint64_t before = 0;
+    Operation waiting;
+    waiting.destination = reinterpret_cast<std::byte*>(&before);
+    start([&] { return state_.engine().try_atomic(waiting, target, command, payload); }, call, target);
+    wait(waiting, call, target);
+    std::memcpy(result, &before, size_of(command.type));
+    statistics_.add(Counter::service_atomics);
 }
 
 void WindowState::fetch_unsigned_extreme(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
@@ -667,18 +679,12 @@ void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t
             check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
             statistics_.add(Counter::rma_atomics);
         } else {
-            std::uint64_t before = 0;
-            Operation waiting;
-            waiting.destination = reinterpret_cast<std::byte*>(&before);
             AtomicPayload payload;
             std::memcpy(&payload.operand, desired, size_of(type));
             std::memcpy(&payload.expected, expected, size_of(type));
             const Command command{
                 .kind = CommandKind::atomic, .type = type, .is_compare_swap = 1, .window = number_, .offset = offset};
-            start([&] { return state_.engine().try_atomic(waiting, target, command, payload); }, "Window::compare_swap", target);
-            wait(waiting, "Window::compare_swap", target);
-            std::memcpy(result, &before, size_of(type));
-            statistics_.add(Counter::service_atomics);
+            service_atomic(target, command, payload, result, "Window::compare_swap");
         }
     }
     if (acquires(order)) acquire();

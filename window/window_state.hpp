@@ -130,10 +130,13 @@ private:
     void for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes, Piece piece);
     /// With the mutex held: a copy of a small source, which stays until MPI has read it.
     const std::byte* stage(std::span<const std::byte> source);
+    /// Waits until MPI has read and written the origin's memory of operations to `target`, or to any rank.
+    void finish_locally(int target);
     void start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
+    void service_atomic(int target, const Command& command, const AtomicPayload& payload, void* result, const char* call);
     void service_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void service_put(int target, std::uint64_t offset, std::span<const std::byte> source, std::uint32_t counter_plus_one);
 

@@ -3,6 +3,8 @@
 // the table.
 #include "heat.hpp"
 #include "image.hpp"
+#include "machine.hpp"
+#include "median.hpp"
 #include "patch_buffer.hpp"
 #include "power_iteration.hpp"
 #include "sobel.hpp"
@@ -13,7 +15,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <mpi.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -26,13 +27,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace {
 
 using namespace lapwing;
 using namespace lapwing::kernels;
+using bench::machine;
+using bench::median;
+using bench::mpi_name;
 using Json = nlohmann::ordered_json;
 
 struct Options {
@@ -66,7 +69,7 @@ public:
     void run(const Kernel& kernel) {
         Json row = {{"bench", "kernels"},
                     {"case", kernel.name + ", " + kernel.input},
-                    {"mpi", mpi()},
+                    {"mpi", mpi_name()},
                     {"network", options_.network},
                     {"path", path()},
                     {"ranks", runtime_.size()},
@@ -163,25 +166,9 @@ private:
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
 
-    static double median(std::vector<double> values) {
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-        std::ranges::nth_element(values, middle);
-        return *middle;
-    }
-
     /// The path to ranks that are not on this node.
     [[nodiscard]] std::string_view path() const {
         return runtime_.nodes() == 1 ? name(Path::direct) : name(runtime_.network_path());
-    }
-
-    [[nodiscard]] static const char* mpi() {
-#if defined(OPEN_MPI)
-        return "openmpi";
-#elif defined(MPICH_VERSION)
-        return "mpich";
-#else
-        return "other";
-#endif
     }
 
     Runtime& runtime_;
@@ -308,14 +295,6 @@ void matrix_transpose(Demo& demo, Runtime& runtime, const Options& options) {
     runtime.barrier();
     b.close();
     a.close();
-}
-
-Json machine() {
-    std::string cpu = "unknown processor";
-    std::ifstream info{"/proc/cpuinfo"};
-    for (std::string text; std::getline(info, text);)
-        if (text.starts_with("model name")) cpu = text.substr(text.find(':') + 2);
-    return {{"cpu", cpu}, {"cores", std::thread::hardware_concurrency()}};
 }
 
 /// Returns whether all results were right.

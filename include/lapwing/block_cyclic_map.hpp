@@ -34,6 +34,8 @@ struct DimensionMap {
     [[nodiscard]] std::uint64_t block() const noexcept { return by_block.divisor(); }
     [[nodiscard]] int processes() const noexcept { return static_cast<int>(by_processes.divisor()); }
     [[nodiscard]] std::uint64_t blocks() const noexcept { return extent == 0 ? 0 : (extent - 1) / block() + 1; }
+    /// Whether no process has more than one block.
+    [[nodiscard]] bool one_round() const noexcept { return blocks() <= by_processes.divisor(); }
     /// Most indices that a process has.
     [[nodiscard]] std::uint64_t capacity() const noexcept;
     /// Indices that `process` has.
@@ -69,8 +71,6 @@ public:
     BlockCyclicMap(const char* name, const Extents<N>& extents, int ranks, std::span<const int> grid,
                    std::span<const std::int64_t> blocks, array::Dealing dealing) {
         capacity_ = array::make_dimensions(dimensions_, name, extents.values(), ranks, grid, blocks, dealing);
-        for (const array::DimensionMap& dimension : dimensions_)
-            if (dimension.blocks() > dimension.by_processes.divisor()) one_round_ = false;
     }
 
     /// The index must be within the extents.
@@ -110,14 +110,15 @@ public:
 
     [[nodiscard]] const std::array<array::DimensionMap, N>& dimensions() const noexcept { return dimensions_; }
     /// Whether no process has more than one block in any dimension, so that every part is one dense box of indices.
-    [[nodiscard]] bool one_round() const noexcept { return one_round_; }
+    [[nodiscard]] bool one_round() const noexcept {
+        return std::ranges::all_of(dimensions_, &array::DimensionMap::one_round);
+    }
 
     friend bool operator==(const BlockCyclicMap&, const BlockCyclicMap&) = default;
 
 private:
     std::array<array::DimensionMap, N> dimensions_{};
     std::uint64_t capacity_ = 0;
-    bool one_round_ = true;
 };
 
 } // namespace lapwing

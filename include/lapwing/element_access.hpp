@@ -69,7 +69,7 @@ public:
             if (from.processes() == 1) continue; // as dealt to one process: no division at all
             if (from.block() == 1) {
                 to.divide = from.by_processes;
-            } else if (from.blocks() <= from.by_processes.divisor()) {
+            } else if (from.one_round()) {
                 to.divide = from.by_block;
                 to.dealt = false;
             } else {
