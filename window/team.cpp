@@ -29,7 +29,7 @@ Team::~Team() {
     if (state_->closed() || state_->left()) return;
     if (std::uncaught_exceptions() != exceptions_at_start_ || state_->broken()) {
         state_->leave();
-        (void)state_.release(); // windows that others reach may refer to it
+        window::TeamRegistry::instance().abandon(std::move(state_)); // windows that others reach may refer to it
         return;
     }
     try {

@@ -3,6 +3,7 @@
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "window/team_state.hpp"
+#include "window/window_state.hpp"
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -56,6 +57,16 @@ void TeamRegistry::remove(TeamState& team) noexcept {
 void TeamRegistry::keep(std::unique_ptr<TeamState> team) noexcept {
     const std::lock_guard guard{mutex_};
     kept_.push_back(std::move(team));
+}
+
+void TeamRegistry::abandon(std::unique_ptr<TeamState> team) noexcept {
+    const std::lock_guard guard{mutex_};
+    abandoned_teams_.push_back(std::move(team));
+}
+
+void TeamRegistry::abandon(std::unique_ptr<WindowState> window) noexcept {
+    const std::lock_guard guard{mutex_};
+    abandoned_windows_.push_back(std::move(window));
 }
 
 void TeamRegistry::close_kept() noexcept {

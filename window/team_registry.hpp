@@ -8,6 +8,7 @@
 namespace lapwing::window {
 
 class TeamState;
+class WindowState;
 
 /// The open teams of this process: to stop their progress before MPI ends, and to see that two ranks close two teams in
 /// different order.
@@ -19,6 +20,9 @@ public:
     void remove(TeamState& team) noexcept;
     /// Takes over a team whose owner is gone and whose close could not complete.
     void keep(std::unique_ptr<TeamState> team) noexcept;
+    /// Takes over for good what other ranks may still reach, and MPI still read, until the process ends.
+    void abandon(std::unique_ptr<TeamState> team) noexcept;
+    void abandon(std::unique_ptr<WindowState> window) noexcept;
 
     /// Closes the teams that were taken over and that can be closed now: a close that succeeded may have been what they
     /// waited for.
@@ -40,6 +44,8 @@ private:
     std::mutex mutex_;
     std::vector<TeamState*> teams_; ///< in the order they were made, which is the same on all ranks that share them
     std::vector<std::unique_ptr<TeamState>> kept_;
+    std::vector<std::unique_ptr<TeamState>> abandoned_teams_;
+    std::vector<std::unique_ptr<WindowState>> abandoned_windows_;
     bool watching_ = false;
 };
 

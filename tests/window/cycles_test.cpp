@@ -37,7 +37,12 @@ void check_growth(int cycles, std::int64_t bytes_each, Cycle&& cycle) {
     for (int i = 0; i < cycles; ++i) cycle(i);
     const std::int64_t growth = resident_bytes() - before;
     INFO("grew by " << growth << " bytes in " << cycles << " cycles");
+#ifdef __SANITIZE_ADDRESS__
+    // The sanitizer keeps what was freed, and looks for leaks itself when the process ends.
+    SUCCEED();
+#else
     CHECK(growth < cycles * bytes_each);
+#endif
 }
 
 } // namespace
