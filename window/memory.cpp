@@ -1,6 +1,7 @@
 #include "window/memory.hpp"
 
 #include "src/support/mpi_error.hpp"
+#include "window/creation_turn.hpp"
 #include "window/team_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -64,12 +65,17 @@ WindowMemory::WindowMemory(TeamState& team, std::uint64_t bytes, std::uint64_t p
             check_mpi(MPI_Win_shared_query(shared_, i, &part_size, &unit, &bases_[static_cast<std::size_t>(i)]),
                       "MPI_Win_shared_query", team.who());
         }
-        if (rma)
+        if (rma) {
+            CreationTurn turn{team.communicator(), topology};
             check_mpi(MPI_Win_create(own_, size, 1, MPI_INFO_NULL, team.communicator(), &remote_), "MPI_Win_create", team.who());
+            turn.end();
+        }
     } else {
         if (rma) {
+            CreationTurn turn{team.communicator(), topology};
             check_mpi(MPI_Win_allocate(size, 1, MPI_INFO_NULL, team.communicator(), &own_, &remote_), "MPI_Win_allocate",
                       team.who());
+            turn.end();
         } else {
             void* const mapping = mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (mapping == MAP_FAILED)

@@ -1,6 +1,8 @@
 #include "window/probe.hpp"
 
 #include "src/support/mpi_error.hpp"
+#include "window/agreement.hpp"
+#include "window/creation_turn.hpp"
 
 #include <cstdint>
 #include <initializer_list>
@@ -75,21 +77,18 @@ bool attempt_would_print(int /*thread_level*/) { return false; }
 /// MPICH 4.0.2 reads from the wrong place in windows of less than 64 bytes a rank between ranks of one machine.
 constexpr MPI_Aint probe_bytes = 64;
 
-bool all_agree(MPI_Comm communicator, bool own) {
-    int agreed = own ? 1 : 0;
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, communicator), "MPI_Allreduce");
-    return agreed == 1;
-}
-
 } // namespace
 
-ProbeResult probe_windows(MPI_Comm communicator, int thread_level) {
+ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int thread_level) {
     if (!all_agree(communicator, !attempt_would_print(thread_level)))
         return {false, "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
     MPI_Win window = MPI_WIN_NULL;
     std::int64_t* memory = nullptr;
+    CreationTurn turn{communicator, topology};
     const int code = MPI_Win_allocate(probe_bytes, 1, MPI_INFO_NULL, communicator, &memory, &window);
-    if (!all_agree(communicator, code == MPI_SUCCESS)) {
+    const bool created = all_agree(communicator, code == MPI_SUCCESS);
+    turn.end();
+    if (!created) {
         if (code == MPI_SUCCESS) return {false, "windows could not be created on some ranks"}; // freeing is collective
         std::string text(MPI_MAX_ERROR_STRING, '\0');
         int length = 0;

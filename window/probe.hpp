@@ -15,7 +15,7 @@ struct ProbeResult {
 
 /// Collective. Whether MPI windows between the nodes of `communicator` can be created and read. Prints nothing.
 /// Open MPI between hosts that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).
-[[nodiscard]] ProbeResult probe_windows(MPI_Comm communicator, int thread_level);
+[[nodiscard]] ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int thread_level);
 
 /// Whether MPI's atomics must not be used between ranks of one machine. Open MPI 4.1.4: osc/rdma over btl/vader crashes in
 /// MPI_Compare_and_swap of 8 bytes, at any target (mca_btl_vader_emu_acswap uses an endpoint that is not there). Its

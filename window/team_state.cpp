@@ -2,6 +2,7 @@
 
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "window/agreement.hpp"
 #include "window/probe.hpp"
 #include "window/team_registry.hpp"
 #include "window/window_state.hpp"
@@ -159,9 +160,7 @@ void TeamState::choose_paths() {
     auto mode = node == 0 ? NodeMode::by_memory : node == 1 ? NodeMode::each : NodeMode::pairs;
     topology_ = std::make_unique<Topology>(communicator_, mode);
     if (topology_->largest_node() > 1) {
-        int shares = probe_shared_windows(topology_->node_communicator()) ? 1 : 0;
-        check_mpi(MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MIN, communicator_), "MPI_Allreduce");
-        if (shares == 0) {
+        if (!all_agree(communicator_, probe_shared_windows(topology_->node_communicator()))) {
             mode = NodeMode::each;
             topology_ = std::make_unique<Topology>(communicator_, mode);
             path_reason_ = "MPI_Win_allocate_shared does not work, so every rank is a node of its own; ";
@@ -187,7 +186,7 @@ void TeamState::choose_paths() {
         path_reason_ += "LAPWING_PATH=service";
         return;
     }
-    const ProbeResult probe = probe_windows(communicator_, level);
+    const ProbeResult probe = probe_windows(communicator_, *topology_, level);
     if (path == rma && !probe.works)
         throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
                                        who_, probe.reason)};

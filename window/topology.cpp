@@ -38,6 +38,7 @@ Topology::Topology(MPI_Comm communicator, NodeMode mode) {
     check_mpi(MPI_Comm_rank(shared, &shared_rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(shared, &physical_node_size_), "MPI_Comm_size");
     one_machine_ = physical_node_size_ == size;
+    first_of_machine_ = shared_rank == 0;
     if (mode == NodeMode::by_memory) {
         node_ = shared;
     } else {

@@ -51,6 +51,8 @@ public:
 
     /// All ranks of the team are on one machine, however they are gathered into nodes.
     [[nodiscard]] bool one_machine() const noexcept { return one_machine_; }
+    /// The first of the team's ranks on this machine.
+    [[nodiscard]] bool first_of_machine() const noexcept { return first_of_machine_; }
     /// Cores of this machine.
     [[nodiscard]] int cores() const noexcept { return cores_; }
     /// Whether this machine's ranks have processors of their own, and their progress threads others.
@@ -71,6 +73,7 @@ private:
     int largest_node_ = 0;
     int physical_node_size_ = 0;
     bool one_machine_ = false;
+    bool first_of_machine_ = false;
     int cores_ = 1;
 };
 
