@@ -9,6 +9,7 @@ find_package(Threads REQUIRED)
 find_package(MPI 3.1 REQUIRED COMPONENTS CXX)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 find_package(Boost 1.74 REQUIRED)
 find_package(fmt REQUIRED)
 
@@ -46,5 +47,6 @@ function(lapwing_link_dependencies target)
             $<BUILD_INTERFACE:Boost::headers>
             $<BUILD_INTERFACE:fmt::fmt-header-only>
             PkgConfig::HWLOC
+            PkgConfig::HWY
     )
 endfunction()

@@ -52,7 +52,7 @@ set(pkgconfig_libraries "-llapwing ${pkgconfig_mpi_libraries} -pthread")
 set(pkgconfig_requires "")
 if(NOT BUILD_SHARED_LIBS)
     # With only the archive installed, plain `pkg-config --libs` must name all that it calls.
-    set(pkgconfig_requires "hwloc")
+    set(pkgconfig_requires "hwloc, libhwy")
 endif()
 file(
     RELATIVE_PATH

@@ -1,0 +1,139 @@
+#include "datatype/kernels/copy_choices.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unistd.h>
+
+namespace lapwing::datatype {
+namespace {
+
+using namespace std::string_view_literals;
+
+template <class Enum>
+constexpr auto words = 0;
+template <>
+constexpr std::array words<Direction>{"gather"sv, "scatter"sv, "copy"sv};
+template <>
+constexpr std::array words<BlockClass>{"1"sv,     "2"sv,      "3"sv,       "4"sv,       "5-7"sv,
+                                       "8"sv,     "9-15"sv,   "12"sv,      "16"sv,      "17-31"sv,
+                                       "24"sv,    "32"sv,     "33-64"sv,   "65-128"sv,  "129-256"sv,
+                                       "257-512"sv, "513-1024"sv, "1025-2048"sv, "2049-4096"sv, "4097-"sv};
+template <>
+constexpr std::array words<StrideClass>{"close"sv, "near"sv, "far"sv, "indexed"sv};
+template <>
+constexpr std::array words<SizeClass>{"tiny"sv, "level1"sv, "level2"sv, "last-level"sv, "memory"sv};
+template <>
+constexpr std::array words<Reuse>{"soon"sv, "never"sv};
+template <>
+constexpr std::array words<Method>{"moves"sv, "permute"sv, "lookup"sv, "library"sv, "streamed"sv};
+
+static_assert(words<BlockClass>.size() == block_classes && words<Method>.size() == methods);
+
+/// Bytes of a cache; `otherwise` where the system does not tell.
+std::uint64_t cache_bytes(int what, std::uint64_t otherwise) {
+    const long bytes = sysconf(what);
+    return bytes > 0 ? static_cast<std::uint64_t>(bytes) : otherwise;
+}
+
+SizeLimits limits_of_machine() {
+    SizeLimits limits;
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+    // A third of a cache each: the source has gaps that are cached with it, and the target is there as well.
+    limits.level1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 3 * limits.level1) / 3;
+    limits.level2 = std::max(cache_bytes(_SC_LEVEL2_CACHE_SIZE, 3 * limits.level2) / 3, limits.level1);
+    limits.last_level = std::max(cache_bytes(_SC_LEVEL3_CACHE_SIZE, limits.last_level), limits.level2);
+    limits.tiny = std::min(limits.tiny, limits.level1);
+#endif
+    return limits;
+}
+
+Method built_in(const CopyCase& where) {
+    using enum BlockClass;
+    if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.direction == Direction::gather)
+        return Method::streamed;
+    if (where.block > b513_to_1024) return Method::library;
+    if (where.stride == StrideClass::close && where.direction != Direction::copy && where.size != SizeClass::tiny)
+        return Method::permute; // for the lengths that it has; moves for the others
+    return Method::moves;
+}
+
+std::atomic<const CopyChoices*>& in_use() {
+    static const CopyChoices initial;
+    static std::atomic<const CopyChoices*> table{&initial};
+    return table;
+}
+
+} // namespace
+
+std::string_view name(Direction value) noexcept { return words<Direction>[static_cast<std::size_t>(value)]; }
+std::string_view name(BlockClass value) noexcept { return words<BlockClass>[static_cast<std::size_t>(value)]; }
+std::string_view name(StrideClass value) noexcept { return words<StrideClass>[static_cast<std::size_t>(value)]; }
+std::string_view name(SizeClass value) noexcept { return words<SizeClass>[static_cast<std::size_t>(value)]; }
+std::string_view name(Reuse value) noexcept { return words<Reuse>[static_cast<std::size_t>(value)]; }
+std::string_view name(Method value) noexcept { return words<Method>[static_cast<std::size_t>(value)]; }
+
+template <class Enum>
+std::optional<Enum> named(std::string_view word) noexcept {
+    const auto found = std::ranges::find(words<Enum>, word);
+    if (found == words<Enum>.end()) return {};
+    return static_cast<Enum>(found - words<Enum>.begin());
+}
+template std::optional<Direction> named<Direction>(std::string_view) noexcept;
+template std::optional<BlockClass> named<BlockClass>(std::string_view) noexcept;
+template std::optional<StrideClass> named<StrideClass>(std::string_view) noexcept;
+template std::optional<SizeClass> named<SizeClass>(std::string_view) noexcept;
+template std::optional<Reuse> named<Reuse>(std::string_view) noexcept;
+template std::optional<Method> named<Method>(std::string_view) noexcept;
+
+CopyChoices::CopyChoices() : limits_{limits_of_machine()} {
+    for (const CopyChoice& cell : entries()) set(cell.where, built_in(cell.where));
+}
+
+void CopyChoices::set_limits(const SizeLimits& limits) {
+    if (limits.tiny > limits.level1 || limits.level1 > limits.level2 || limits.level2 > limits.last_level) {
+        throw SettingError{fmt::format("sizes of a copy table are {}, {}, {} and {} bytes; they must ascend", limits.tiny,
+                                       limits.level1, limits.level2, limits.last_level)};
+    }
+    limits_ = limits;
+}
+
+std::vector<CopyChoice> CopyChoices::entries() const {
+    std::vector<CopyChoice> all;
+    all.reserve(cells);
+    for (std::size_t direction = 0; direction < directions; ++direction)
+        for (std::size_t reuse = 0; reuse < reuses; ++reuse)
+            for (std::size_t size = 0; size < size_classes; ++size)
+                for (std::size_t stride = 0; stride < stride_classes; ++stride)
+                    for (std::size_t block = 0; block < block_classes; ++block) {
+                        const CopyCase where{static_cast<Direction>(direction), static_cast<BlockClass>(block),
+                                             static_cast<StrideClass>(stride), static_cast<SizeClass>(size),
+                                             static_cast<Reuse>(reuse)};
+                        all.push_back({where, method(where)});
+                    }
+    return all;
+}
+
+void CopyChoices::set(std::span<const CopyChoice> entries) noexcept {
+    for (const CopyChoice& entry : entries) set(entry.where, entry.method);
+}
+
+const CopyChoices& copy_choices() noexcept {
+    // Acquire: pairs with the release in use_copy_choices(), which publishes the table's contents.
+    return *in_use().load(std::memory_order_acquire);
+}
+
+void use_copy_choices(const CopyChoices& choices) {
+    static std::mutex mutex;
+    static std::vector<std::unique_ptr<const CopyChoices>> tables; // a copy under way may still read an old one
+    const std::scoped_lock lock{mutex};
+    tables.push_back(std::make_unique<const CopyChoices>(choices));
+    in_use().store(tables.back().get(), std::memory_order_release);
+}
+
+} // namespace lapwing::datatype

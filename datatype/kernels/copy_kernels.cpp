@@ -1,0 +1,124 @@
+#include "datatype/kernels/copy_kernels.hpp"
+
+#include "datatype/kernels/copy_choices.hpp"
+#include "datatype/kernels/kernel_set.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace lapwing::datatype {
+namespace {
+
+/// One side and the class that chooses among its loops.
+struct Side {
+    Placement placement;
+    Place place;
+    StrideClass stride;
+};
+
+Side side_of(const Placement& placement, std::uint64_t block_bytes, const KernelSet& set) noexcept {
+    if (placement.offsets != nullptr) return {placement, Place::indexed, StrideClass::indexed};
+    const std::uint64_t distance = placement.stride < 0 ? -static_cast<std::uint64_t>(placement.stride)
+                                                        : static_cast<std::uint64_t>(placement.stride);
+    constexpr std::uint64_t page_bytes = 4096;
+    const StrideClass stride = distance >= page_bytes                                       ? StrideClass::far
+                               : set.permuted_blocks(block_bytes, placement.stride) >= 2 ? StrideClass::close
+                                                                                            : StrideClass::near;
+    return {placement, Place::strided, stride};
+}
+
+bool is_contiguous(const Placement& placement, std::uint64_t block_bytes) noexcept {
+    return placement.offsets == nullptr && placement.stride == static_cast<std::int64_t>(block_bytes);
+}
+
+Kernel kernel_for(const KernelSet& set, Place to, Place from, BlockClass block, Method method) noexcept {
+    const Kernel kernel = set.find(to, from, block, method);
+    return kernel != nullptr ? kernel : set.find(to, from, block, Method::moves);
+}
+
+/// Gathers into a small buffer that stays in the first-level cache, and from there past the caches into the target.
+void gather_streamed(const KernelSet& set, Kernel kernel, std::byte* to, const std::byte* from, Placement placement,
+                     std::uint64_t count, std::uint64_t block_bytes) noexcept {
+    constexpr std::uint64_t buffer_bytes = 4096;
+    alignas(64) std::array<std::byte, buffer_bytes> buffer;
+    // Whole cache lines at a time: the target's lines are then written once each.
+    const std::uint64_t misalignment = reinterpret_cast<std::uintptr_t>(to) % 64;
+    std::uint64_t held = 0;
+    std::uint64_t room = buffer_bytes - misalignment;
+    while (count > 0) {
+        const std::uint64_t some = std::min(count, (room - held) / block_bytes);
+        if (some > 0) {
+            kernel(buffer.data() + held, {.stride = static_cast<std::int64_t>(block_bytes)}, from, placement, some,
+                   block_bytes);
+            held += some * block_bytes;
+            count -= some;
+            if (placement.offsets != nullptr) placement.offsets += some;
+            else from += placement.stride * static_cast<std::int64_t>(some);
+        }
+        // What is left of a line waits for the next round.
+        const std::uint64_t out = count == 0 ? held : held - (reinterpret_cast<std::uintptr_t>(to) + held) % 64;
+        set.stream(to, buffer.data(), out);
+        to += out;
+        held -= out;
+        std::memmove(buffer.data(), buffer.data() + out, held);
+        room = buffer_bytes;
+    }
+}
+
+void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* from, const Placement& from_placement,
+                std::uint64_t count, std::uint64_t block_bytes, Reuse reuse) noexcept {
+    if (count == 0 || block_bytes == 0) return;
+    const bool to_contiguous = is_contiguous(to_placement, block_bytes);
+    const bool from_contiguous = is_contiguous(from_placement, block_bytes);
+    if (to_contiguous && from_contiguous) {
+        std::memcpy(to, from, count * block_bytes);
+        return;
+    }
+    const KernelSet& set = kernel_set();
+    const CopyChoices& choices = copy_choices();
+    const Side target = to_contiguous ? Side{to_placement, Place::contiguous, StrideClass::close}
+                                      : side_of(to_placement, block_bytes, set);
+    const Side source = from_contiguous ? Side{from_placement, Place::contiguous, StrideClass::close}
+                                        : side_of(from_placement, block_bytes, set);
+    CopyCase where{.direction = to_contiguous ? Direction::gather : from_contiguous ? Direction::scatter : Direction::copy,
+                   .block = block_class(block_bytes),
+                   .stride = std::max(target.stride, source.stride),
+                   .size = choices.size_class(count * block_bytes),
+                   .reuse = reuse};
+    Method method = choices.method(where);
+    if (method == Method::streamed) {
+        if (to_contiguous && block_bytes <= 1024) {
+            // Within the buffer it is a small run that is used again at once.
+            where.size = SizeClass::level1;
+            where.reuse = Reuse::soon;
+            const Kernel kernel =
+                kernel_for(set, target.place, source.place, where.block, choices.method(where));
+            gather_streamed(set, kernel, to, from, from_placement, count, block_bytes);
+            return;
+        }
+        method = Method::moves;
+    }
+    // A foreign profile may say anything; permutations are made for close blocks only.
+    if (method == Method::permute && where.stride != StrideClass::close) method = Method::moves;
+    kernel_for(set, target.place, source.place, where.block, method)(to, to_placement, from, from_placement, count,
+                                                                     block_bytes);
+}
+
+} // namespace
+
+void gather(std::byte* to, const std::byte* from, const Run& run, Reuse reuse) noexcept {
+    run_kernel(to, {.stride = static_cast<std::int64_t>(run.block_bytes)}, from, {run.stride, run.offsets}, run.count,
+               run.block_bytes, reuse);
+}
+
+void scatter(std::byte* to, const std::byte* from, const Run& run, Reuse reuse) noexcept {
+    run_kernel(to, {run.stride, run.offsets}, from, {.stride = static_cast<std::int64_t>(run.block_bytes)}, run.count,
+               run.block_bytes, reuse);
+}
+
+void copy(std::byte* to, const std::byte* from, const PairedRun& run, Reuse reuse) noexcept {
+    run_kernel(to, run.to, from, run.from, run.count, run.block_bytes, reuse);
+}
+
+} // namespace lapwing::datatype

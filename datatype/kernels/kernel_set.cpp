@@ -1,0 +1,158 @@
+// Compiles the copy loops for each instruction set and finds the best one at run time.
+
+#include "datatype/kernels/kernel_set.hpp"
+
+// SSE4 and AVX3_DL add nothing to copies beyond SSSE3 and AVX3; vectors of unknown length could not be members of a block.
+#define HWY_DISABLED_TARGETS                                                                                           \
+    (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "datatype/kernels/kernel_set.cpp"
+#include <hwy/foreach_target.h>
+
+#include "datatype/kernels/lookup-inl.hpp"
+#include "datatype/kernels/moves-inl.hpp"
+#include "datatype/kernels/permute-inl.hpp"
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace lapwing::datatype {
+namespace HWY_NAMESPACE {
+
+/// Highway's streaming stores are aligned ones; the ends are written as usual.
+void stream(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+#if HWY_TARGET == HWY_SCALAR
+    std::memcpy(to, from, bytes);
+#else
+    constexpr hn::ScalableTag<std::uint8_t> tag;
+    constexpr std::uint64_t vector = HWY_MAX_BYTES;
+    const std::uint64_t misalignment = reinterpret_cast<std::uintptr_t>(to) % 64;
+    const std::uint64_t head = std::min(bytes, misalignment == 0 ? 0 : 64 - misalignment);
+    std::memcpy(to, from, head);
+    std::uint64_t done = head;
+    // Whole cache lines: a line that is streamed in parts with other stores between them reaches memory in parts.
+    for (; done + 64 <= bytes; done += 64) {
+        for (std::uint64_t i = 0; i < 64; i += vector) {
+            hn::Stream(hn::LoadU(tag, reinterpret_cast<const std::uint8_t*>(from) + done + i), tag,
+                       reinterpret_cast<std::uint8_t*>(to) + done + i);
+        }
+    }
+    std::memcpy(to + done, from + done, bytes - done);
+#endif
+}
+
+template <Place To, Place From>
+constexpr KernelSet::OfBlocks kernels_between() {
+    // Blocks of no fixed length are strided on a contiguous side as well: by their own length.
+    constexpr Place to = To == Place::contiguous ? Place::strided : To;
+    constexpr Place from = From == Place::contiguous ? Place::strided : From;
+    using Word1 = WordPiece<std::uint8_t>;
+    using Word2 = WordPiece<std::uint16_t>;
+    using Word4 = WordPiece<std::uint32_t>;
+    using Word8 = WordPiece<std::uint64_t>;
+    KernelSet::OfBlocks all{};
+    const auto set = [&all](Method method, BlockClass block, Kernel kernel) {
+        all[static_cast<std::size_t>(method)][static_cast<std::size_t>(block)] = kernel;
+    };
+    for (auto& kernel : all[static_cast<std::size_t>(Method::library)]) kernel = &copy_by_library<to, from>;
+
+    using enum BlockClass;
+    using enum Method;
+    set(moves, b1, &move_blocks<WholeBlock<Word1>, To, From>);
+    set(moves, b2, &move_blocks<WholeBlock<Word2>, To, From>);
+    set(moves, b3, &move_blocks<JoinedBlock<Word2, Word1>, To, From>);
+    set(moves, b4, &move_blocks<WholeBlock<Word4>, To, From>);
+    set(moves, b5_to_7, &move_blocks<OverlappingBlock<Word4>, to, from>);
+    set(moves, b8, &move_blocks<WholeBlock<Word8>, To, From>);
+    set(moves, b9_to_15, &move_blocks<OverlappingBlock<Word8>, to, from>);
+    set(moves, b16, &move_blocks<WholeBlock<VectorPiece<16>>, To, From>);
+    set(moves, b17_to_31, &move_blocks<OverlappingBlock<VectorPiece<16>>, to, from>);
+    set(moves, b32, &move_blocks<WholeBlock<VectorPiece<32>>, To, From>);
+    set(moves, b33_to_64, &move_blocks<OverlappingBlock<VectorPiece<32>>, to, from>);
+    set(moves, b65_to_128, &move_blocks<OverlappingBlock<VectorPiece<64>>, to, from>);
+    set(moves, b129_to_256, &move_blocks<OverlappingBlock<VectorPiece<128>>, to, from>);
+    for (const BlockClass block : {b257_to_512, b513_to_1024, b1025_to_2048, b2049_to_4096, b4097_up})
+        set(moves, block, &move_long_blocks<to, from>);
+
+    using Block12 = JoinedBlock<Word8, Word4>;
+    using Block24 = JoinedBlock<VectorPiece<16>, Word8>;
+#if LAPWING_MASKS_REACH_MEMORY
+    constexpr bool to_contiguous = To == Place::contiguous;
+    constexpr bool from_contiguous = From == Place::contiguous;
+    set(moves, b12, &move_blocks<WideBlock<std::uint32_t, Block12, to_contiguous, from_contiguous>, To, From>);
+    set(moves, b24, &move_blocks<WideBlock<std::uint64_t, Block24, to_contiguous, from_contiguous>, To, From>);
+    // Of the lengths from 17 to 31, permutations take those that are multiples of 4: see StrideClass::close.
+    for (const BlockClass block : {b4, b8, b12, b16, b17_to_31, b24, b32}) {
+        if constexpr (to_contiguous && From == Place::strided) set(permute, block, &permute_gather);
+        if constexpr (from_contiguous && To == Place::strided) set(permute, block, &permute_scatter);
+    }
+#else
+    set(moves, b12, &move_blocks<Block12, To, From>);
+    set(moves, b24, &move_blocks<Block24, To, From>);
+#endif
+#if LAPWING_HAS_LOOKUP
+    if constexpr (To == Place::contiguous) {
+        if constexpr (From == Place::strided) {
+            set(lookup, b4, &lookup_strided<std::int32_t>);
+            set(lookup, b8, &lookup_strided<std::int64_t>);
+        } else if constexpr (From == Place::indexed) {
+            set(lookup, b8, &lookup_indexed);
+        }
+    }
+#endif
+    return all;
+}
+
+const KernelSet& set_of_target() {
+    using enum Place;
+    static constexpr KernelSet set{
+        .kernels = {{{{KernelSet::OfBlocks{}, // both contiguous: one memcpy
+                       kernels_between<contiguous, strided>(), kernels_between<contiguous, indexed>()}},
+                     {{kernels_between<strided, contiguous>(), kernels_between<strided, strided>(),
+                       kernels_between<strided, indexed>()}},
+                     {{kernels_between<indexed, contiguous>(), kernels_between<indexed, strided>(),
+                       kernels_between<indexed, indexed>()}}}},
+        .stream = &stream,
+        .permuted_blocks = &permuted_blocks,
+        .target = HWY_TARGET,
+    };
+    return set;
+}
+
+} // namespace HWY_NAMESPACE
+} // namespace lapwing::datatype
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lapwing::datatype {
+
+HWY_EXPORT(set_of_target);
+
+namespace {
+constinit std::atomic<const KernelSet*> used{nullptr};
+} // namespace
+
+const KernelSet& best_kernel_set() noexcept {
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    return HWY_DYNAMIC_DISPATCH(set_of_target)();
+}
+
+const KernelSet& kernel_set() noexcept {
+    // Relaxed: the sets are constants, there before any thread.
+    const KernelSet* set = used.load(std::memory_order_relaxed);
+    if (set == nullptr) [[unlikely]] {
+        set = &best_kernel_set();
+        used.store(set, std::memory_order_relaxed);
+    }
+    return *set;
+}
+
+void use_kernel_set(const KernelSet& set) noexcept { used.store(&set, std::memory_order_relaxed); }
+
+} // namespace lapwing::datatype
+#endif // HWY_ONCE

@@ -1,0 +1,286 @@
+// Copies of one block after the other through registers. Compiled once for each instruction set, hence the guard.
+#if defined(LAPWING_DATATYPE_KERNELS_MOVES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef LAPWING_DATATYPE_KERNELS_MOVES_INL_HPP
+#undef LAPWING_DATATYPE_KERNELS_MOVES_INL_HPP
+#else
+#define LAPWING_DATATYPE_KERNELS_MOVES_INL_HPP
+#endif
+
+#include "datatype/kernels/kernel_set.hpp"
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace lapwing::datatype {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Whether masked loads and stores leave memory alone where the mask does. Elsewhere Highway reads the whole vector, and
+// there may be a page that must not be read.
+#undef LAPWING_MASKS_REACH_MEMORY
+#define LAPWING_MASKS_REACH_MEMORY (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
+
+/// 1, 2, 4 or 8 bytes in a register.
+template <class Word>
+struct WordPiece {
+    using Value = Word;
+    static constexpr std::size_t bytes = sizeof(Word);
+
+    static HWY_INLINE Value load(const std::byte* from) {
+        Word word;
+        std::memcpy(&word, from, sizeof(Word));
+        return word;
+    }
+    static HWY_INLINE void store(std::byte* to, Value word) { std::memcpy(to, &word, sizeof(Word)); }
+};
+
+/// 16, 32, 64 or 128 bytes in as few registers as there are of that length.
+#if HWY_TARGET == HWY_SCALAR
+template <std::size_t Bytes>
+struct VectorPiece {
+    static constexpr std::size_t bytes = Bytes;
+    struct Value {
+        std::byte part[Bytes];
+    };
+
+    // The compiler knows more of the baseline than that it is scalar.
+    static HWY_INLINE Value load(const std::byte* from) {
+        Value value;
+        std::memcpy(value.part, from, Bytes);
+        return value;
+    }
+    static HWY_INLINE void store(std::byte* to, const Value& value) { std::memcpy(to, value.part, Bytes); }
+};
+#else
+template <std::size_t Bytes>
+struct VectorPiece {
+    static constexpr std::size_t bytes = Bytes;
+    static constexpr std::size_t lane_bytes = std::min<std::size_t>(Bytes, HWY_MAX_BYTES);
+    using Tag = hn::FixedTag<std::uint8_t, lane_bytes>;
+    struct Value {
+        hn::Vec<Tag> part[Bytes / lane_bytes];
+    };
+
+    static HWY_INLINE Value load(const std::byte* from) {
+        Value value;
+        for (std::size_t i = 0; i < Bytes / lane_bytes; ++i)
+            value.part[i] = hn::LoadU(Tag{}, reinterpret_cast<const std::uint8_t*>(from) + i * lane_bytes);
+        return value;
+    }
+    static HWY_INLINE void store(std::byte* to, const Value& value) {
+        for (std::size_t i = 0; i < Bytes / lane_bytes; ++i)
+            hn::StoreU(value.part[i], Tag{}, reinterpret_cast<std::uint8_t*>(to) + i * lane_bytes);
+    }
+};
+#endif
+
+/// A block of a length known here that is one piece.
+template <class Piece>
+struct WholeBlock {
+    using Value = typename Piece::Value;
+    static constexpr std::int64_t fixed_bytes = Piece::bytes;
+    static constexpr bool exact = true;
+
+    explicit WholeBlock(std::uint64_t) {}
+    HWY_INLINE Value load(const std::byte* from) const { return Piece::load(from); }
+    HWY_INLINE void store(std::byte* to, const Value& value) const { Piece::store(to, value); }
+};
+
+/// Of a length known here, two pieces side by side.
+template <class First, class Second>
+struct JoinedBlock {
+    struct Value {
+        typename First::Value first;
+        typename Second::Value second;
+    };
+    static constexpr std::int64_t fixed_bytes = First::bytes + Second::bytes;
+    static constexpr bool exact = true;
+
+    explicit JoinedBlock(std::uint64_t) {}
+    HWY_INLINE Value load(const std::byte* from) const { return {First::load(from), Second::load(from + First::bytes)}; }
+    HWY_INLINE void store(std::byte* to, const Value& value) const {
+        First::store(to, value.first);
+        Second::store(to + First::bytes, value.second);
+    }
+};
+
+/// One to two times as long as a piece: one from the front, one up to the back, overlapping in the middle.
+template <class Piece>
+struct OverlappingBlock {
+    struct Value {
+        typename Piece::Value front;
+        typename Piece::Value back;
+    };
+    static constexpr std::int64_t fixed_bytes = 0;
+    static constexpr bool exact = true;
+
+    explicit OverlappingBlock(std::uint64_t bytes) : back_{bytes - Piece::bytes} {}
+    HWY_INLINE Value load(const std::byte* from) const { return {Piece::load(from), Piece::load(from + back_)}; }
+    HWY_INLINE void store(std::byte* to, const Value& value) const {
+        Piece::store(to, value.front);
+        Piece::store(to + back_, value.back);
+    }
+
+private:
+    std::uint64_t back_;
+};
+
+#if LAPWING_MASKS_REACH_MEMORY
+/// 12 or 24 bytes in one vector of 16 or 32. On a contiguous side the vector runs into the next block, which is there to
+/// be read, or is written next; the last block is an Exact one. On the other sides the surplus is masked out.
+template <class Lane, class Exact, bool ContiguousTo, bool ContiguousFrom>
+struct WideBlock {
+    using Tag = hn::FixedTag<Lane, 4>;
+    using Value = hn::Vec<Tag>;
+    using Last = Exact;
+    static constexpr std::int64_t fixed_bytes = Exact::fixed_bytes;
+    static constexpr bool exact = false;
+
+    explicit WideBlock(std::uint64_t) : mask_{hn::FirstN(Tag{}, 3)} {}
+    HWY_INLINE Value load(const std::byte* from) const {
+        const Lane* const lanes = reinterpret_cast<const Lane*>(from);
+        if constexpr (ContiguousFrom) return hn::LoadU(Tag{}, lanes);
+        else return hn::MaskedLoad(mask_, Tag{}, lanes);
+    }
+    HWY_INLINE void store(std::byte* to, const Value& value) const {
+        Lane* const lanes = reinterpret_cast<Lane*>(to);
+        if constexpr (ContiguousTo) hn::StoreU(value, Tag{}, lanes);
+        else hn::BlendedStore(value, mask_, Tag{}, lanes);
+    }
+
+private:
+    hn::Mask<Tag> mask_;
+};
+#endif
+
+/// Walks over the blocks of one side, four at a time or one.
+template <class Byte, Place P, std::int64_t FixedBytes>
+struct Cursor;
+
+template <class Byte, std::int64_t FixedBytes>
+struct Cursor<Byte, Place::contiguous, FixedBytes> {
+    static_assert(FixedBytes > 0);
+    Cursor(Byte* base, const Placement&) : at_{base} {}
+    template <int I>
+    HWY_INLINE Byte* at() const {
+        return at_ + I * FixedBytes;
+    }
+    template <int N>
+    HWY_INLINE void advance() {
+        at_ += N * FixedBytes;
+    }
+
+private:
+    Byte* at_;
+};
+
+template <class Byte, std::int64_t FixedBytes>
+struct Cursor<Byte, Place::strided, FixedBytes> {
+    Cursor(Byte* base, const Placement& place) : at_{base}, stride_{place.stride} {}
+    template <int I>
+    HWY_INLINE Byte* at() const {
+        return at_ + I * stride_;
+    }
+    template <int N>
+    HWY_INLINE void advance() {
+        at_ += N * stride_;
+    }
+
+private:
+    Byte* at_;
+    std::int64_t stride_;
+};
+
+template <class Byte, std::int64_t FixedBytes>
+struct Cursor<Byte, Place::indexed, FixedBytes> {
+    Cursor(Byte* base, const Placement& place) : base_{base}, offsets_{place.offsets} {}
+    template <int I>
+    HWY_INLINE Byte* at() const {
+        return base_ + offsets_[I];
+    }
+    template <int N>
+    HWY_INLINE void advance() {
+        offsets_ += N;
+    }
+
+private:
+    Byte* base_;
+    const std::int64_t* offsets_;
+};
+
+template <class Block, Place To, Place From>
+void move_blocks(std::byte* to, Placement to_place, const std::byte* from, Placement from_place, std::uint64_t count,
+                 std::uint64_t block_bytes) {
+    const Block block{block_bytes};
+    Cursor<std::byte, To, Block::fixed_bytes> out{to, to_place};
+    Cursor<const std::byte, From, Block::fixed_bytes> in{from, from_place};
+    std::uint64_t left = count - (Block::exact ? 0 : 1);
+    for (; left >= 4; left -= 4) {
+        // Loads before stores: the compiler must assume that a store changes what the next load reads.
+        const auto v0 = block.load(in.template at<0>());
+        const auto v1 = block.load(in.template at<1>());
+        const auto v2 = block.load(in.template at<2>());
+        const auto v3 = block.load(in.template at<3>());
+        block.store(out.template at<0>(), v0);
+        block.store(out.template at<1>(), v1);
+        block.store(out.template at<2>(), v2);
+        block.store(out.template at<3>(), v3);
+        in.template advance<4>();
+        out.template advance<4>();
+    }
+    for (; left > 0; --left) {
+        block.store(out.template at<0>(), block.load(in.template at<0>()));
+        in.template advance<1>();
+        out.template advance<1>();
+    }
+    if constexpr (!Block::exact) {
+        const typename Block::Last last{block_bytes};
+        last.store(out.template at<0>(), last.load(in.template at<0>()));
+    }
+}
+
+/// Blocks of at least 4 times a VectorPiece<64>.
+template <Place To, Place From>
+void move_long_blocks(std::byte* to, Placement to_place, const std::byte* from, Placement from_place,
+                      std::uint64_t count, std::uint64_t block_bytes) {
+    using Piece = VectorPiece<64>;
+    Cursor<std::byte, To, 0> out{to, to_place};
+    Cursor<const std::byte, From, 0> in{from, from_place};
+    for (; count > 0; --count) {
+        std::byte* const target = out.template at<0>();
+        const std::byte* const source = in.template at<0>();
+        const std::uint64_t tail = block_bytes - 2 * Piece::bytes;
+        for (std::uint64_t i = 0; i < tail; i += 2 * Piece::bytes) {
+            const auto v0 = Piece::load(source + i);
+            const auto v1 = Piece::load(source + i + Piece::bytes);
+            Piece::store(target + i, v0);
+            Piece::store(target + i + Piece::bytes, v1);
+        }
+        const auto v0 = Piece::load(source + tail);
+        const auto v1 = Piece::load(source + tail + Piece::bytes);
+        Piece::store(target + tail, v0);
+        Piece::store(target + tail + Piece::bytes, v1);
+        in.template advance<1>();
+        out.template advance<1>();
+    }
+}
+
+template <Place To, Place From>
+void copy_by_library(std::byte* to, Placement to_place, const std::byte* from, Placement from_place,
+                     std::uint64_t count, std::uint64_t block_bytes) {
+    Cursor<std::byte, To, 0> out{to, to_place};
+    Cursor<const std::byte, From, 0> in{from, from_place};
+    for (; count > 0; --count) {
+        std::memcpy(out.template at<0>(), in.template at<0>(), block_bytes);
+        in.template advance<1>();
+        out.template advance<1>();
+    }
+}
+
+} // namespace HWY_NAMESPACE
+} // namespace lapwing::datatype
+HWY_AFTER_NAMESPACE();
+#endif
