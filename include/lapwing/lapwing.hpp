@@ -7,6 +7,8 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/global_array.hpp>
+#include <lapwing/layout.hpp>
+#include <lapwing/layout_cursor.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/path.hpp>
 #include <lapwing/rank.hpp>

@@ -1,0 +1,448 @@
+#include <lapwing/layout.hpp>
+
+#include <lapwing/error.hpp>
+#include <lapwing/layout_cursor.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+// How layouts are made, and brought into canonical form. What they tell about themselves is in layout_query.cpp.
+
+namespace lapwing {
+
+namespace {
+
+__extension__ typedef __int128 int128;
+
+constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+
+[[nodiscard]] bool fits(int128 offset) noexcept {
+    return offset >= std::numeric_limits<std::int64_t>::min() && offset <= std::numeric_limits<std::int64_t>::max();
+}
+
+[[noreturn]] void throw_offset() {
+    throw RangeError{"Layout: an offset leaves 64 bits; offsets are from the base of the transfer, in bytes"};
+}
+
+void check_bytes(std::uint64_t count, std::uint64_t bytes) {
+    if (bytes != 0 && count > largest / bytes)
+        throw RangeError{fmt::format("Layout: {} times {} bytes are more than 2^63 - 1", count, bytes)};
+}
+
+void check_listed(std::uint64_t blocks) {
+    if (blocks > Layout::max_listed_blocks)
+        throw RangeError{fmt::format("Layout: this combination would have to be written out as a list of {} blocks, and at "
+                                     "most {} are; transfer its parts one by one",
+                                     blocks, Layout::max_listed_blocks)};
+}
+
+/// How many of the offsets from the first on have the distance of the first two.
+std::size_t progression(const Layout::Offsets& offsets) {
+    std::size_t length = 2;
+    while (length < offsets.size() && static_cast<int128>(offsets[length]) - offsets[length - 1] ==
+                                          static_cast<int128>(offsets[1]) - offsets[0])
+        ++length;
+    return length;
+}
+
+/// Whether the offsets are groups of this length that differ by a shift only.
+bool repeats(const Layout::Offsets& offsets, std::size_t group) {
+    if (group >= offsets.size() || offsets.size() % group != 0) return false;
+    for (std::size_t i = group; i < offsets.size(); ++i)
+        if (static_cast<int128>(offsets[i]) - offsets[i - i % group] !=
+            static_cast<int128>(offsets[i % group]) - offsets[0])
+            return false;
+    return true;
+}
+
+/// The blocks of a list with different lengths.
+struct List {
+    Layout::Offsets offsets;
+    std::vector<std::uint64_t> starts;
+};
+
+} // namespace
+
+Layout::Levels& Layout::Levels::operator=(const Levels& other) noexcept {
+    size_ = other.size_;
+    std::copy_n(other.levels_.begin(), std::max<std::size_t>(size_, 1), levels_.begin());
+    return *this;
+}
+
+void Layout::Levels::push_front(const Level& level) noexcept {
+    std::copy_backward(levels_.begin(), levels_.begin() + static_cast<std::ptrdiff_t>(size_),
+                       levels_.begin() + static_cast<std::ptrdiff_t>(size_ + 1));
+    levels_[0] = level;
+    ++size_;
+}
+
+void Layout::Levels::pop_front() noexcept {
+    if (size_ == 1) clear();
+    else erase(0);
+}
+
+void Layout::Levels::erase(std::size_t k) noexcept {
+    std::copy(levels_.begin() + static_cast<std::ptrdiff_t>(k + 1), levels_.begin() + static_cast<std::ptrdiff_t>(size_),
+              levels_.begin() + static_cast<std::ptrdiff_t>(k));
+    --size_;
+}
+
+void Layout::Levels::clear() noexcept {
+    size_ = 0;
+    levels_[0] = {1, 0, nullptr, {}, true, false};
+}
+
+Layout Layout::contiguous(std::uint64_t bytes, std::int64_t offset) {
+    Layout layout;
+    if (bytes == 0) return layout;
+    check_bytes(1, bytes);
+    layout.become_block(offset, bytes);
+    layout.check_bounds();
+    return layout;
+}
+
+Layout Layout::strided(std::uint64_t count, std::uint64_t block_bytes, std::int64_t stride, std::int64_t offset) {
+    return contiguous(block_bytes).repeat(count, stride).shift(offset);
+}
+
+Layout Layout::strided(std::span<const Dimension> dimensions, std::uint64_t block_bytes, std::int64_t offset) {
+    Layout layout = contiguous(block_bytes);
+    for (std::size_t d = dimensions.size(); d-- > 0;) layout = layout.repeat(dimensions[d].count, dimensions[d].stride);
+    return layout.shift(offset);
+}
+
+Layout Layout::indexed(Offsets offsets, std::uint64_t block_bytes) {
+    return contiguous(block_bytes).repeat_at(std::move(offsets));
+}
+
+Layout Layout::indexed_shared(std::shared_ptr<const Offsets> offsets, std::uint64_t block_bytes) {
+    return contiguous(block_bytes).repeat_at_shared(std::move(offsets));
+}
+
+Layout Layout::list(std::span<const ByteBlock> blocks) {
+    List list;
+    std::uint64_t total = 0;
+    bool uniform = true;
+    std::uint64_t last_bytes = 0;
+    for (const ByteBlock& block : blocks) {
+        if (block.bytes == 0) continue;
+        check_bytes(1, block.bytes);
+        const bool adjacent = !list.offsets.empty() && static_cast<int128>(list.offsets.back()) + last_bytes == block.offset;
+        if (!adjacent) {
+            // The block before this one has its length now.
+            if (list.starts.size() > 1) uniform = uniform && last_bytes == list.starts[1];
+            list.offsets.push_back(block.offset);
+            list.starts.push_back(total);
+            last_bytes = 0;
+        }
+        last_bytes += block.bytes;
+        if (__builtin_add_overflow(total, block.bytes, &total) || total > largest) check_bytes(2, largest);
+        if (!fits(static_cast<int128>(list.offsets.back()) + last_bytes)) throw_offset();
+    }
+    if (list.offsets.empty()) return {};
+    if (list.starts.size() > 1) uniform = uniform && last_bytes == list.starts[1];
+    if (uniform) return contiguous(last_bytes).repeat_at(std::move(list.offsets));
+
+    list.starts.push_back(total);
+    list.offsets.shrink_to_fit();
+    list.starts.shrink_to_fit();
+    const auto kept = std::make_shared<const List>(std::move(list));
+    Layout layout;
+    layout.end_ = layout.total_ = total;
+    layout.starts_ = kept->starts.data();
+    Level level{kept->offsets.size(), 0, kept->offsets.data(), {}, true, false};
+    for (std::size_t i = 1; i < kept->offsets.size() && level.ascending; ++i)
+        level.ascending = kept->offsets[i] - static_cast<int128>(kept->offsets[i - 1]) >=
+                          static_cast<int128>(kept->starts[i] - kept->starts[i - 1]);
+    layout.keep(kept);
+    layout.levels_.push_front(level);
+    layout.summary_ = layout.summarise(0, 0, level.count);
+    return layout;
+}
+
+Layout Layout::concatenate(std::span<const Layout> parts) {
+    const Layout* shape = nullptr;
+    bool same = true;
+    std::uint64_t blocks = 0;
+    std::size_t count = 0;
+    for (const Layout& part : parts) {
+        if (part.empty()) continue;
+        if (shape == nullptr) shape = &part;
+        same = same && part.same_shape(*shape);
+        blocks = std::min(blocks + part.block_count(), largest);
+        ++count;
+    }
+    if (shape == nullptr) return {};
+    if (count == 1) return *shape;
+    if (same) {
+        Offsets offsets;
+        offsets.reserve(count);
+        for (const Layout& part : parts) {
+            if (part.empty()) continue;
+            if (!fits(static_cast<int128>(part.first_) - shape->first_)) throw_offset();
+            offsets.push_back(part.first_ - shape->first_);
+        }
+        return shape->repeat_at(std::move(offsets));
+    }
+    check_listed(blocks);
+    std::vector<ByteBlock> all;
+    all.reserve(blocks);
+    for (const Layout& part : parts)
+        for (LayoutCursor cursor{part}; !cursor.done();) all.push_back(cursor.next());
+    return list(all);
+}
+
+Layout Layout::of_ranges(std::span<const Range> ranges, std::span<const std::int64_t> extents,
+                         std::uint64_t element_bytes) {
+    for (const Range& range : ranges)
+        if (range.empty()) return {};
+    std::array<Dimension, max_dimensions> dimensions;
+    check_bytes(1, element_bytes);
+    int128 row = static_cast<int128>(element_bytes);
+    int128 offset = 0;
+    for (std::size_t d = ranges.size(); d-- > 0;) {
+        const Range& range = ranges[d];
+        if (range.first() < 0 || range.last() >= extents[d])
+            throw RangeError{fmt::format("Layout of domain {}: dimension {} leaves [0, {}), the extent of the array there",
+                                         datatype::domain_text(ranges.data(), ranges.size()), d, extents[d])};
+        // Each product is of two values below 2^63 once the one before has passed.
+        const int128 stride = range.size() == 1 ? 0 : row * range.stride();
+        offset += row * range.first();
+        if (!fits(stride) || !fits(offset)) throw_offset();
+        dimensions[d] = {range.size(), static_cast<std::int64_t>(stride)};
+        row *= extents[d];
+        if (d > 0 && !fits(row)) throw_offset();
+    }
+    return strided(std::span{dimensions.data(), ranges.size()}, element_bytes, static_cast<std::int64_t>(offset));
+}
+
+Layout Layout::shift(std::int64_t distance) const {
+    if (empty() || distance == 0) return *this;
+    Layout layout = *this;
+    if (__builtin_add_overflow(first_, distance, &layout.first_)) throw_offset();
+    layout.check_bounds();
+    return layout;
+}
+
+Layout Layout::repeat(std::uint64_t count, std::int64_t stride) const {
+    if (count == 0 || empty()) return {};
+    if (count == 1) return *this;
+    check_bytes(count, bytes());
+    Layout layout = unsliced();
+    if (layout.level_count() == 0 && static_cast<int128>(stride) == block_) {
+        layout.become_block(layout.first_, count * block_);
+        layout.check_bounds();
+        return layout;
+    }
+    Level& outermost = layout.levels_[0];
+    if (layout.level_count() > 0 && outermost.offsets == nullptr &&
+        static_cast<int128>(stride) == static_cast<int128>(outermost.stride) * static_cast<int128>(outermost.count)) {
+        // The outermost level goes on: the same level with more iterations.
+        const Level inner = outermost;
+        layout.levels_.pop_front();
+        layout.total_ = inner.inner.bytes;
+        layout.summary_ = inner.inner;
+        layout.wrap(inner.count * count, inner.stride, nullptr);
+    } else {
+        layout.wrap(count, stride, nullptr);
+    }
+    return layout;
+}
+
+Layout Layout::repeat_at(Offsets offsets) const {
+    return repeat_at_shared(std::make_shared<const Offsets>(std::move(offsets)));
+}
+
+Layout Layout::repeat_at_shared(std::shared_ptr<const Offsets> shared) const {
+    const Offsets& offsets = *shared;
+    if (offsets.empty() || empty()) return {};
+    check_bytes(offsets.size(), bytes());
+    const auto distance = [&] {
+        const int128 difference = static_cast<int128>(offsets[1]) - offsets[0];
+        if (!fits(difference)) throw_offset();
+        return static_cast<std::int64_t>(difference);
+    };
+    if (offsets.size() == 1) return shift(offsets[0]);
+    const std::size_t length = progression(offsets);
+    if (length == offsets.size()) return repeat(length, distance()).shift(offsets[0]);
+    if (repeats(offsets, length)) {
+        Offsets groups;
+        groups.reserve(offsets.size() / length);
+        for (std::size_t i = 0; i < offsets.size(); i += length) groups.push_back(offsets[i]);
+        return repeat(length, distance()).repeat_at(std::move(groups));
+    }
+    Layout layout = unsliced();
+    if (layout.level_count() == 0) {
+        for (std::size_t i = 1; i < offsets.size(); ++i) {
+            if (static_cast<int128>(offsets[i]) - offsets[i - 1] != layout.block_) continue;
+            std::vector<ByteBlock> blocks;
+            blocks.reserve(offsets.size());
+            for (const std::int64_t offset : offsets) {
+                if (!fits(static_cast<int128>(layout.first_) + offset)) throw_offset();
+                blocks.push_back({layout.first_ + offset, layout.block_});
+            }
+            return list(blocks);
+        }
+    }
+    layout.wrap(offsets.size(), 0, shared);
+    return layout;
+}
+
+Layout Layout::slice(std::uint64_t begin, std::uint64_t end) const {
+    if (begin > end || end > bytes())
+        throw RangeError{fmt::format("Layout::slice({}, {}): not a part of [0, {}), the bytes of the layout", begin, end,
+                                     bytes())};
+    if (begin == end) return {};
+    Layout layout = *this;
+    if (end - begin == bytes()) return layout;
+    layout.end_ = begin_ + end;
+    layout.begin_ = begin_ + begin;
+    layout.trim();
+    return layout;
+}
+
+Layout Layout::intersect(std::int64_t lower, std::int64_t upper) const {
+    if (empty() || lower >= upper) return {};
+    if (is_ascending()) {
+        // The bytes before begin_ have lower offsets, and those from end_ on higher ones.
+        const std::uint64_t begin = std::clamp(bytes_below(lower), begin_, end_);
+        const std::uint64_t end = std::clamp(bytes_below(upper), begin_, end_);
+        return slice(begin - begin_, end - begin_);
+    }
+    if (lower <= this->lower() && upper >= this->upper()) return *this;
+    std::vector<ByteBlock> inside;
+    for (LayoutCursor cursor{*this}; !cursor.done();) {
+        const ByteBlock block = cursor.next();
+        const std::int64_t begin = std::max(block.offset, lower);
+        const std::int64_t end = std::min(block.offset + static_cast<std::int64_t>(block.bytes), upper);
+        if (begin >= end) continue;
+        check_listed(inside.size() + 1);
+        inside.push_back({begin, static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin)});
+    }
+    return list(inside);
+}
+
+std::vector<ByteBlock> Layout::listed() const {
+    const std::uint64_t count = block_count();
+    check_listed(count);
+    std::vector<ByteBlock> blocks;
+    blocks.reserve(count);
+    for (LayoutCursor cursor{*this}; !cursor.done();) blocks.push_back(cursor.next());
+    return blocks;
+}
+
+Layout Layout::unsliced() const {
+    if (!is_whole()) return list(listed());
+    Layout layout = *this;
+    layout.summary_ = whole();
+    layout.summarised_ = true;
+    return layout;
+}
+
+void Layout::wrap(std::uint64_t count, std::int64_t stride, const std::shared_ptr<const Offsets>& offsets) {
+    if (level_count() == max_levels) merge_levels();
+    Level level{count, stride, offsets == nullptr ? nullptr : offsets->data(), summary_, true, false};
+    const int128 height = static_cast<int128>(summary_.upper) - summary_.lower;
+    const int128 join = static_cast<int128>(last_end(0)) - first_byte(0);
+    int128 lowest = 0;
+    int128 highest = 0;
+    if (offsets == nullptr) {
+        const int128 last = static_cast<int128>(stride) * static_cast<int128>(count - 1);
+        lowest = std::min<int128>(0, last);
+        highest = std::max<int128>(0, last);
+        level.ascending = stride >= height;
+        level.joined = stride == join;
+    } else {
+        lowest = highest = offsets->front();
+        for (std::size_t i = 1; i < count; ++i) {
+            const int128 distance = static_cast<int128>((*offsets)[i]) - (*offsets)[i - 1];
+            level.ascending = level.ascending && distance >= height;
+            level.joined = level.joined || distance == join;
+            lowest = std::min<int128>(lowest, (*offsets)[i]);
+            highest = std::max<int128>(highest, (*offsets)[i]);
+        }
+        keep(offsets);
+    }
+    if (!fits(lowest + summary_.lower) || !fits(highest + summary_.upper)) throw_offset();
+    levels_.push_front(level);
+    joins_ = joins_ || level.joined;
+    end_ = total_ = count * summary_.bytes;
+    summary_ = summarise(0, 0, count);
+    check_bounds();
+}
+
+void Layout::keep(std::shared_ptr<const void> list) {
+    using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+    if (lists_ == nullptr) lists_ = std::move(list);
+    else lists_ = std::make_shared<const Both>(std::move(lists_), std::move(list));
+}
+
+void Layout::merge_levels() {
+    // The pair with the fewest iterations. There are enough levels that it need not be the innermost, which may be a list.
+    std::size_t k = 0;
+    for (std::size_t i = 1; i + 2 < level_count(); ++i)
+        if (levels_[i].count * levels_[i + 1].count < levels_[k].count * levels_[k + 1].count) k = i;
+    Level& outer = levels_[k];
+    const Level& inner = levels_[k + 1];
+    check_listed(outer.count * inner.count);
+    const auto offsets = std::make_shared<Offsets>();
+    offsets->reserve(outer.count * inner.count);
+    for (std::uint64_t i = 0; i < outer.count; ++i)
+        for (std::uint64_t j = 0; j < inner.count; ++j) offsets->push_back(add(outer.at(i), inner.at(j)));
+    outer = {offsets->size(), 0, offsets->data(), inner.inner, outer.ascending && inner.ascending,
+             outer.joined || inner.joined};
+    levels_.erase(k + 1);
+    keep(offsets);
+}
+
+void Layout::check_bounds() const {
+    const Summary all = whole();
+    if (!fits(static_cast<int128>(first_) + all.lower) || !fits(static_cast<int128>(first_) + all.upper)) throw_offset();
+}
+
+void Layout::become_block(std::int64_t offset, std::uint64_t bytes) noexcept {
+    levels_.clear();
+    lists_.reset();
+    starts_ = nullptr;
+    joins_ = false;
+    first_ = offset;
+    begin_ = 0;
+    end_ = total_ = block_ = bytes;
+    summary_ = {bytes, 1, 0, static_cast<std::int64_t>(bytes)};
+    summarised_ = true;
+}
+
+void Layout::trim() noexcept {
+    while (level_count() > 0) {
+        Level& level = levels_[0];
+        const std::uint64_t first = iteration_of(0, begin_);
+        const std::uint64_t last = iteration_of(0, end_ - 1);
+        const std::uint64_t before = position_of(0, first);
+        begin_ -= before;
+        end_ -= before;
+        if (first == last && !is_list(0)) {
+            first_ = add(first_, level.at(first));
+            total_ = level.inner.bytes;
+            levels_.pop_front();
+            continue;
+        }
+        if (first == last) return become_block(add(add(first_, level.at(first)), static_cast<std::int64_t>(begin_)), bytes());
+        total_ = position_of(0, last + 1) - before;
+        if (starts_ != nullptr && level_count() == 1) starts_ += first;
+        if (level.offsets != nullptr) level.offsets += first;
+        else first_ = add(first_, level.at(first));
+        level.count = last - first + 1;
+        break;
+    }
+    if (level_count() == 0) return become_block(add(first_, static_cast<std::int64_t>(begin_)), bytes());
+    const Level& outermost = levels_[0];
+    summarised_ = outermost.offsets == nullptr || (outermost.ascending && !outermost.joined);
+    if (summarised_) summary_ = summarise(0, 0, outermost.count);
+    // Two blocks of neighbouring iterations that join.
+    if (joins_ && block_count() == 1) become_block(bounds().lower, bytes());
+}
+
+} // namespace lapwing

@@ -1,0 +1,144 @@
+#include <lapwing/layout_cursor.hpp>
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lapwing {
+
+void LayoutCursor::seek(std::uint64_t position) noexcept {
+    const Layout& layout = *layout_;
+    position_ = layout.begin_ + position;
+    const std::size_t levels = layout.level_count();
+    innermost_ = levels == 0 ? 0 : levels - 1;
+    base_[0] = layout.first_;
+    index_[0] = 0;
+    in_block_ = position_;
+    if (position_ == layout.total_) {
+        // Behind the last byte there is no block; nothing looks at where it would be.
+        in_block_ = 0;
+        return;
+    }
+    for (std::size_t k = 0; k < levels; ++k) {
+        index_[k] = layout.iteration_of(k, in_block_);
+        in_block_ -= layout.position_of(k, index_[k]);
+        if (k + 1 < levels) base_[k + 1] = Layout::add(base_[k], layout.levels_[k].at(index_[k]));
+    }
+}
+
+void LayoutCursor::carry() noexcept {
+    const Layout& layout = *layout_;
+    std::size_t k = innermost_;
+    index_[k] = 0;
+    while (k > 0) {
+        --k;
+        if (++index_[k] < layout.levels_[k].count) {
+            for (; k < innermost_; ++k) base_[k + 1] = Layout::add(base_[k], layout.levels_[k].at(index_[k]));
+            return;
+        }
+        index_[k] = 0;
+    }
+}
+
+void LayoutCursor::skip(std::uint64_t bytes) noexcept {
+    if (bytes == 0) return;
+    const std::uint64_t rest = block_bytes() - in_block_;
+    if (bytes <= rest) return step(bytes);
+    const Layout& layout = *layout_;
+    const std::uint64_t last = layout.levels_[innermost_].count;
+    if (layout.block_ != 0) {
+        // Whole blocks of the innermost level, the usual case, need no search.
+        const std::uint64_t blocks = (in_block_ + bytes) / layout.block_;
+        if (blocks <= last - index_[innermost_]) {
+            position_ += bytes;
+            in_block_ = (in_block_ + bytes) - blocks * layout.block_;
+            index_[innermost_] += blocks;
+            if (index_[innermost_] != last) return;
+            // Into the next iteration: what is left is less than one block, and all blocks are of one size.
+            return carry();
+        }
+    } else if (in_block_ == 0 && bytes == layout.starts_[last] - layout.starts_[index_[innermost_]]) {
+        position_ += bytes;
+        return carry();
+    }
+    seek(position() + bytes);
+}
+
+BlockRun LayoutCursor::peek_run(std::uint64_t limit) const noexcept {
+    limit = std::min(limit, left());
+    if (limit == 0) return {};
+    const Layout& layout = *layout_;
+    const Layout::Level& level = layout.levels_[innermost_];
+    const std::uint64_t index = index_[innermost_];
+    const std::uint64_t rest = block_bytes() - in_block_;
+    if (in_block_ != 0 || limit < rest)
+        return {block_offset() + static_cast<std::int64_t>(in_block_), std::min(rest, limit), 1, 0, nullptr, nullptr};
+
+    if (layout.starts_ != nullptr) {
+        const std::uint64_t* const starts = layout.starts_ + index;
+        std::uint64_t count = level.count - index;
+        if (starts[count] - starts[0] > limit)
+            count = static_cast<std::uint64_t>(std::upper_bound(starts + 1, starts + count, starts[0] + limit) - (starts + 1));
+        if (count == 1) return {block_offset(), rest, 1, 0, nullptr, nullptr};
+        return {base_[innermost_], 0, count, 0, level.offsets + index, starts};
+    }
+    const std::uint64_t count = std::min(level.count - index, limit / layout.block_);
+    if (level.offsets != nullptr && count > 1)
+        return {base_[innermost_], layout.block_, count, 0, level.offsets + index, nullptr};
+    return {block_offset(), layout.block_, count, count == 1 ? 0 : level.stride, nullptr, nullptr};
+}
+
+LayoutZip::LayoutZip(const Layout& source, const Layout& target) : source_{source}, target_{target} {
+    if (source.bytes() != target.bytes())
+        throw RangeError{fmt::format("the layouts of a transfer differ in size: {} bytes at the source, {} at the target; "
+                                     "both sides must hold the same number of bytes",
+                                     source.bytes(), target.bytes())};
+}
+
+BlockPair LayoutZip::next(std::uint64_t limit) noexcept {
+    limit = std::min(limit, left());
+    if (limit == 0) return {};
+    const auto at = [](const LayoutCursor& cursor) {
+        return cursor.block_offset() + static_cast<std::int64_t>(cursor.in_block_);
+    };
+    BlockPair pair{at(source_), at(target_), 0};
+    for (;;) {
+        const std::uint64_t piece = std::min({source_.block_bytes() - source_.in_block_,
+                                              target_.block_bytes() - target_.in_block_, limit});
+        source_.step(piece);
+        target_.step(piece);
+        pair.bytes += piece;
+        limit -= piece;
+        if (limit == 0) return pair;
+        // Both go on where they were: a block of one ended, and its next one is adjacent.
+        const auto bytes = static_cast<std::int64_t>(pair.bytes);
+        if (at(source_) != pair.source + bytes || at(target_) != pair.target + bytes) return pair;
+    }
+}
+
+PairRun LayoutZip::next_run(std::uint64_t limit) noexcept {
+    const auto one_size = [](BlockRun run) {
+        if (run.starts == nullptr) return run;
+        const ByteBlock block = run[0];
+        return BlockRun{block.offset, block.bytes, 1, 0, nullptr, nullptr};
+    };
+    BlockRun source = one_size(source_.peek_run(limit));
+    BlockRun target = one_size(target_.peek_run(limit));
+    if (source.count == 0) return {};
+    const std::uint64_t bytes = std::min(source.block_bytes, target.block_bytes);
+    const auto cut = [bytes](BlockRun& run) {
+        if (run.block_bytes == bytes) return;
+        const std::uint64_t pieces = run.block_bytes / bytes;
+        run = {run[0].offset, bytes, pieces, static_cast<std::int64_t>(bytes), nullptr, nullptr};
+    };
+    cut(source);
+    cut(target);
+    source.count = target.count = std::min(source.count, target.count);
+    source_.skip(source.count * bytes);
+    target_.skip(source.count * bytes);
+    return {source, target};
+}
+
+} // namespace lapwing

@@ -1,0 +1,245 @@
+// Room: datatype
+#pragma once
+
+#include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lapwing {
+
+class MpiDatatype;
+
+/// Bytes that are contiguous in memory. The offset is from the base of the transfer, and may be negative.
+struct ByteBlock {
+    std::int64_t offset = 0;
+    std::uint64_t bytes = 0;
+
+    friend constexpr bool operator==(const ByteBlock&, const ByteBlock&) = default;
+};
+
+/// One side of a transfer: an ordered sequence of bytes in memory, as blocks relative to a base that the transfer gives.
+///
+/// ```cpp
+/// Layout column = Layout::strided(rows, sizeof(double), row_bytes, j * sizeof(double));
+/// Layout patch  = Layout::of(Domain<2>{{1, 9}, {3, 7}}, Extents{n, m}, sizeof(double));
+/// Layout nodes  = Layout::indexed(offsets, 4);
+/// Layout any    = Layout::from_mpi(type, count);
+/// ```
+///
+/// The order of the sequence is part of its value and is never changed: byte k of the source goes to byte k of the
+/// target. A layout is a nest of levels, each a count with a stride or a shared list of offsets, around one block or a
+/// shared list of blocks of different lengths; regular patterns take the same memory however many blocks they have, and
+/// copying a layout never copies a list. It is brought into a canonical form when it is made: adjacent blocks are one,
+/// levels that continue each other are one, levels of one iteration vanish, lists with a constant stride are no lists.
+///
+/// A layout is immutable in use and may be read by several threads. LayoutCursor (layout_cursor.hpp) goes through it.
+/// Queries cost O(levels) and allocate nothing unless they say otherwise. Construction throws RangeError where a size or
+/// an offset leaves 63 bits.
+class Layout {
+public:
+    /// The deepest nest. A deeper one is made shallower by writing out two of its levels as a list.
+    static constexpr std::size_t max_levels = 10;
+    /// The longest list that a construction writes out (16 bytes a block); RangeError above it.
+    static constexpr std::uint64_t max_listed_blocks = std::uint64_t{1} << 28;
+
+    /// One level of a nest: `count` iterations, `stride` bytes apart. A stride may be negative or zero.
+    struct Dimension {
+        std::uint64_t count = 0;
+        std::int64_t stride = 0;
+    };
+    using Offsets = std::vector<std::int64_t>;
+
+    /// No bytes.
+    Layout() noexcept = default;
+
+    [[nodiscard]] static Layout contiguous(std::uint64_t bytes, std::int64_t offset = 0);
+    /// `count` blocks, `stride` bytes from start to start.
+    [[nodiscard]] static Layout strided(std::uint64_t count, std::uint64_t block_bytes, std::int64_t stride,
+                                        std::int64_t offset = 0);
+    /// Nested dimensions, the outermost first.
+    [[nodiscard]] static Layout strided(std::span<const Dimension> dimensions, std::uint64_t block_bytes,
+                                        std::int64_t offset = 0);
+    /// Blocks of equal size at these offsets, in this order.
+    [[nodiscard]] static Layout indexed(Offsets offsets, std::uint64_t block_bytes);
+    /// The same; the list is shared, and nobody may change it from now on.
+    [[nodiscard]] static Layout indexed_shared(std::shared_ptr<const Offsets> offsets, std::uint64_t block_bytes);
+    /// Any blocks, in this order. Those without bytes count for nothing.
+    [[nodiscard]] static Layout list(std::span<const ByteBlock> blocks);
+    /// The sequences one after the other. Stays compact where all have the same shape; otherwise their blocks are
+    /// written out as a list.
+    [[nodiscard]] static Layout concatenate(std::span<const Layout> parts);
+    /// The elements of a domain in a row-major array of these extents that starts at the base, in the order in which the
+    /// domain goes through its indices. RangeError when the domain leaves the extents.
+    template <std::size_t N>
+    [[nodiscard]] static Layout of(const Domain<N>& domain, const Extents<N>& extents, std::uint64_t element_bytes) {
+        return of_ranges(domain.ranges(), extents.values(), element_bytes);
+    }
+    /// `count` elements of an MPI datatype, in the order of its type signature: the bytes that MPI_Pack would pack. The
+    /// datatype may be freed afterwards. Looks at the constructors only, and keeps regular ones compact. Throws UsageError
+    /// for MPI_DATATYPE_NULL, for the bound markers of MPI-1 and for a type that is not committed (where MPI tells).
+    [[nodiscard]] static Layout from_mpi(MPI_Datatype type, std::uint64_t count = 1);
+    /// A committed MPI datatype with these bytes in this order; its extent is the span from lower() to upper().
+    [[nodiscard]] MpiDatatype to_mpi() const;
+
+    /// Bytes in the sequence.
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return end_ - begin_; }
+    [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
+    /// Number of maximal blocks: neighbours in the sequence that are adjacent in memory are one block.
+    [[nodiscard]] std::uint64_t block_count() const noexcept;
+    /// Lowest offset touched, and the highest plus one; both 0 when empty. A slice of an unsorted list looks at its entries.
+    [[nodiscard]] std::int64_t lower() const noexcept;
+    [[nodiscard]] std::int64_t upper() const noexcept;
+    /// upper() - lower().
+    [[nodiscard]] std::uint64_t span() const noexcept;
+    /// bytes() / span(): 1 for contiguous bytes, 0 when empty; above 1 when some bytes occur more than once.
+    [[nodiscard]] double density() const noexcept;
+    /// Whether the whole is at most one block.
+    [[nodiscard]] bool is_contiguous() const noexcept { return level_count() == 0; }
+    /// The block size, for choosing a copy kernel, where all blocks have one (before neighbours are joined across levels);
+    /// 0 where they differ. The first and the last block of a slice may be shorter.
+    [[nodiscard]] std::uint64_t uniform_block() const noexcept { return block_; }
+    /// Number of levels around the block, the outermost being 0.
+    [[nodiscard]] std::size_t level_count() const noexcept { return levels_.size(); }
+    /// Whether each block lies at or above the end of the one before it, so that no byte occurs twice. A slice may say no
+    /// where only bytes outside of the slice are in the way.
+    [[nodiscard]] bool is_ascending() const noexcept;
+    /// Whether a byte of memory occurs more than once: a put into such a target is an error. O(levels) for most strided
+    /// patterns and everything ascending; otherwise allocates, and costs O(n log n) for n blocks.
+    [[nodiscard]] bool overlaps() const;
+
+    /// Bytes [begin, end) of the sequence. Allocates nothing. RangeError unless begin <= end <= bytes().
+    [[nodiscard]] Layout slice(std::uint64_t begin, std::uint64_t end) const;
+    /// Every offset moved by `distance`.
+    [[nodiscard]] Layout shift(std::int64_t distance) const;
+    /// The sequence `count` times, `stride` bytes apart: as the elements of a type with this extent. A slice that begins
+    /// or ends within an iteration is written out as a list first.
+    [[nodiscard]] Layout repeat(std::uint64_t count, std::int64_t stride) const;
+    /// The sequence at each of these offsets, in this order. As repeat() with a slice.
+    [[nodiscard]] Layout repeat_at(Offsets offsets) const;
+    [[nodiscard]] Layout repeat_at_shared(std::shared_ptr<const Offsets> offsets) const;
+    /// The bytes with offsets in [lower, upper), in the same order. A slice where is_ascending(); otherwise a list.
+    [[nodiscard]] Layout intersect(std::int64_t lower, std::int64_t upper) const;
+
+    /// Whether the sequences of bytes are the same. O(blocks) where the forms differ but the sizes and bounds do not.
+    friend bool operator==(const Layout& a, const Layout& b) noexcept;
+
+private:
+    friend class LayoutCursor;
+
+    // Without initialisers, so that the levels not in use cost nothing.
+
+    /// What an outer level needs to know of all that is inside it. Offsets are from the start of the iteration.
+    struct Summary {
+        std::uint64_t bytes;
+        std::uint64_t blocks; ///< maximal ones
+        std::int64_t lower;
+        std::int64_t upper;
+    };
+
+    struct Level {
+        std::uint64_t count;
+        std::int64_t stride;
+        const std::int64_t* offsets; ///< of the iterations, instead of a stride; kept by `lists_`
+        Summary inner;               ///< of one iteration; of no meaning in a list of different lengths
+        bool ascending;              ///< each iteration lies at or above the end of the one before
+        bool joined; ///< an iteration begins where the one before ends; with a stride all do, with offsets some
+
+        // Without a sign, because partial sums of offsets may leave 64 bits on their way to one that does not.
+        [[nodiscard]] std::int64_t at(std::uint64_t iteration) const noexcept {
+            return offsets != nullptr
+                       ? offsets[iteration]
+                       : static_cast<std::int64_t>(iteration * static_cast<std::uint64_t>(stride));
+        }
+    };
+    [[nodiscard]] static std::int64_t add(std::int64_t a, std::int64_t b) noexcept {
+        return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    }
+
+    /// The levels in place, so that regular layouts allocate nothing. Copies those in use only.
+    class Levels {
+    public:
+        Levels() noexcept { clear(); }
+        Levels(const Levels& other) noexcept { *this = other; }
+        Levels& operator=(const Levels& other) noexcept;
+        ~Levels() = default;
+
+        [[nodiscard]] std::size_t size() const noexcept { return size_; }
+        [[nodiscard]] Level& operator[](std::size_t k) noexcept { return levels_[k]; }
+        [[nodiscard]] const Level& operator[](std::size_t k) const noexcept { return levels_[k]; }
+        void push_front(const Level& level) noexcept;
+        void pop_front() noexcept;
+        void erase(std::size_t k) noexcept;
+        /// With no level, level 0 still stands for one iteration.
+        void clear() noexcept;
+
+    private:
+        std::size_t size_ = 0;
+        std::array<Level, max_levels> levels_;
+    };
+
+    [[nodiscard]] static Layout of_ranges(std::span<const Range> ranges, std::span<const std::int64_t> extents,
+                                          std::uint64_t element_bytes);
+
+    [[nodiscard]] bool is_whole() const noexcept { return begin_ == 0 && end_ == total_; }
+    [[nodiscard]] bool is_list(std::size_t k) const noexcept { return starts_ != nullptr && k + 1 == levels_.size(); }
+    [[nodiscard]] std::uint64_t iteration_of(std::size_t k, std::uint64_t position) const noexcept;
+    [[nodiscard]] std::uint64_t position_of(std::size_t k, std::uint64_t iteration) const noexcept;
+    /// Offset of the first byte, and the end of the last, of one iteration of the levels before k.
+    [[nodiscard]] std::int64_t first_byte(std::size_t k) const noexcept;
+    [[nodiscard]] std::int64_t last_end(std::size_t k) const noexcept;
+    /// Of how many iterations in (first, last) of level k the start joins the end of the one before.
+    [[nodiscard]] std::uint64_t joins(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept;
+    /// Of the iterations [first, last) of level k; O(entries) for unsorted or joined offsets.
+    [[nodiscard]] Summary summarise(std::size_t k, std::uint64_t first, std::uint64_t last) const noexcept;
+    [[nodiscard]] Summary whole() const noexcept;
+    struct Bounds {
+        std::int64_t lower;
+        std::int64_t upper;
+    };
+    /// Of bytes [begin, end), begin < end, of one iteration of the levels before k.
+    [[nodiscard]] Bounds bounds(std::size_t k, std::uint64_t begin, std::uint64_t end) const noexcept;
+    [[nodiscard]] Bounds bounds() const noexcept;
+    /// Number of maximal blocks that start before a position, in one iteration of the levels before k.
+    [[nodiscard]] std::uint64_t starts_before(std::size_t k, std::uint64_t position) const noexcept;
+    /// Number of bytes of an ascending pattern with offsets below `offset`.
+    [[nodiscard]] std::uint64_t bytes_below(std::int64_t offset) const noexcept;
+    [[nodiscard]] bool same_shape(const Layout& other) const noexcept;
+    [[nodiscard]] bool surely_disjoint() const noexcept;
+    [[nodiscard]] std::vector<ByteBlock> listed() const;
+    /// The layout as a whole pattern around which levels can be put.
+    [[nodiscard]] Layout unsliced() const;
+    void wrap(std::uint64_t count, std::int64_t stride, const std::shared_ptr<const Offsets>& offsets);
+    void keep(std::shared_ptr<const void> list);
+    /// Makes one level of two neighbours, whose offsets are written out.
+    void merge_levels();
+    void check_bounds() const;
+    void become_block(std::int64_t offset, std::uint64_t bytes) noexcept;
+    /// Leaves out the levels and iterations that hold nothing of the slice.
+    void trim() noexcept;
+
+    std::int64_t first_ = 0;  ///< to which the offsets of all levels are added
+    std::uint64_t begin_ = 0; ///< the part of the pattern that this layout is, [begin_, end_): it begins in the first
+    std::uint64_t end_ = 0;   ///< iteration of level 0, and ends in the last
+    std::uint64_t total_ = 0; ///< bytes of the whole pattern
+    std::uint64_t block_ = 0; ///< bytes of each block; 0 with a list of different lengths
+    const std::uint64_t* starts_ = nullptr; ///< of that list: positions of its blocks, and of its end
+    bool joins_ = false;                    ///< some level is joined
+    bool summarised_ = true;                ///< summary_ is of the whole pattern; only slices may do without
+    Summary summary_{};
+    Levels levels_;
+    std::shared_ptr<const void> lists_; ///< keeps all offsets and starts
+};
+
+/// "4096 blocks of 12 bytes, stride 24", for messages and plans.
+[[nodiscard]] std::string to_string(const Layout& layout);
+
+} // namespace lapwing
