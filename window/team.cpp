@@ -1,8 +1,6 @@
 #include <lapwing/team.hpp>
 
 #include "src/support/log.hpp"
-#include "src/support/mpi_error.hpp"
-#include "window/progress/pieces.hpp"
 #include "window/team_registry.hpp"
 #include "window/team_state.hpp"
 
@@ -13,7 +11,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 
 namespace lapwing {
 
@@ -69,42 +66,6 @@ void Team::fence() {
 }
 
 bool Team::progress() { return state_->progress(); }
-
-void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation) {
-    state_->require_open("Team::all_reduce");
-    MPI_Aint lower = 0;
-    MPI_Aint extent = 0;
-    support::check_mpi(MPI_Type_get_extent(type, &lower, &extent), "MPI_Type_get_extent", state_->who());
-    constexpr std::uint64_t most = std::uint64_t{1} << 27; // MPI counts are int
-    for (std::uint64_t at = 0; at < count; at += most) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        support::check_mpi(MPI_Iallreduce(MPI_IN_PLACE, static_cast<std::byte*>(values) + at * static_cast<std::uint64_t>(extent),
-                                          static_cast<int>(std::min(most, count - at)), type, operation, state_->communicator(),
-                                          &request),
-                           "MPI_Iallreduce", state_->who());
-        state_->wait(request, "Team::all_reduce");
-    }
-}
-
-void Team::sum(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_SUM); }
-void Team::sum(std::span<std::int64_t> values) { all_reduce(values.data(), values.size(), MPI_INT64_T, MPI_SUM); }
-void Team::min(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_MIN); }
-void Team::min(std::span<std::int64_t> values) { all_reduce(values.data(), values.size(), MPI_INT64_T, MPI_MIN); }
-void Team::max(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_MAX); }
-void Team::max(std::span<std::int64_t> values) { all_reduce(values.data(), values.size(), MPI_INT64_T, MPI_MAX); }
-
-void Team::broadcast(std::span<std::byte> bytes, Rank root) {
-    state_->require_open("Team::broadcast");
-    if (root.value < 0 || root.value >= size_)
-        throw RangeError{fmt::format("{}: Team::broadcast: root {} is outside [0, {}); pass a rank of the team", who(),
-                                     root.value, size_)};
-    window::for_each_piece(bytes.size(), [&](std::uint64_t at, int piece_bytes) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        support::check_mpi(MPI_Ibcast(bytes.data() + at, piece_bytes, MPI_BYTE, root.value, state_->communicator(), &request),
-                           "MPI_Ibcast", state_->who());
-        state_->wait(request, "Team::broadcast");
-    });
-}
 
 void Team::require_same(std::span<const std::int64_t> value, const char* call, const char* what) {
     // Lengths may differ too: compare them first, or the reduction itself would be mismatched. Minimum and maximum

@@ -294,7 +294,7 @@ void TeamState::check_trouble(const char* call, int target) {
                                         who_, call, target == no_rank ? departed_.front() : target)};
 }
 
-void TeamState::wait(MPI_Request request, const char* call) {
+void TeamState::wait(MPI_Request& request, const char* call) {
     wait_until(
         [&] {
             int done = 0;
@@ -302,6 +302,11 @@ void TeamState::wait(MPI_Request request, const char* call) {
             return done != 0;
         },
         call);
+}
+
+void TeamState::give_up(Memory memory) noexcept {
+    const std::lock_guard guard{trouble_mutex_};
+    given_up_.push_back(std::move(memory));
 }
 
 // ---- barriers -------------------------------------------------------------------------------------------------------

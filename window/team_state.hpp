@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lapwing::window {
@@ -68,8 +69,19 @@ public:
         if (troubled_.load(std::memory_order_relaxed)) check_trouble(call, target);
     }
 
-    /// Waits for a request of a non-blocking collective, serving other ranks meanwhile.
-    void wait(MPI_Request request, const char* call);
+    using Memory = std::unique_ptr<std::byte[]>;
+    /// Waits for the request that `start(memory)` returns, serving other ranks meanwhile. The memory is kept when the wait
+    /// ends by an exception: MPI may still write there.
+    template <class Start>
+    void complete(Memory& memory, const char* call, Start start) {
+        MPI_Request request = start(memory.get());
+        try {
+            wait(request, call);
+        } catch (...) {
+            give_up(std::move(memory));
+            throw;
+        }
+    }
 
     /// One round of progress by the calling thread.
     bool progress() { return engine_->progress(); }
@@ -135,6 +147,8 @@ private:
         TeamState& team_;
     };
 
+    void wait(MPI_Request& request, const char* call);
+    void give_up(Memory memory) noexcept;
     void choose_paths();
     void make_node_barrier();
     void start_progress();
@@ -181,6 +195,7 @@ private:
     std::vector<int> departed_to_tell_; ///< guarded by the engine's mutex
     int departed_next_ = 0;             ///< neighbour that is told next
     std::string failure_;
+    std::vector<Memory> given_up_;
 
     bool progressing_ = false;
     bool close_notified_ = false;

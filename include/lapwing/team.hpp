@@ -92,6 +92,12 @@ public:
     /// Collective, general form: MPI_Allreduce in place over `count` values of `type`.
     void all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation);
 
+    /// Collective. Combines a value of every rank, in the order of the ranks; the result is in `value` everywhere.
+    /// `combine(context, left, right)` leaves its result in `left`, and must be associative and not throw. `value` has the
+    /// same size on all ranks, at most 4 MiB. Cost: a binomial tree of messages, and a broadcast.
+    using CombineValues = void (*)(void* context, void* left, const void* right);
+    void combine(std::span<std::byte> value, CombineValues combine, void* context);
+
     /// Collective. Throws MismatchError on every rank when `value` is not the same on all; `call` and `what` go into the
     /// message. Costs one reduction: for assertion level 3.
     void require_same(std::span<const std::int64_t> value, const char* call, const char* what);
