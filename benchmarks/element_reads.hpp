@@ -90,7 +90,7 @@ private:
 
 /// A function of its own, as a scientist's loop is: the sum then lives in a register, for raw pointers and arrays alike.
 template <class Indices, class Read>
-[[gnu::noinline]] double sum_of_reads(const Indices& indices, std::uint64_t count, const Read& read) {
+[[gnu::noinline]] double sum_of_reads(const Indices& indices, std::uint64_t count, Read read) {
     double sum = 0;
     indices.each(count, [&](auto... index) { sum += read(index...); });
     return sum;

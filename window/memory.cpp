@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,19 +20,10 @@ namespace {
 
 using support::check_mpi;
 
-/// An info object that is freed with the scope.
-class Info {
-public:
-    Info() { check_mpi(MPI_Info_create(&info_), "MPI_Info_create"); }
-    ~Info() { MPI_Info_free(&info_); }
-    Info(const Info&) = delete;
-    Info& operator=(const Info&) = delete;
-    void set(const char* key, const char* value) { check_mpi(MPI_Info_set(info_, key, value), "MPI_Info_set"); }
-    [[nodiscard]] MPI_Info get() const { return info_; }
+constexpr std::uint64_t cache_line = 64;
+constexpr std::uint64_t page = 4096;
 
-private:
-    MPI_Info info_ = MPI_INFO_NULL;
-};
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// One passive epoch from the window's creation to its end.
 void open_epoch(MPI_Win window, const std::string& who) {
@@ -45,26 +37,34 @@ std::uint64_t machine_memory_bytes() noexcept {
     return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-WindowMemory::WindowMemory(TeamState& team, std::uint64_t bytes, std::uint64_t prefix_bytes) : team_{team} {
-    // Parts of a node may lie one behind the other: whole cache lines keep every part aligned. At least one: MPICH 4.0.2
-    // reads from the wrong place in windows of less than 64 bytes a rank.
-    total_bytes_ = std::max<std::uint64_t>(64, (prefix_bytes + bytes + 63) / 64 * 64);
+WindowMemory::WindowMemory(TeamState& team, std::uint64_t bytes, unsigned alignment, unsigned counters)
+    : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
+    // MPICH 4.0.2 reads from the wrong place in windows of less than 64 bytes a rank.
+    total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), alignment);
     const auto size = static_cast<MPI_Aint>(total_bytes_);
     const Topology& topology = team.topology();
     const bool rma = team.network_path() == Path::rma;
     if (topology.largest_node() > 1) {
-        Info info;
-        info.set("alloc_shared_noncontig", "true"); // each part on pages of its own, near its owner
-        check_mpi(MPI_Win_allocate_shared(size, 1, info.get(), topology.node_communicator(), &own_, &shared_),
+        // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in front.
+        const auto ranks = static_cast<std::size_t>(topology.node_size());
+        const std::uint64_t front = round_up(ranks * counter_stride_ * sizeof(std::uint64_t), page);
+        const bool first = topology.node_rank() == 0;
+        std::byte* start = nullptr;
+        check_mpi(MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(front) + size : size, 1, MPI_INFO_NULL,
+                                          topology.node_communicator(), &start, &shared_),
                   "MPI_Win_allocate_shared", team.who());
         open_epoch(shared_, team.who());
-        bases_.resize(static_cast<std::size_t>(topology.node_size()));
-        for (int i = 0; i < topology.node_size(); ++i) {
+        bases_.resize(ranks);
+        for (std::size_t i = 0; i < ranks; ++i) {
             MPI_Aint part_size = 0;
             int unit = 0;
-            check_mpi(MPI_Win_shared_query(shared_, i, &part_size, &unit, &bases_[static_cast<std::size_t>(i)]),
-                      "MPI_Win_shared_query", team.who());
+            check_mpi(MPI_Win_shared_query(shared_, static_cast<int>(i), &part_size, &unit, &bases_[i]), "MPI_Win_shared_query",
+                      team.who());
         }
+        counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
+        bases_[0] += front;
+        own_ = bases_[static_cast<std::size_t>(topology.node_rank())];
+        for (unsigned i = 0; i < counters; ++i) new (this->counters(topology.node_rank()) + i) std::atomic<std::uint64_t>{0};
         if (rma) {
             CreationTurn turn{team.communicator(), topology};
             check_mpi(MPI_Win_create(own_, size, 1, MPI_INFO_NULL, team.communicator(), &remote_), "MPI_Win_create", team.who());
@@ -84,6 +84,8 @@ WindowMemory::WindowMemory(TeamState& team, std::uint64_t bytes, std::uint64_t p
             mapped_ = true;
         }
         bases_.assign(1, own_);
+        own_counters_ = std::vector<std::atomic<std::uint64_t>>(counters);
+        counters_ = own_counters_.data();
     }
     if (rma) open_epoch(remote_, team.who());
     if (!mapped_) std::memset(own_, 0, total_bytes_); // a mapping is zero already

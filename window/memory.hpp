@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,11 +12,12 @@ namespace lapwing::window {
 class TeamState;
 
 /// The memory behind an allocated window: shared by the ranks of a node, with an MPI window over it where the network path
-/// is rma. Every rank's part starts with `prefix_bytes` for the library's own use, then the program's bytes; all zero.
+/// is rma; all zero. The parts of a node's ranks lie one behind the other in the order of Topology::members(), so that the
+/// elements of an array that is dealt to them in that order are one dense array.
 class WindowMemory {
 public:
-    /// Collective over the team.
-    WindowMemory(TeamState& team, std::uint64_t bytes, std::uint64_t prefix_bytes);
+    /// Collective over the team. Every rank gets `bytes` bytes, aligned to `alignment`, and `counters` notification counters.
+    WindowMemory(TeamState& team, std::uint64_t bytes, unsigned alignment, unsigned counters);
     ~WindowMemory();
     WindowMemory(const WindowMemory&) = delete;
     WindowMemory& operator=(const WindowMemory&) = delete;
@@ -23,10 +25,14 @@ public:
     /// Collective. Frees everything.
     void close();
 
-    /// Start of this rank's part, prefix included.
+    /// Start of this rank's part.
     [[nodiscard]] std::byte* own() const noexcept { return own_; }
     /// The same for each rank of the node, in the order of Topology::members().
     [[nodiscard]] const std::vector<std::byte*>& bases() const noexcept { return bases_; }
+    /// The notification counters of a rank of the node.
+    [[nodiscard]] std::atomic<std::uint64_t>* counters(int node_rank) const noexcept {
+        return counters_ + static_cast<std::size_t>(node_rank) * counter_stride_;
+    }
     /// Window over all ranks in which displacement 0 is own(); MPI_WIN_NULL unless the path is rma.
     [[nodiscard]] MPI_Win remote_window() const noexcept { return remote_; }
     /// Window that shares the node's memory, or MPI_WIN_NULL.
@@ -40,6 +46,9 @@ private:
     MPI_Win shared_ = MPI_WIN_NULL;
     MPI_Win remote_ = MPI_WIN_NULL;
     bool mapped_ = false; ///< own_ is a private mapping
+    std::atomic<std::uint64_t>* counters_ = nullptr; ///< of the node's first rank
+    std::size_t counter_stride_ = 0;                 ///< whole cache lines, so that ranks do not disturb each other
+    std::vector<std::atomic<std::uint64_t>> own_counters_; ///< of a rank that is alone on its node
 };
 
 /// Bytes of memory that this machine has.

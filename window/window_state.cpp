@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +23,9 @@ namespace {
 using support::check_mpi;
 
 constexpr unsigned most_counters = 4096;
+/// Atomics need 8; MPI promises no more than a cache line for its shared memory in practice.
+constexpr unsigned least_alignment = 8;
+constexpr unsigned most_alignment = 64;
 /// Puts up to this size are copied, so that they need not wait for MPI to have read them.
 constexpr std::size_t largest_staged_bytes = 512;
 
@@ -114,45 +118,52 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", state_.who(),
                                      counter_count_, most_counters)};
+    if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
+        throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", state_.who(), options.alignment,
+                                     least_alignment, most_alignment)};
     // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
     // must fit together; summed in floating point, which does not overflow.
     const std::uint64_t limit = machine_memory_bytes();
     state_.barrier(CollectiveCall::window_create, {});
-    MPI_Request request = MPI_REQUEST_NULL;
-    double node_bytes = static_cast<double>(bytes);
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &node_bytes, 1, MPI_DOUBLE, MPI_SUM, state_.topology().node_communicator(), &request),
-              "MPI_Iallreduce", state_.who());
-    state_.wait(request, "Window");
+    auto node_bytes = static_cast<double>(bytes);
+    auto memory = std::make_unique_for_overwrite<std::byte[]>(sizeof node_bytes);
+    std::memcpy(memory.get(), &node_bytes, sizeof node_bytes);
+    state_.complete(memory, "Window", [&](std::byte* sum) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, sum, 1, MPI_DOUBLE, MPI_SUM, state_.topology().node_communicator(), &request),
+                  "MPI_Iallreduce", state_.who());
+        return request;
+    });
+    std::memcpy(&node_bytes, memory.get(), sizeof node_bytes);
     const auto counters = static_cast<std::int64_t>(counter_count_);
     const std::int64_t too_much = bytes > limit ? 2 : node_bytes > static_cast<double>(limit) ? 1 : 0;
     // One number that orders by how much too much, then by rank.
-    std::array<std::int64_t, 3> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters};
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, worst.data(), static_cast<int>(worst.size()), MPI_INT64_T, MPI_MIN,
-                             state_.communicator(), &request),
-              "MPI_Iallreduce", state_.who());
-    state_.wait(request, "Window");
+    const std::int64_t alignment = options.alignment;
+    std::array<std::int64_t, 5> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
+                                      -alignment};
+    team_.min(std::span{worst});
     if (worst[1] != -worst[2])
         throw MismatchError{fmt::format("{}: Window(\"{}\"): {} notification counters here and another number on another rank; "
                                         "pass the same on all ranks",
                                         state_.who(), name_, counter_count_)};
+    if (worst[3] != -worst[4])
+        throw MismatchError{fmt::format("{}: Window(\"{}\"): alignment {} here and another one on another rank; pass the same on "
+                                        "all ranks",
+                                        state_.who(), name_, alignment)};
     if (worst[0] != 0)
         throw RangeError{fmt::format("{}: Window(\"{}\"): {} bytes asked for here, and too many on rank {}{}: the limit is the "
                                      "memory of a machine ({} bytes here); ask for less or spread the data over more machines",
                                      state_.who(), name_, bytes, -worst[0] & 0xFFFFFFFF,
                                      worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "", limit)};
 
-    const std::uint64_t prefix = (counter_count_ * sizeof(std::atomic<std::uint64_t>) + 63) / 64 * 64;
-    memory_ = std::make_unique<WindowMemory>(state_, bytes, prefix);
+    memory_ = std::make_unique<WindowMemory>(state_, bytes, options.alignment, counter_count_);
     number_ = state_.next_window_number();
     network_ = state_.network_path();
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
-    remote_prefix_ = prefix;
     plain_rma_ = network_ == Path::rma;
     mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
-    counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(memory_->own());
-    for (std::byte* base : memory_->bases()) bases_.push_back(base + prefix);
-    map_.own = memory_->own() + prefix;
+    map_.own = memory_->own();
     map_.own_bytes = bytes;
     map_.own_rank = state_.rank();
     map_.ranks = state_.size();
@@ -160,7 +171,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     map_.node_first = topology.members().front();
     map_.node_count = topology.node_size();
     map_.node_index = topology.is_run() ? nullptr : topology.index().data();
-    map_.bases = bases_.data();
+    map_.bases = memory_->bases().data();
+    counters_ = memory_->counters(topology.node_rank());
     share_sizes();
     state_.engine().expose(number_, {map_.own, bytes, counters_, counter_count_});
     state_.add(*this);
@@ -704,9 +716,8 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
     if (std::byte* const base = map_.base(target)) {
         if (!source.empty()) std::memcpy(base + offset, source.data(), source.size());
         if (!adopted_ || target == map_.own_rank) {
-            auto* const counters = target == map_.own_rank
-                                       ? counters_
-                                       : reinterpret_cast<std::atomic<std::uint64_t>*>(base - remote_prefix_);
+            auto* const counters =
+                target == map_.own_rank ? counters_ : memory_->counters(state_.topology().node_index(target));
             // Release: whoever sees the counter sees the bytes.
             counters[counter].fetch_add(1, std::memory_order_release);
             return;

@@ -106,12 +106,11 @@ private:
 
     /// Displacement of `offset` in the MPI window of `target`, or nothing if its displacement unit cannot express it.
     [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {
-        const std::uint64_t at = offset + remote_prefix_;
         if (plain_rma_) [[likely]]
-            return static_cast<MPI_Aint>(at);
+            return static_cast<MPI_Aint>(offset);
         const auto unit = static_cast<std::uint64_t>(units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)]);
-        if (at % unit != 0) return {};
-        return static_cast<MPI_Aint>(at / unit);
+        if (offset % unit != 0) return {};
+        return static_cast<MPI_Aint>(offset / unit);
     }
     /// Whether this operation goes through MPI's one-sided calls.
     [[nodiscard]] bool by_rma(int target, std::uint64_t offset, std::uint64_t bytes) const noexcept {
@@ -153,11 +152,10 @@ private:
 
     MemoryMap map_;
     std::unique_ptr<WindowMemory> memory_;
-    std::vector<std::byte*> bases_; ///< behind the prefix
+    std::vector<std::byte*> bases_; ///< of an adopted window
     std::vector<std::uint64_t> sizes_;
     MPI_Win remote_ = MPI_WIN_NULL;
     MPI_Win shared_ = MPI_WIN_NULL;
-    std::uint64_t remote_prefix_ = 0;
     int unit_ = 1;
     std::vector<int> units_;
 

@@ -54,7 +54,8 @@ public:
 protected:
     ArrayBase() noexcept = default;
     /// Collective. `capacity` elements at every rank. Throws RangeError, MpiError.
-    ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, std::string name);
+    ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
+              std::string name);
 
     void close_window() { window_.close(); }
 
@@ -67,13 +68,6 @@ protected:
         require_open(call);
         return window_;
     }
-
-    /// Combines one value of `bytes` bytes (at most reduction_bytes) over all ranks, in the order of the ranks; the
-    /// result is in `value` everywhere. `combine(context, left, right)` leaves its result in `left`. Collective.
-    /// Cost: ceil(log2(ranks)) barriers and gets and a broadcast.
-    using CombineValues = void (*)(void* context, void* left, const void* right);
-    static constexpr std::uint64_t reduction_bytes = 256;
-    void combine_over_ranks(void* value, std::uint64_t bytes, CombineValues combine, void* context) const;
 
     /// Collective. Whether `here` is true on a rank; `index` becomes that of the first such rank.
     [[nodiscard]] bool first_rank_with(bool here, std::span<std::int64_t> index) const;
@@ -106,7 +100,6 @@ protected:
     std::string name_;
     std::string who_; ///< "rank 2 of 4", kept for messages after the team is gone
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
-    std::uint64_t scratch_ = 0;  ///< offset in bytes of the part's place for combine_over_ranks
 
 private:
     [[nodiscard]] std::string start_of_text(const char* call) const;

@@ -7,22 +7,23 @@
 #include <lapwing/reciprocal.hpp>
 #include <lapwing/window.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
-/// What an access to one element reads, prepared so that an own element costs one comparison a dimension, and a node
-/// neighbour's one multiplication a dimension that is distributed.
+/// What an access to one element reads, prepared so that an own element costs one comparison a dimension, and so does a node
+/// neighbour's where the node's elements are one dense box; else two multiplications more in a dimension that is distributed.
 namespace lapwing::array {
 
-/// The own indices, where they are one box that is dense in own memory; else empty.
+/// Indices that are one box, and neighbours in memory as they are neighbours in the box; else empty.
 template <std::size_t N>
-class OwnBox {
+class DenseBox {
 public:
-    OwnBox() noexcept = default;
+    DenseBox() noexcept = default;
     /// `box` has strides of 1; `strides` are those of the memory, in elements, the last one 1.
-    OwnBox(const Domain<N>& box, const std::array<std::uint64_t, N>& strides) noexcept : stride_{strides} {
+    DenseBox(const Domain<N>& box, const std::array<std::uint64_t, N>& strides) noexcept : stride_{strides} {
         if (box.empty()) return;
         for (std::size_t d = 0; d < N; ++d) {
             first_[d] = box.range(d).first();
@@ -30,6 +31,7 @@ public:
         }
     }
 
+    [[nodiscard]] bool empty() const noexcept { return extent_[0] == 0; }
     [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
         // Below the first index the difference wraps around to more than any extent.
         for (std::size_t d = 0; d < N; ++d)
@@ -37,7 +39,7 @@ public:
                 return false;
         return true;
     }
-    /// Place in own memory, in elements, of an index that the box holds.
+    /// Place in memory, in elements behind the box's first, of an index that the box holds.
     [[nodiscard]] std::uint64_t offset(const Index<N>& index) const noexcept {
         std::uint64_t sum = from_first(index, N - 1);
         for (std::size_t d = 0; d + 1 < N; ++d) sum += from_first(index, d) * stride_[d];
@@ -54,69 +56,129 @@ private:
     std::array<std::uint64_t, N> stride_{};
 };
 
-/// The elements of the ranks of this node. Serves maps in which a dimension needs one division (one block per process, or
-/// single indices dealt), on nodes whose ranks are numbered one after the other; others find nothing here.
+/// The elements of the ranks of this node, where those ranks are a box of the process grid (of a dimension that is dealt in
+/// several rounds: all its processes) and their parts lie at equal distances in memory. Others find nothing here.
+///
+/// The address of an element is then linear in its index and in the quotients by which the map deals it (see DimensionMap).
+/// With i the index in a dimension, b the block, P the processes, S and A the distances in memory between neighbour
+/// elements of a part and between the parts of neighbour processes, the place in that dimension is
+///     i S + q (A - b S)                    one block a process: q = i / b is the process
+///     i S + q (A - b S) + r (b S - P A)    several: r = q / P is the round
+/// and where parts lie one behind the other as their indices do, A = b S, no division is left at all.
 template <std::size_t N>
 class NodeElements {
 public:
     NodeElements() noexcept = default;
-    NodeElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory) noexcept {
-        if (memory.node_index != nullptr) return;
+    NodeElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory, std::size_t element_bytes) noexcept {
+        if (memory.node_index != nullptr || memory.node_count == 0) return;
+        const auto distance = static_cast<std::uint64_t>(memory.node_count > 1 ? memory.bases[1] - memory.bases[0] : 0);
+        for (int i = 1; i < memory.node_count; ++i)
+            if (static_cast<std::uint64_t>(memory.bases[i] - memory.bases[i - 1]) != distance) return;
+
+        // Ranks without a place in the grid are the last ones.
+        int processes = 1;
+        for (const DimensionMap& dimension : map.dimensions()) processes *= dimension.processes();
+        const int last = std::min(memory.node_first + memory.node_count, processes) - 1;
+        if (last < memory.node_first) return;
+
+        int box_size = 1;
         for (std::size_t d = 0; d < N; ++d) {
             const DimensionMap& from = map.dimensions()[d];
-            Dimension& to = dimensions_[d];
-            to = {from.extent, {}, from.local_stride, from.rank_stride, true};
-            if (from.processes() == 1) continue; // as dealt to one process: no division at all
-            if (from.block() == 1) {
-                to.divide = from.by_processes;
-            } else if (from.one_round()) {
-                to.divide = from.by_block;
-                to.dealt = false;
-            } else {
-                return;
-            }
+            const int low = from.process_of(memory.node_first);
+            const int high = from.process_of(last);
+            if (low > high || (!from.one_round() && high - low + 1 < from.processes())) return;
+            box_size *= high - low + 1;
+            dimensions_[d] = make(from, low, high, element_bytes, distance);
         }
-        bases_ = memory.bases;
-        first_ = memory.node_first;
-        count_ = static_cast<unsigned>(memory.node_count);
+        // The box between the first and the last rank holds these ranks only if it holds as many.
+        if (box_size == last - memory.node_first + 1) base_ = memory.bases[0];
     }
 
     /// Address of an element, or null if it is not of this node, out of bounds, or the map is not served.
     template <class T>
     [[nodiscard]] T* find(const Index<N>& index) const noexcept {
-        int owner = 0;
+        if (base_ == nullptr) [[unlikely]]
+            return nullptr;
         std::uint64_t offset = 0;
         for (std::size_t d = 0; d < N; ++d) {
             const Dimension& dimension = dimensions_[d];
-            const auto i = static_cast<std::uint64_t>(index[d]);
+            const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - dimension.first;
             if (i >= dimension.extent) [[unlikely]]
                 return nullptr;
-            auto [process, local] = dimension.divide.divide(i);
-            if (dimension.dealt) std::swap(process, local);
-            // Strides of the last dimension are 1.
-            owner += d == N - 1 ? static_cast<int>(process) : static_cast<int>(process) * dimension.rank_stride;
-            offset += d == N - 1 ? local : local * dimension.local_stride;
+            offset += i * dimension.stride;
+            if (dimension.divisions == 0) continue;
+            const std::uint64_t block = dimension.by_block.quotient(i);
+            offset += block * dimension.block_stride;
+            if (dimension.divisions == 1) [[likely]]
+                continue;
+            offset += dimension.by_processes.quotient(block) * dimension.round_stride;
         }
-        const auto neighbour = static_cast<unsigned>(owner - first_);
-        if (neighbour >= count_) return nullptr;
-        std::byte* const base = bases_[neighbour];
-        if (base == nullptr) __builtin_unreachable(); // every part of a window that Lapwing allocates is mapped
-        return reinterpret_cast<T*>(base) + offset;
+        T* const address = reinterpret_cast<T*>(base_ + offset);
+        if (address == nullptr) __builtin_unreachable(); // spares the code that calls this the test for null
+        return address;
+    }
+
+    /// The same elements where no division is needed: a box, and the address of its first element.
+    [[nodiscard]] std::pair<DenseBox<N>, std::byte*> dense(std::size_t element_bytes) const noexcept {
+        if (base_ == nullptr || dimensions_[N - 1].stride != element_bytes) return {};
+        std::array<Range, N> ranges;
+        std::array<std::uint64_t, N> strides{};
+        for (std::size_t d = 0; d < N; ++d) {
+            const Dimension& dimension = dimensions_[d];
+            if (dimension.divisions != 0 || dimension.stride % element_bytes != 0) return {};
+            ranges[d] = {static_cast<std::int64_t>(dimension.first),
+                         static_cast<std::int64_t>(dimension.first + dimension.extent)};
+            strides[d] = dimension.stride / element_bytes;
+        }
+        return {DenseBox<N>{Domain<N>{ranges}, strides}, base_};
     }
 
 private:
+    /// One dimension of the node's elements. Strides are in bytes, modulo 2^64.
     struct Dimension {
+        std::uint64_t first = 0; ///< of the node's indices
         std::uint64_t extent = 0;
-        Reciprocal divide;
-        std::uint64_t local_stride = 1;
-        int rank_stride = 1;
-        bool dealt = true; ///< the remainder is the process and the quotient the place, not the other way round
+        std::uint64_t stride = 0;
+        int divisions = 0;
+        Reciprocal by_block;
+        std::uint64_t block_stride = 0;
+        Reciprocal by_processes;
+        std::uint64_t round_stride = 0;
     };
 
+    [[nodiscard]] static Dimension make(const DimensionMap& from, int low, int high, std::size_t element_bytes,
+                                        std::uint64_t part_distance) noexcept {
+        const std::uint64_t element = from.local_stride * element_bytes;
+        const std::uint64_t process = static_cast<std::uint64_t>(from.rank_stride) * part_distance;
+        const std::uint64_t block = from.block();
+        Dimension to;
+        if (from.one_round()) {
+            to.first = std::min(from.extent, static_cast<std::uint64_t>(low) * block);
+            to.extent = std::min(from.extent, (static_cast<std::uint64_t>(high) + 1) * block) - to.first;
+        } else {
+            to.extent = from.extent;
+        }
+        to.stride = element;
+        to.by_block = from.by_block;
+        to.block_stride = process - block * element;
+        to.by_processes = from.by_processes;
+        to.round_stride = block * element - from.by_processes.divisor() * process;
+        if (block == 1) { // the block is the index
+            to.stride += to.block_stride;
+            to.by_block = to.by_processes;
+            to.block_stride = to.round_stride;
+            to.divisions = from.one_round() || to.round_stride == 0 ? 0 : 1;
+        } else if (low == high || to.block_stride == 0) {
+            to.divisions = 0;
+        } else {
+            to.divisions = 1;
+        }
+        if (block != 1 && !from.one_round()) to.divisions = 2;
+        return to;
+    }
+
+    std::byte* base_ = nullptr;
     std::array<Dimension, N> dimensions_{};
-    std::byte* const* bases_ = nullptr;
-    int first_ = 0;
-    unsigned count_ = 0;
 };
 
 } // namespace lapwing::array

@@ -219,7 +219,7 @@ public:
         return transform_reduce(identity, combine, [](const T& element) -> const T& { return element; });
     }
     /// The reduction of `transform(element)`, a value of type R: `a.transform_reduce(0.0, std::plus<>{}, square)`.
-    /// R is trivially copyable and has at most 256 bytes.
+    /// R is trivially copyable and has at most 4 MiB.
     template <TriviallyCopyable R, class Combine, class Transform>
     [[nodiscard]] R transform_reduce(R identity, Combine combine, Transform transform) const;
 
@@ -239,16 +239,16 @@ private:
     /// Where the element can be loaded and stored, or null.
     template <bool Checked>
     [[nodiscard]] T* address(const char* call, const Index<N>& index) const {
-        if (box_.holds(index)) [[likely]]
-            return own_address(box_.offset(index));
+        if (near_box_.holds(index)) [[likely]]
+            return near_address(near_box_.offset(index));
         if (T* const address = node_.template find<T>(index)) [[likely]]
             return address;
         return other_address<Checked>(call, index);
     }
-    [[nodiscard]] T* own_address(std::uint64_t offset) const noexcept {
+    [[nodiscard]] T* near_address(std::uint64_t offset) const noexcept {
         // Spares the code that calls this the test for null.
-        if (own_ == nullptr) __builtin_unreachable();
-        return own_ + offset;
+        if (near_ == nullptr) __builtin_unreachable();
+        return near_ + offset;
     }
     // The index by value: a reference to it would keep it in memory in the loops that this is called from.
     template <bool Checked>
@@ -299,9 +299,11 @@ private:
     [[nodiscard]] std::span<std::byte> own_bytes() const;
 
     // In the order of use by element accesses, from a cache line's start.
-    alignas(64) T* own_ = nullptr; ///< start of the own part
-    array::OwnBox<N> box_;
+    alignas(64) T* near_ = nullptr; ///< first element of near_box_
+    array::DenseBox<N> near_box_;   ///< what the node has, where that is dense; else what this rank has
     array::NodeElements<N> node_;
+    T* own_ = nullptr; ///< start of the own part
+    array::DenseBox<N> box_;
     int own_rank_ = -1;
     bool replicated_ = false;
     BlockCyclicMap<N> map_;

@@ -102,24 +102,33 @@ auto GlobalArray<T, N>::make_maps(Team& team, const Extents<N>& extents, const D
 template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps, std::string name)
     : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
-                std::move(name)},
+                alignof(T), std::move(name)},
       map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents} {
     own_ = reinterpret_cast<T*>(window_.map().own);
     own_rank_ = team.rank().value;
     replicated_ = maps.replicated;
     if (foreign_ != nullptr) return;
-    if (!replicated_) node_ = {map_, window_.map()};
+    if (!replicated_) {
+        node_ = {map_, window_.map(), sizeof(T)};
+        const auto [box, first] = node_.dense(sizeof(T));
+        near_box_ = box;
+        near_ = reinterpret_cast<T*>(first);
+    }
     const Rank place = replicated_ ? Rank{0} : team.rank();
     if (!map_.one_round() || map_.domain_count(place) != 1) return;
     std::array<std::uint64_t, N> strides{};
     for (std::size_t d = 0; d < N; ++d) strides[d] = map_.dimensions()[d].local_stride;
     box_ = {map_.domain(place, 0), strides};
+    if (near_box_.empty()) {
+        near_box_ = box_;
+        near_ = own_;
+    }
 }
 
 template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
-    : ArrayBase{std::move(other)}, own_{other.own_}, box_{other.box_}, node_{other.node_}, own_rank_{other.own_rank_},
-      replicated_{other.replicated_}, map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
+    : ArrayBase{std::move(other)}, near_{other.near_}, near_box_{other.near_box_}, node_{other.node_}, own_{other.own_},
+      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
     other.forget();
 }
 
@@ -127,9 +136,11 @@ template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
     if (this == &other) return *this;
     ArrayBase::operator=(std::move(other));
+    near_ = other.near_;
+    near_box_ = other.near_box_;
+    node_ = other.node_;
     own_ = other.own_;
     box_ = other.box_;
-    node_ = other.node_;
     own_rank_ = other.own_rank_;
     replicated_ = other.replicated_;
     map_ = other.map_;
@@ -141,9 +152,10 @@ GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::forget() noexcept {
+    near_box_ = {}; // near_ is never null: see near_address
+    node_ = {};
     own_ = nullptr;
     box_ = {};
-    node_ = {};
     map_ = {};
     foreign_.reset();
     extents_ = {};
@@ -512,7 +524,6 @@ T GlobalArray<T, N>::max() const
 template <TriviallyCopyable T, std::size_t N>
 template <TriviallyCopyable R, class Combine, class Transform>
 R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform transform) const {
-    static_assert(sizeof(R) <= reduction_bytes, "the value of a reduction may have at most 256 bytes");
     this->require_open(".reduce");
     barrier();
     R value = identity;
@@ -526,7 +537,7 @@ R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform tra
         R& left_value = *static_cast<R*>(left);
         left_value = static_cast<R>((*static_cast<Combine*>(context))(left_value, right_value));
     };
-    this->combine_over_ranks(&value, sizeof(R), combine_values, &combine);
+    team_->combine(std::as_writable_bytes(std::span{&value, 1}), combine_values, &combine);
     return value;
 }
 

@@ -79,6 +79,9 @@ concept TriviallyCopyable = std::is_trivially_copyable_v<T>;
 struct WindowOptions {
     std::string name = {};                ///< for messages and statistics
     unsigned notification_counters = 16;  ///< counters for notified puts at each rank, at most 4096
+    /// Of every rank's part, in bytes: 8, 16, 32 or 64, the same on all ranks. The parts of a node lie one
+    /// behind the other, without a gap where their sizes are multiples of it.
+    unsigned alignment = 64;
 };
 
 /// Memory of every rank of a team that all of them can read and write: `size(rank)` bytes each, zero at the start.

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -15,7 +15,8 @@ namespace lapwing::array {
 
 namespace {
 
-constexpr std::uint64_t scratch_alignment = 64;
+/// Small, so that parts follow each other without a gap: see NodeElements.
+constexpr unsigned least_alignment = 8;
 
 std::string array_text(std::string_view name) {
     return name.empty() ? std::string{"GlobalArray"} : fmt::format("GlobalArray(\"{}\")", name);
@@ -25,7 +26,7 @@ std::string text(std::span<const std::int64_t> index) { return datatype::index_t
 
 std::string text(std::span<const Range> domain) { return datatype::domain_text(domain.data(), domain.size()); }
 
-/// Bytes of a rank's part without the scratch: the elements, and up to the scratch's alignment.
+/// Bytes of a rank's part.
 std::uint64_t part_bytes(const Team& team, std::string_view name, std::uint64_t capacity, std::uint64_t element_bytes) {
     std::uint64_t bytes = 0;
     // Pointers, and MPI's displacements, are signed.
@@ -33,33 +34,17 @@ std::uint64_t part_bytes(const Team& team, std::string_view name, std::uint64_t 
         throw RangeError{fmt::format("{}: {} elements of {} bytes for the largest part are above 2^62 bytes; use more ranks "
                                      "or smaller extents",
                                      constructor_text(team, name), capacity, element_bytes)};
-    return (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+    return bytes;
 }
 
 } // namespace
 
-ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, std::string name)
-    : window_{team, part_bytes(team, name, capacity, element_bytes) + reduction_bytes, {.name = name}}, team_{&team},
-      name_{std::move(name)}, who_{team.who()}, capacity_{capacity},
-      scratch_{part_bytes(team, name_, capacity, element_bytes)} {}
-
-void ArrayBase::combine_over_ranks(void* value, std::uint64_t bytes, CombineValues combine, void* context) const {
-    Team& ranks = team();
-    const int own = ranks.rank().value;
-    std::byte* const place = window_.map().own + scratch_;
-    std::memcpy(place, value, bytes);
-    // A binomial tree: in round k, ranks that are multiples of 2k take in the value of rank + k. A place is read in one
-    // round only, and not written after the barrier before it.
-    for (std::int64_t distance = 1; distance < ranks.size(); distance *= 2) {
-        ranks.barrier();
-        if (own % (2 * distance) != 0 || own + distance >= ranks.size()) continue;
-        alignas(scratch_alignment) std::array<std::byte, reduction_bytes> other;
-        window_.get_bytes(Rank{static_cast<int>(own + distance)}, Offset{scratch_}, std::span{other}.first(bytes));
-        combine(context, value, other.data());
-        std::memcpy(place, value, bytes);
-    }
-    ranks.broadcast({static_cast<std::byte*>(value), static_cast<std::size_t>(bytes)}, Rank{0});
-}
+ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
+                     std::string name)
+    : window_{team,
+              part_bytes(team, name, capacity, element_bytes),
+              {.name = name, .alignment = std::max(least_alignment, element_alignment)}},
+      team_{&team}, name_{std::move(name)}, who_{team.who()}, capacity_{capacity} {}
 
 bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const {
     std::int64_t first = here ? team_->rank().value : team_->size();

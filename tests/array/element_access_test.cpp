@@ -5,7 +5,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 using namespace lapwing;
@@ -30,17 +33,43 @@ struct Node {
     }
 };
 
+/// Whether the ranks [first, first + count) are a box in the grid of `map` that has all processes of dimensions dealt in
+/// several rounds.
+template <std::size_t N>
+bool is_box(const BlockCyclicMap<N>& map, int first, int count) {
+    int processes = 1;
+    for (const auto& dimension : map.dimensions()) processes *= dimension.processes();
+    std::array<std::set<int>, N> coordinates;
+    int in_grid = 0;
+    for (int rank = first; rank < std::min(first + count, processes); ++rank, ++in_grid)
+        for (std::size_t d = 0; d < N; ++d) coordinates[d].insert(map.dimensions()[d].process_of(rank));
+    std::size_t box = 1;
+    for (std::size_t d = 0; d < N; ++d) {
+        box *= coordinates[d].size();
+        if (!map.dimensions()[d].one_round() &&
+            coordinates[d].size() != static_cast<std::size_t>(map.dimensions()[d].processes()))
+            return false;
+    }
+    return in_grid > 0 && box == static_cast<std::size_t>(in_grid);
+}
+
 template <std::size_t N>
 void check_node_elements(test::Random& random) {
     const int ranks = static_cast<int>(random.number(1, 12));
-    const int first = static_cast<int>(random.number(0, ranks - 1));
-    const Node node{ranks, first, static_cast<int>(random.number(1, ranks - first))};
+    const bool whole = random.number(0, 2) == 0;
+    const int first = whole ? 0 : static_cast<int>(random.number(0, ranks - 1));
+    const int count = whole ? ranks : static_cast<int>(random.number(1, ranks - first));
+    const Node node{ranks, first, count};
     const Extents<N> extents = test::random_extents<N>(random);
     const std::vector<int> grid = test::random_grid<N>(random, ranks);
-    for (const BlockCyclicMap<N>& map : {Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks)}) {
-        const array::NodeElements<N> elements{map, node.map};
+    const std::vector<std::int64_t> blocks(N, random.number(1, 4));
+    for (const BlockCyclicMap<N>& map : {Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
+                                         BlockCyclic{.block = blocks, .grid = grid}.map(extents, ranks)}) {
+        const bool served = is_box(map, first, count);
+        if (whole) REQUIRE(served);
+        const array::NodeElements<N> elements{map, node.map, sizeof(std::int64_t)};
         for (const Index<N>& index : Domain<N>{extents})
-            REQUIRE(elements.template find<std::int64_t>(index) == node.expected(map.locate(index)));
+            REQUIRE(elements.template find<std::int64_t>(index) == (served ? node.expected(map.locate(index)) : nullptr));
         // One step outside in each direction.
         for (std::size_t d = 0; d < N; ++d) {
             Index<N> index{};
@@ -61,7 +90,7 @@ void check_own_box(test::Random& random) {
     for (std::size_t d = 0; d < N; ++d) strides[d] = map.dimensions()[d].local_stride;
     for (int rank = 0; rank < ranks; ++rank) {
         if (map.domain_count(Rank{rank}) == 0) continue;
-        const array::OwnBox<N> box{map.domain(Rank{rank}, 0), strides};
+        const array::DenseBox<N> box{map.domain(Rank{rank}, 0), strides};
         for (const Index<N>& index : Domain<N>{extents}.expand(1)) {
             const bool own = Domain<N>{extents}.contains(index) && map.locate(index).owner == Rank{rank};
             REQUIRE(box.holds(index) == own);
@@ -99,14 +128,14 @@ TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
     for (const BlockCyclicMap<2>& map : {Block{{3, 1}}.map(Extents<2>{rows, columns}, ranks),
                                          Cyclic{{3, 1}}.map(Extents<2>{rows, columns}, ranks)}) {
         const Node node{ranks, 0, ranks};
-        const array::NodeElements<2> elements{map, node.map};
+        const array::NodeElements<2> elements{map, node.map, sizeof(std::int64_t)};
         for (const std::int64_t i : {std::int64_t{0}, rows / 3, rows / 3 + 1, (std::int64_t{1} << 32) + 1, rows - 1}) {
             const Index<2> index{i, 10};
             REQUIRE(elements.find<std::int64_t>(index) == node.expected(map.locate(index)));
         }
         REQUIRE(elements.find<std::int64_t>({rows, 0}) == nullptr);
     }
-    const array::OwnBox<2> box{Domain<2>{{5, rows}, {1, columns}}, {10, 1}};
+    const array::DenseBox<2> box{Domain<2>{{5, rows}, {1, columns}}, {10, 1}};
     REQUIRE(box.holds({rows - 1, 10}));
     REQUIRE(box.offset({rows - 1, 10}) == static_cast<std::uint64_t>(rows - 1 - 5) * 10 + 9);
     REQUIRE_FALSE(box.holds({rows, 1}));
@@ -115,14 +144,21 @@ TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
 }
 
 TEST_CASE("maps and nodes that are not served find nothing, so that the general way is taken") {
-    const Node node{4, 0, 4};
-    const BlockCyclicMap<1> dealt = BlockCyclic{.block = {3}}.map(Extents<1>{100}, 4);
-    REQUIRE(array::NodeElements<1>{dealt, node.map}.find<std::int64_t>({0}) == nullptr);
+    const BlockCyclicMap<1> blocks = Block{}.map(Extents<1>{100}, 4);
+    const BlockCyclicMap<1> dealt = Cyclic{}.map(Extents<1>{100}, 4);
+    // Parts at unequal distances.
+    Node uneven{4, 0, 4};
+    REQUIRE(array::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) != nullptr);
+    uneven.bases[3] += 4096;
+    REQUIRE(array::NodeElements<1>{blocks, uneven.map, 8}.find<std::int64_t>({0}) == nullptr);
+    // Some of the processes that single indices are dealt to.
+    const Node some{4, 1, 2};
+    REQUIRE(array::NodeElements<1>{blocks, some.map, 8}.find<std::int64_t>({30}) != nullptr);
+    REQUIRE(array::NodeElements<1>{dealt, some.map, 8}.find<std::int64_t>({1}) == nullptr);
     // Ranks of the node that are not numbered one after the other.
     Node scattered{4, 0, 2};
     const std::vector<std::int32_t> node_index{0, -1, 1, -1};
     scattered.map.node_index = node_index.data();
-    const BlockCyclicMap<1> blocks = Block{}.map(Extents<1>{100}, 4);
-    REQUIRE(array::NodeElements<1>{blocks, scattered.map}.find<std::int64_t>({0}) == nullptr);
+    REQUIRE(array::NodeElements<1>{blocks, scattered.map, 8}.find<std::int64_t>({0}) == nullptr);
     REQUIRE(array::NodeElements<1>{}.find<std::int64_t>({0}) == nullptr);
 }

@@ -209,7 +209,7 @@ TEST_CASE("a reduction combines in the order of memory and of ranks") {
     CHECK(two.reduce(Affine{}, std::multiplies<>{}) == map_of(0) * map_of(1));
 }
 
-TEST_CASE("a reduction transforms elements to values of another type, up to 256 bytes") {
+TEST_CASE("a reduction transforms elements to values of another type, as large as a histogram") {
     Runtime runtime;
     GlobalArray<double, 2> array{runtime, {8, 9}, Cyclic{}};
     array.for_each_local([](const Index<2>& index, double& element) { element = static_cast<double>(index[1]); });
