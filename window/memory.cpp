@@ -39,11 +39,12 @@ std::uint64_t machine_memory_bytes() noexcept {
 
 WindowMemory::WindowMemory(TeamState& team, std::uint64_t bytes, unsigned alignment, unsigned counters)
     : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
-    // MPICH 4.0.2 reads from the wrong place in windows of less than 64 bytes a rank.
-    total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), alignment);
-    const auto size = static_cast<MPI_Aint>(total_bytes_);
     const Topology& topology = team.topology();
     const bool rma = team.network_path() == Path::rma;
+    // MPICH 4.0.2 over UCX takes the start of a rank's part as a multiple of 16 bytes, and moves the wrong ones if it is not:
+    // where the part before it, allocated by MPI_Win_allocate too, has another size.
+    total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), rma ? std::max(alignment, 16U) : alignment);
+    const auto size = static_cast<MPI_Aint>(total_bytes_);
     if (topology.largest_node() > 1) {
         // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in front.
         const auto ranks = static_cast<std::size_t>(topology.node_size());

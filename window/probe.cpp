@@ -74,7 +74,7 @@ bool attempt_would_print(int thread_level) {
 bool attempt_would_print(int /*thread_level*/) { return false; }
 #endif
 
-/// MPICH 4.0.2 reads from the wrong place in windows of less than 64 bytes a rank between ranks of one machine.
+/// A multiple of 16: see WindowMemory.
 constexpr MPI_Aint probe_bytes = 64;
 
 } // namespace

@@ -80,7 +80,7 @@ struct WindowOptions {
     std::string name = {};                ///< for messages and statistics
     unsigned notification_counters = 16;  ///< counters for notified puts at each rank, at most 4096
     /// Of every rank's part, in bytes: 8, 16, 32 or 64, the same on all ranks. The parts of a node lie one
-    /// behind the other, without a gap where their sizes are multiples of it.
+    /// behind the other, without a gap where their sizes are multiples of it (on the path rma: of 16).
     unsigned alignment = 64;
 };
 
