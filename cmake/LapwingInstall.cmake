@@ -19,6 +19,9 @@ install(
 )
 install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR})
 
+# The names of fmt's symbols say its major version.
+string(REGEX MATCH "^[0-9]+" FMT_MAJOR "${FMT_VERSION}")
+math(EXPR FMT_NEXT_MAJOR "${FMT_MAJOR} + 1")
 configure_package_config_file(
     "${PROJECT_SOURCE_DIR}/cmake/lapwingConfig.cmake.in"
     "${PROJECT_BINARY_DIR}/package/lapwingConfig.cmake"
@@ -52,7 +55,7 @@ set(pkgconfig_libraries "-llapwing ${pkgconfig_mpi_libraries} -pthread")
 set(pkgconfig_requires "")
 if(NOT BUILD_SHARED_LIBS)
     # With only the archive installed, plain `pkg-config --libs` must name all that it calls.
-    set(pkgconfig_requires "hwloc, libhwy")
+    set(pkgconfig_requires "hwloc, libhwy, fmt >= ${FMT_MAJOR}, fmt < ${FMT_NEXT_MAJOR}")
 endif()
 file(
     RELATIVE_PATH
