@@ -39,12 +39,22 @@ elseif(LAPWING_SANITIZE)
     )
 endif()
 
+function(lapwing_test_compile_options target)
+    lapwing_compile_options(${target})
+    if(LAPWING_SANITIZE)
+        # Instrumented templates compile several times as long at -O1, and run hardly faster: most tests wait for MPI.
+        target_compile_options(${target} PRIVATE -Og)
+    endif()
+endfunction()
+
+# A source that sets macros before its first header needs the property SKIP_PRECOMPILE_HEADERS.
 function(lapwing_test_executable name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "SOURCES;LIBRARIES")
     add_executable(${name} ${arg_SOURCES})
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${name} PRIVATE lapwing::lapwing ${arg_MAIN} Catch2::Catch2 ${arg_LIBRARIES})
-    lapwing_compile_options(${name})
+    lapwing_test_compile_options(${name})
+    target_precompile_headers(${name} REUSE_FROM lapwing_test_headers)
 endfunction()
 
 function(lapwing_test_properties test timeout)

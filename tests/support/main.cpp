@@ -8,8 +8,7 @@
 //   collective call. Nothing here can free them: the timeout of scripts/launch ends the run, and the failure has been
 //   printed by then. test::on_all_ranks (mpi_test.hpp) is for test cases that would rather stop together.
 
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
+#include "tests/support/session.hpp"
 
 #include <mpi.h>
 
@@ -70,19 +69,6 @@ private:
     bool heard_;
 };
 
-RankOutput* rank_output = nullptr;
-
-/// Lets a rank be heard from its first failure on. Listeners are told before the reporter that prints.
-struct FailureListener : Catch::TestEventListenerBase {
-    using TestEventListenerBase::TestEventListenerBase;
-
-    bool assertionEnded(const Catch::AssertionStats& statistics) override {
-        if (!statistics.assertionResult.isOk() && rank_output != nullptr) rank_output->make_heard();
-        return false;
-    }
-};
-CATCH_REGISTER_LISTENER(FailureListener)
-
 int requested_thread_level() {
     const char* text = std::getenv("TEST_THREAD_LEVEL");
     const std::string_view level = text != nullptr ? text : "multiple";
@@ -116,17 +102,9 @@ int main(int argc, char** argv) {
     } else {
         RankOutput output{rank, size};
         std::streambuf* const before = std::cout.rdbuf(&output);
-        rank_output = &output;
-        Catch::Session session;
-        // Open MPI gives ranks a terminal also when mpirun writes to a file.
-        session.configData().useColour = Catch::UseColour::No;
-        // A misspelt test name must not pass.
-        session.configData().warnings =
-            static_cast<Catch::WarnAbout::What>(session.configData().warnings | Catch::WarnAbout::NoTests);
-        failed = session.run(argc, argv) != 0 ? 1 : 0;
+        failed = test::run_test_cases(argc, argv, [&] { output.make_heard(); });
         // Also when there was no assertion to fail: a wrong command line, no test of the given name.
         if (failed != 0) output.make_heard();
-        rank_output = nullptr;
         std::cout.rdbuf(before);
     }
 

@@ -1,3 +1,4 @@
 // The main program of tests that need no MPI.
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+#include "tests/support/session.hpp"
+
+int main(int argc, char** argv) { return test::run_test_cases(argc, argv); }
