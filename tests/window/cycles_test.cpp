@@ -31,7 +31,7 @@ std::int64_t resident_bytes() {
 /// Runs `cycle` some times for caches to fill, then `cycles` times more. The growth of any rank must stay below what
 /// `bytes_each` kept in each cycle would give.
 template <class Cycle>
-void check_growth(int cycles, std::int64_t bytes_each, Cycle&& cycle) {
+void check_growth(int cycles, [[maybe_unused]] std::int64_t bytes_each, Cycle&& cycle) {
     for (int i = 0; i < cycles / 4; ++i) cycle(i);
     const std::int64_t before = resident_bytes();
     for (int i = 0; i < cycles; ++i) cycle(i);
