@@ -545,7 +545,7 @@ std::vector<int> Engine::busy_targets() {
 }
 
 void Engine::update_active() noexcept {
-    active_.store(packets_unacknowledged_ + open_peers_.size() + own_bulk_, std::memory_order_relaxed);
+    active_.store(packets_unacknowledged_ + open_peers_.size() + own_bulk_, std::memory_order_release); // busy()
 }
 
 bool Engine::progress_locked() {

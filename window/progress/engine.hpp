@@ -114,7 +114,8 @@ public:
     /// One round of progress, unless another thread is making one. Returns whether anything moved.
     bool progress();
     /// Whether own operations are under way, so that someone should keep polling.
-    [[nodiscard]] bool busy() const noexcept { return active_.load(std::memory_order_relaxed) != 0; }
+    /// Acquire: a flush that finds none returns at once, and what they brought may then be read.
+    [[nodiscard]] bool busy() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
     /// Times a wake command has come in.
     [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
 
