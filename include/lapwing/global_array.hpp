@@ -313,4 +313,5 @@ private:
 
 } // namespace lapwing
 
+#include <lapwing/global_array_collectives.hpp>
 #include <lapwing/global_array_members.hpp>
