@@ -17,7 +17,6 @@ import sys
 from pathlib import Path
 
 
-
 def part(text, name, file):
     """What stands between the marks `<!-- name: begin … -->` and `<!-- name: end -->`."""
     found = re.search(rf"<!-- {name}: begin[^>]*-->\n(.*?)<!-- {name}: end -->", text, re.DOTALL)
