@@ -22,12 +22,15 @@ class Window;
 /// at both ends, and the pieces into runs that are contiguous at the owner. Nothing here is of the size of the team.
 namespace lapwing::array {
 
-/// One dimension of a piece: `count` elements, this many elements apart at the owner and in the caller's buffer.
+/// One loop over a piece: `count` elements, or groups of them, this many elements apart at the owner and in the caller's buffer.
 struct PieceLevel {
     std::uint64_t count = 1;
     std::uint64_t owner_stride = 1;
     std::uint64_t buffer_stride = 1;
 };
+
+/// Blocks in a dimension, and elements in a block.
+inline constexpr std::size_t max_piece_levels = 2 * max_dimensions;
 
 /// A part of a domain that one rank owns. Levels are nested, the last one fastest. Offsets are in elements.
 struct Piece {
@@ -65,8 +68,9 @@ struct BufferShape {
 };
 
 /// Cuts a domain, which must be within the extents, over a block-cyclic map. Every element is in exactly one piece.
-/// Allocates nothing; cost is proportional to the pieces, of which there are at most as many as blocks that the domain
-/// touches, nor more than its elements.
+/// Allocates nothing; cost is proportional to the pieces. In each dimension these are the processes that the domain touches
+/// (with a stride s that does not divide what one round deals, up to s times as many, and never more than the blocks) and
+/// the two blocks at the domain's ends where they are cut.
 void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain, std::uint64_t buffer_offset,
          std::span<const std::uint64_t> buffer_strides, PieceVisitor& visitor);
 

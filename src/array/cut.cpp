@@ -17,24 +17,40 @@ public:
         int process = 0;
         std::uint64_t local = 0;    ///< place of the first element in the process's part of the dimension
         std::uint64_t position = 0; ///< of the first element in the domain
-        PieceLevel level;           ///< strides in elements of this dimension
+        PieceLevel blocks;          ///< from block to block; strides in elements of this dimension
+        PieceLevel in_block;
     };
 
     Segments() = default;
     Segments(const DimensionMap& map, const Range& range)
         : map_{&map}, first_{static_cast<std::uint64_t>(range.first())}, size_{range.size()},
           stride_{static_cast<std::uint64_t>(range.stride())}, by_block_{stride_ < map.block()} {
-        if (by_block_) {
-            first_block_ = first_ / map.block();
-            count_ = static_cast<std::uint64_t>(range.last()) / map.block() - first_block_ + 1;
+        const std::uint64_t block = map.block();
+        // Blocks that are `period_` apart lie at the same process and hold the same of the domain, a fixed number of rounds
+        // apart.
+        const uint128 round = static_cast<uint128>(block) * map.by_processes.divisor();
+        const uint128 common = greatest_common_divisor(round, stride_);
+        const uint128 rounds = stride_ / common;
+        if (!by_block_) {
+            // Every block has at most one of the indices, and it is those that are counted. With block size 1 one segment
+            // is all that a process has.
+            count_ = period_ = static_cast<std::uint64_t>(std::min<uint128>(round / common, size_));
             return;
         }
-        // Every block has at most one of the indices. Those that are `period_` apart lie at the same process and place in
-        // the block, a fixed number of rounds apart. With block size 1 that is all that a process has.
-        const uint128 round = static_cast<uint128>(map.block()) * map.by_processes.divisor();
-        const uint128 period = round / greatest_common_divisor(round, stride_);
-        period_ = period < size_ ? static_cast<std::uint64_t>(period) : size_;
-        count_ = period_;
+        // Blocks at the ends of which the domain has only a part are segments by themselves.
+        const auto last = static_cast<std::uint64_t>(range.last());
+        first_block_ = first_ / block;
+        last_block_ = last / block;
+        const bool begins_inside = first_ - first_block_ * block >= stride_;
+        const bool ends_inside = last + stride_ < (last_block_ + 1) * block;
+        if (first_block_ == last_block_) {
+            count_ = edges_before_ = 1;
+            return;
+        }
+        edges_before_ = begins_inside ? 1 : 0;
+        whole_ = last_block_ + 1 - first_block_ - edges_before_ - (ends_inside ? 1 : 0);
+        period_ = static_cast<std::uint64_t>(std::min<uint128>(map.by_processes.divisor() * rounds, whole_));
+        count_ = edges_before_ + period_ + (ends_inside ? 1 : 0);
     }
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -42,27 +58,29 @@ public:
     [[nodiscard]] Segment operator[](std::uint64_t k) const noexcept {
         const std::uint64_t processes = map_->by_processes.divisor();
         const std::uint64_t size = map_->block();
-        Segment segment;
         if (by_block_) {
-            const std::uint64_t block = first_block_ + k;
-            const std::uint64_t begin = block * size;
-            segment.position = begin <= first_ ? 0 : (begin - first_ - 1) / stride_ + 1;
-            const std::uint64_t index = first_ + segment.position * stride_;
-            segment.process = static_cast<int>(block % processes);
-            segment.local = block / processes * size + (index - begin);
-            segment.level = {std::min((begin + size - 1 - index) / stride_ + 1, size_ - segment.position), stride_, 1};
+            if (k < edges_before_) return of_block(first_block_);
+            const std::uint64_t group = k - edges_before_;
+            if (group >= period_) return of_block(last_block_);
+            Segment segment = of_block(first_block_ + k);
+            segment.blocks.count = (whole_ - group - 1) / period_ + 1;
+            if (segment.blocks.count > 1) {
+                segment.blocks.owner_stride = period_ / processes * size;
+                segment.blocks.buffer_stride = period_ * size / stride_;
+            }
             return segment;
         }
+        Segment segment;
         segment.position = k;
         const std::uint64_t index = first_ + k * stride_;
         const std::uint64_t block = index / size;
         segment.process = static_cast<int>(block % processes);
         segment.local = block / processes * size + index % size;
-        segment.level.count = (size_ - k - 1) / period_ + 1;
-        segment.level.buffer_stride = period_;
-        if (segment.level.count > 1) {
+        segment.blocks.count = (size_ - k - 1) / period_ + 1;
+        segment.blocks.buffer_stride = period_;
+        if (segment.blocks.count > 1) {
             const std::uint64_t next = (index + period_ * stride_) / size;
-            segment.level.owner_stride = (next / processes - block / processes) * size;
+            segment.blocks.owner_stride = (next / processes - block / processes) * size;
         }
         return segment;
     }
@@ -76,13 +94,30 @@ private:
         return a;
     }
 
+    /// What the domain has of a block.
+    [[nodiscard]] Segment of_block(std::uint64_t block) const noexcept {
+        const std::uint64_t processes = map_->by_processes.divisor();
+        const std::uint64_t size = map_->block();
+        const std::uint64_t begin = block * size;
+        Segment segment;
+        segment.position = begin <= first_ ? 0 : (begin - first_ - 1) / stride_ + 1;
+        const std::uint64_t index = first_ + segment.position * stride_;
+        segment.process = static_cast<int>(block % processes);
+        segment.local = block / processes * size + (index - begin);
+        segment.in_block = {std::min((begin + size - 1 - index) / stride_ + 1, size_ - segment.position), stride_, 1};
+        return segment;
+    }
+
     const DimensionMap* map_ = nullptr;
     std::uint64_t first_ = 0;
     std::uint64_t size_ = 0;
     std::uint64_t stride_ = 1;
-    bool by_block_ = false;
+    bool by_block_ = false; ///< whether a block may have more than one of the indices
     std::uint64_t first_block_ = 0;
-    std::uint64_t period_ = 1;
+    std::uint64_t last_block_ = 0;
+    std::uint64_t edges_before_ = 0; ///< segments before those of whole blocks: 0 or 1
+    std::uint64_t whole_ = 0;        ///< blocks of which the domain has the same as of those a period away
+    std::uint64_t period_ = 0;       ///< in blocks, or, where each has one index at most, in indices
     std::uint64_t count_ = 0;
 };
 
@@ -107,20 +142,25 @@ void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain
     std::array<Sum, max_dimensions + 1> sums{};
     sums[0].buffer_offset = buffer_offset;
     std::array<std::uint64_t, max_dimensions> k{};
-    std::array<PieceLevel, max_dimensions> levels;
+    std::array<PieceLevel, max_piece_levels> levels;
+    const auto level = [&](const PieceLevel& of_dimension, std::size_t d) {
+        return PieceLevel{of_dimension.count, of_dimension.owner_stride * dimensions[d].local_stride,
+                          of_dimension.buffer_stride * buffer_strides[d]};
+    };
     for (std::size_t d = 0;;) {
         const Segments::Segment segment = segments[d][k[d]];
         const DimensionMap& dimension = dimensions[d];
         sums[d + 1] = {sums[d].owner + segment.process * dimension.rank_stride,
                        sums[d].owner_offset + segment.local * dimension.local_stride,
                        sums[d].buffer_offset + segment.position * buffer_strides[d]};
-        levels[d] = {segment.level.count, segment.level.owner_stride * dimension.local_stride,
-                     segment.level.buffer_stride * buffer_strides[d]};
+        levels[2 * d] = level(segment.blocks, d);
+        levels[2 * d + 1] = level(segment.in_block, d);
         if (d + 1 < count) {
             k[++d] = 0;
             continue;
         }
-        visitor.visit({sums[count].owner, sums[count].owner_offset, sums[count].buffer_offset, {levels.data(), count}});
+        visitor.visit({sums[count].owner, sums[count].owner_offset, sums[count].buffer_offset,
+                       {levels.data(), 2 * count}});
         while (++k[d] == segments[d].count()) {
             if (d == 0) return;
             --d;

@@ -63,23 +63,24 @@ public:
     }
     /// When everything is here, the levels are copied from `staged` to `destination`.
     void unpack_later(std::byte* destination, const std::byte* staged, std::span<const CopyLevel> levels) {
-        Unpack unpack{destination, staged, {}, levels.size()};
-        std::copy(levels.begin(), levels.end(), unpack.levels.begin());
-        unpacks_.push_back(unpack);
+        unpacks_.push_back({destination, staged, unpack_levels_.size(), levels.size()});
+        unpack_levels_.insert(unpack_levels_.end(), levels.begin(), levels.end());
     }
 
 private:
     struct Unpack {
         std::byte* destination;
         const std::byte* staged;
-        std::array<CopyLevel, max_dimensions> levels;
+        std::size_t first_level; ///< in unpack_levels_
         std::size_t level_count;
     };
 
     void finish() {
         for (const Unpack& unpack : unpacks_)
-            strided_copy(unpack.destination, unpack.staged, element_bytes_, {unpack.levels.data(), unpack.level_count});
+            strided_copy(unpack.destination, unpack.staged, element_bytes_,
+                         std::span{unpack_levels_}.subspan(unpack.first_level, unpack.level_count));
         unpacks_.clear();
+        unpack_levels_.clear();
         completions_.clear();
         next_ = 0;
         slabs_.clear();
@@ -93,6 +94,7 @@ private:
     std::uint64_t slab_left_ = 0;
     std::uint64_t staged_bytes_ = 0;
     std::vector<Unpack> unpacks_;
+    std::vector<CopyLevel> unpack_levels_;
     // Last, so that it is destroyed first: a completion waits, and what it waits for uses the memory above.
     std::vector<Completion> completions_;
     std::size_t next_ = 0;
@@ -131,7 +133,7 @@ void PatchTransfer::carry(int owner, const Piece& piece) {
 void PatchTransfer::copy(std::byte* owner_base, const Piece& piece) {
     std::byte* const memory = owner_base + piece.owner_offset * element_bytes_;
     std::byte* const buffer = buffer_ + piece.buffer_offset * element_bytes_;
-    std::array<CopyLevel, max_dimensions> levels;
+    std::array<CopyLevel, max_piece_levels> levels;
     std::uint64_t elements = 1;
     for (std::size_t d = 0; d < piece.levels.size(); ++d) {
         const PieceLevel& level = piece.levels[d];
@@ -155,16 +157,17 @@ void PatchTransfer::start(int owner, const Piece& piece) {
     std::uint64_t both_run = 1;
     std::size_t inner = levels.size();
     std::size_t both = levels.size();
-    for (; inner > 0; --inner) {
+    while (inner > 0) {
         const PieceLevel& level = levels[inner - 1];
         if (level.count != 1 && level.owner_stride != run) break;
         const bool continues = both == inner && (level.count == 1 || level.buffer_stride == both_run);
-        // Temporary memory is limited: a level that would make the run too long is a loop over runs instead.
-        if (!continues && run * level.count * element_bytes_ > staging_run_bytes && run > 1) break;
+        --inner;
         run *= level.count;
         if (continues) {
-            both = inner - 1;
+            both = inner;
             both_run = run;
+        } else if (run * element_bytes_ > staging_run_bytes) {
+            break; // temporary memory is limited: the run is cut at this level
         }
     }
     const bool staged = inner < both && both_run * element_bytes_ < direct_run_bytes;
@@ -184,7 +187,7 @@ void PatchTransfer::start(int owner, const Piece& piece) {
                                                        : window_.start_put_bytes(target, at, {buffer, bytes}));
             return;
         }
-        // A single long level is cut to what fits.
+        // The outermost level is cut to what fits.
         const std::uint64_t per_step = run / levels[inner].count;
         const std::uint64_t steps_at_once =
             std::max<std::uint64_t>(staging_run_bytes / (per_step * element_bytes_), 1);
@@ -196,7 +199,7 @@ void PatchTransfer::start(int owner, const Piece& piece) {
             std::byte* const part = buffer + step * levels[inner].buffer_stride * element_bytes_;
             const Offset part_at{at.bytes + step * per_step * element_bytes_};
             // Outer levels first; the temporary memory is dense.
-            std::array<CopyLevel, max_dimensions> copies;
+            std::array<CopyLevel, max_piece_levels> copies;
             std::uint64_t dense = steps * per_step;
             const std::size_t count = levels.size() - inner;
             for (std::size_t d = 0; d < count; ++d) {
@@ -218,7 +221,7 @@ void PatchTransfer::start(int owner, const Piece& piece) {
     };
 
     // Loops over the levels before the run.
-    std::array<std::uint64_t, max_dimensions> k{};
+    std::array<std::uint64_t, max_piece_levels> k{};
     std::uint64_t owner_offset = piece.owner_offset;
     std::uint64_t buffer_offset = piece.buffer_offset;
     for (;;) {

@@ -1,6 +1,6 @@
 #include "src/array/strided_copy.hpp"
 
-#include <lapwing/extents.hpp>
+#include <lapwing/patch.hpp>
 
 #include <array>
 #include <cstring>
@@ -53,22 +53,22 @@ void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_by
         if (run != 0) std::memcpy(to, from, run * element_bytes);
         return;
     }
-    std::array<CopyLevel, max_dimensions> joined;
-    std::size_t begin = max_dimensions;
+    std::array<CopyLevel, max_piece_levels> joined;
+    std::size_t begin = max_piece_levels;
     for (; left > 0; --left) {
         const CopyLevel& level = levels[left - 1];
         if (level.count == 1) continue;
-        if (begin < max_dimensions && level.to_stride == joined[begin].to_stride * joined[begin].count &&
+        if (begin < max_piece_levels && level.to_stride == joined[begin].to_stride * joined[begin].count &&
             level.from_stride == joined[begin].from_stride * joined[begin].count)
             joined[begin].count *= level.count;
         else
             joined[--begin] = level;
     }
     if (run == 1)
-        return copy_levels(to, from, element_bytes, {joined.data() + begin, max_dimensions - begin});
+        return copy_levels(to, from, element_bytes, {joined.data() + begin, max_piece_levels - begin});
     // The run becomes the element. The strides are in elements, so the innermost loop counts them out in bytes.
     const std::uint64_t run_bytes = run * element_bytes;
-    for (std::size_t d = begin; d < max_dimensions; ++d) {
+    for (std::size_t d = begin; d < max_piece_levels; ++d) {
         joined[d].to_stride *= element_bytes;
         joined[d].from_stride *= element_bytes;
     }
@@ -81,7 +81,7 @@ void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_by
             else self(self, out_k, in_k, rest.subspan(1));
         }
     };
-    copy_runs(copy_runs, to, from, {joined.data() + begin, max_dimensions - begin});
+    copy_runs(copy_runs, to, from, {joined.data() + begin, max_piece_levels - begin});
 }
 
 } // namespace lapwing::array

@@ -106,7 +106,14 @@ TEST_CASE("pieces are as few as the distribution allows") {
     CHECK(pieces(Block{.grid = {4, 1}}.map(extents, 4), Domain<2>{{10, 20}, {0, 100}}) == 1);
     CHECK(pieces(Cyclic{.grid = {2, 2}}.map(extents, 4), all) == 4);
     CHECK(pieces(Cyclic{.grid = {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(2), Range{0, 100}.by(2)}) == 1);
-    CHECK(pieces(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), all) == 100);
+    CHECK(pieces(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), all) == 4);
+    // Edges that are not whole blocks are pieces of their own: one block at each end of both dimensions.
+    CHECK(pieces(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain<2>{{5, 95}, {5, 95}}) == 4 * 4);
+    // Blocks that hold the same of a stride go together: all whole ones of a process, or every third of them.
+    CHECK(pieces(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(5), Range{0, 100}.by(2)}) == 4);
+    CHECK(pieces(BlockCyclic{{10, 100}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(3), Range{0, 50}}) == 6);
+    CHECK(pieces(BlockCyclic{{8}}.map(Extents{1'000'000}, 4), Domain<1>{{0, 1'000'000}}) == 4);
+    CHECK(pieces(BlockCyclic{{8}}.map(Extents{1'000'000}, 4), Domain<1>{{3, 999'997}}) == 6);
     // A few elements among very many ranks cost a few pieces.
     const Extents large{1'000'000'000'000};
     CHECK(pieces(Cyclic{}.map(large, 100'000), Domain<1>{Range{7, 1'000'000'000'000}.by(300'000'000'001)}) == 4);
