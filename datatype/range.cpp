@@ -40,12 +40,17 @@ int128 inverse(int128 a, int128 m) {
     return coefficient < 0 ? coefficient + m : coefficient;
 }
 
-Range between(const char* call, int128 first, int128 last, std::uint64_t size, std::int64_t stride) {
+/// `call` is of `range` with `argument`: for the message.
+Range between(const Range& range, const char* call, std::int64_t argument, int128 first, int128 last, std::uint64_t size) {
     constexpr int128 lowest = std::numeric_limits<std::int64_t>::min();
     constexpr int128 highest = std::numeric_limits<std::int64_t>::max();
     if (first < lowest || last > highest)
-        throw RangeError{fmt::format("Range::{}: an index of the result does not fit in 64 bits", call)};
-    return Range::strided(static_cast<std::int64_t>(first), size, stride);
+        throw RangeError{fmt::format("Range {}.{}({}): {}, which an index cannot be; pass a {} number", to_string(range), call,
+                                     argument,
+                                     first < lowest ? "the first index of the result is below -2^63"
+                                                    : "the last index of the result is above 2^63 - 1",
+                                     argument < 0 ? "larger" : "smaller")};
+    return Range::strided(static_cast<std::int64_t>(first), size, range.stride());
 }
 
 } // namespace
@@ -76,7 +81,8 @@ Range Range::intersect(const Range& other) const noexcept {
 
 Range Range::shift(std::int64_t distance) const {
     if (empty()) return {};
-    return between("shift", static_cast<int128>(first_) + distance, static_cast<int128>(last()) + distance, size_, stride_);
+    return between(*this, "shift", distance, static_cast<int128>(first_) + distance, static_cast<int128>(last()) + distance,
+                   size_);
 }
 
 Range Range::expand(std::int64_t count) const {
@@ -84,8 +90,8 @@ Range Range::expand(std::int64_t count) const {
     const int128 size = static_cast<int128>(size_) + 2 * static_cast<int128>(count);
     if (size <= 0) return {};
     // More indices than 2^64 do not fit either, and are found out by the bounds.
-    return between("expand", first_ - static_cast<int128>(stride_) * count, last() + static_cast<int128>(stride_) * count,
-                   static_cast<std::uint64_t>(size), stride_);
+    return between(*this, "expand", count, first_ - static_cast<int128>(stride_) * count,
+                   last() + static_cast<int128>(stride_) * count, static_cast<std::uint64_t>(size));
 }
 
 std::string to_string(const Range& range) {

@@ -25,7 +25,6 @@ concept IndexValue = std::integral<I> && !std::same_as<I, bool>;
 namespace datatype {
 
 [[noreturn]] void throw_value_too_large(std::uint64_t value);
-[[noreturn]] void throw_extent_negative(std::int64_t value);
 
 /// `value` as an index. Throws RangeError when it is above 2^63 - 1.
 template <IndexValue I>
@@ -47,7 +46,9 @@ template <std::size_t N>
     return datatype::index_text(index.data(), N);
 }
 
-/// The number of elements in each dimension: `{n, m}` of any integer types. Zero is allowed.
+/// The number of elements in each dimension: `{n, m}` of any integer types. Zero is allowed. Values that cannot be extents,
+/// negative ones and, of unsigned types, those above 2^63 - 1 (which become negative), are refused by what uses them: an
+/// array knows the rank and the name that the message needs.
 template <std::size_t N>
 class Extents {
     static_assert(N >= 1 && N <= max_dimensions);
@@ -55,20 +56,13 @@ class Extents {
 public:
     constexpr Extents() noexcept = default;
 
-    /// Throws RangeError when a value is negative or above 2^63 - 1.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
-    constexpr Extents(I... extents) : values_{datatype::checked_index(extents)...} {
-        for (const std::int64_t value : values_)
-            if (value < 0) datatype::throw_extent_negative(value);
-    }
+    constexpr Extents(I... extents) noexcept : values_{static_cast<std::int64_t>(extents)...} {}
 
     template <IndexValue I>
-    constexpr Extents(const std::array<I, N>& extents) {
-        for (std::size_t d = 0; d < N; ++d) {
-            values_[d] = datatype::checked_index(extents[d]);
-            if (values_[d] < 0) datatype::throw_extent_negative(values_[d]);
-        }
+    constexpr Extents(const std::array<I, N>& extents) noexcept {
+        for (std::size_t d = 0; d < N; ++d) values_[d] = static_cast<std::int64_t>(extents[d]);
     }
 
     [[nodiscard]] constexpr std::int64_t operator[](std::size_t dimension) const { return values_[dimension]; }

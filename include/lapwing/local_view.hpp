@@ -4,6 +4,7 @@
 #include <lapwing/extents.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,6 +23,11 @@ public:
     constexpr LocalView() noexcept = default;
     constexpr LocalView(T* data, const Extents<N>& extents, const std::array<std::int64_t, N>& strides) noexcept
         : data_{data}, extents_{extents}, strides_{strides} {}
+    /// A view that may only read, from one that may write.
+    template <class U>
+        requires(std::same_as<const U, T> && !std::same_as<U, T>)
+    constexpr LocalView(const LocalView<U, N>& other) noexcept
+        : LocalView{other.data_handle(), other.extents(), other.strides()} {}
 
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
     [[nodiscard]] constexpr const Extents<N>& extents() const noexcept { return extents_; }

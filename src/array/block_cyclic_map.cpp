@@ -81,6 +81,11 @@ Range DimensionMap::range(int process, std::uint64_t k) const noexcept {
 std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* name, std::span<const std::int64_t> extents,
                               int ranks, std::span<const int> grid, std::span<const std::int64_t> blocks,
                               Dealing dealing) {
+    for (std::size_t d = 0; d < extents.size(); ++d)
+        if (extents[d] < 0)
+            throw RangeError{fmt::format("{}: extent {} of dimension {} is outside [0, 2^63 - 1]; pass the number of elements in "
+                                         "each dimension",
+                                         name, extents[d], d)};
     if (dealing == Dealing::blocks) {
         if (blocks.size() != extents.size())
             throw RangeError{fmt::format("{}{{.block = {{{}}}}}: {} sizes for {} dimensions; give one per dimension", name,

@@ -80,11 +80,21 @@ TEST_CASE("the size of a domain is checked") {
     CHECK(Domain<3>{{0, large}, {0, large}, {0, 0}}.size() == 0);
 }
 
+TEST_CASE("domains are written in braces up to the largest number of dimensions") {
+    static_assert(lapwing::max_dimensions == 8);
+    CHECK(Domain<5>{{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}}.size() == 120);
+    CHECK(Domain<6>{{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}}.size() == 720);
+    CHECK(Domain<7>{{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}, {0, 7}}.size() == 5040);
+    const Domain<8> domain{{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}, {0, 7}, {4, 12}};
+    CHECK(domain.size() == 40320);
+    CHECK(domain.last() == Index<8>{0, 1, 2, 3, 4, 5, 6, 11});
+}
+
 TEST_CASE("domains as text, from extents, and grown") {
     CHECK(to_string(Domain<2>{{0, 8}, {2, 4}}) == "[0, 8) x [2, 4)");
     CHECK(Domain{Extents{3, 4U}} == Domain<2>{{0, 3}, {0, 4}});
     CHECK(Domain<2>{{1, 3}, {2, 4}}.expand(1) == Domain<2>{{0, 4}, {1, 5}});
     CHECK(Domain<2>{{1, 1}, {2, 4}} == Domain<2>{});
     CHECK(lapwing::to_string(Index<2>{3, -9}) == "(3, -9)");
-    CHECK_THROWS_WITH((Extents{3, -4}), Catch::StartsWith("extent -4 is negative"));
+    CHECK(Extents{3, -4}[1] == -4); // what uses it refuses it
 }

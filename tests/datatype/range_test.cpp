@@ -126,3 +126,15 @@ TEST_CASE("ranges as text") {
     CHECK(to_string(Range{3, 3}) == "[)");
     CHECK(to_string(Range{0, highest}.shift(1)) == "[1, 9223372036854775808)");
 }
+
+TEST_CASE("a range that leaves 64 bits is refused, with the range, the call and the limit") {
+    CHECK_THROWS_WITH((Range{5, highest}.shift(7)),
+                      Catch::StartsWith("Range [5, 9223372036854775807).shift(7): the last index of the result is above "
+                                        "2^63 - 1") &&
+                          Catch::EndsWith("pass a smaller number"));
+    CHECK_THROWS_WITH((Range{-highest, 0}.shift(-2)),
+                      Catch::Contains(".shift(-2): the first index of the result is below -2^63") &&
+                          Catch::EndsWith("pass a larger number"));
+    CHECK_THROWS_WITH((Range{3, 9}.expand(highest)), Catch::Contains("[3, 9).expand(9223372036854775807): the last index"));
+    CHECK_THROWS_WITH((Range{0, ~std::uint64_t{0}}), Catch::Contains("18446744073709551615 is above 2^63 - 1"));
+}
