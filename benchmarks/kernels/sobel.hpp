@@ -16,10 +16,12 @@ using Pixels = GlobalArray<std::uint8_t, 2>;
 /// Strength of the edge at (i, j), 0 to 255, from the eight pixels around it; `pixel(i, j)` is a grey value.
 template <class Pixel>
 [[nodiscard]] std::uint8_t edge_strength(const Pixel& pixel, std::int64_t i, std::int64_t j) {
-    const int down = pixel(i + 1, j - 1) + 2 * pixel(i + 1, j) + pixel(i + 1, j + 1) - pixel(i - 1, j - 1) -
-                     2 * pixel(i - 1, j) - pixel(i - 1, j + 1);
-    const int across = pixel(i - 1, j + 1) + 2 * pixel(i, j + 1) + pixel(i + 1, j + 1) - pixel(i - 1, j - 1) -
-                       2 * pixel(i, j - 1) - pixel(i + 1, j - 1);
+    // Each of the eight once: an access may be a message.
+    const int above_left = pixel(i - 1, j - 1), above = pixel(i - 1, j), above_right = pixel(i - 1, j + 1);
+    const int left = pixel(i, j - 1), right = pixel(i, j + 1);
+    const int below_left = pixel(i + 1, j - 1), below = pixel(i + 1, j), below_right = pixel(i + 1, j + 1);
+    const int down = (below_left + 2 * below + below_right) - (above_left + 2 * above + above_right);
+    const int across = (above_right + 2 * right + below_right) - (above_left + 2 * left + below_left);
     const double strength = std::sqrt(static_cast<double>(down * down + across * across));
     return static_cast<std::uint8_t>(std::min(strength, 255.0));
 }
