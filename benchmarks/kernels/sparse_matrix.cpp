@@ -14,6 +14,9 @@
 namespace lapwing::kernels {
 namespace {
 
+/// A row costs eight bytes whether it has entries or not, and a line of a small file must not ask for all memory: 1 GiB.
+constexpr std::int64_t max_rows = std::int64_t{1} << 27;
+
 struct Entry {
     std::int64_t row;
     std::int64_t column;
@@ -40,6 +43,9 @@ public:
         matrix.columns = number<std::int64_t>("number of columns");
         const auto count = number<std::int64_t>("number of entries");
         if (matrix.rows < 0 || matrix.columns < 0 || count < 0) fail("a size is negative", "three sizes");
+        end_of_line("the number of entries");
+        if (matrix.rows > max_rows)
+            fail(fmt::format("{} rows", matrix.rows), fmt::format("at most {}", max_rows));
         if (symmetric && matrix.rows != matrix.columns)
             fail(fmt::format("{} x {} is not square", matrix.rows, matrix.columns), "a square symmetric matrix");
 
@@ -51,6 +57,7 @@ public:
             entry.row = number<std::int64_t>("row") - 1; // the file counts from 1
             entry.column = number<std::int64_t>("column") - 1;
             entry.value = number<double>("value");
+            end_of_line("the value");
             if (entry.row < 0 || entry.row >= matrix.rows || entry.column < 0 || entry.column >= matrix.columns)
                 fail(fmt::format("entry ({}, {}) is outside the matrix", entry.row + 1, entry.column + 1),
                      fmt::format("rows 1 to {} and columns 1 to {}", matrix.rows, matrix.columns));
@@ -93,6 +100,12 @@ private:
         if (error != std::errc{}) fail(fmt::format("the {} is \"{}\"", what, rest_.substr(0, 20)), "a number");
         rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
         return value;
+    }
+
+    void end_of_line(const char* after) const {
+        const auto start = rest_.find_first_not_of(" \t\r");
+        if (start != std::string_view::npos)
+            fail(fmt::format("\"{}\" after {}", rest_.substr(start, 20), after), "the end of the line");
     }
 
     [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
