@@ -62,6 +62,8 @@ private:
 template <std::size_t N>
 class StoredIndices {
 public:
+    explicit StoredIndices(std::vector<std::array<std::int32_t, N>> indices) : indices_{std::move(indices)} {}
+    /// At random from a domain.
     explicit StoredIndices(const Domain<N>& domain) : indices_(4096) {
         std::mt19937_64 generator{12345};
         for (auto& index : indices_) {
