@@ -1,5 +1,4 @@
 // Assertion level 0: element accesses check nothing, at() and bulk patches still do.
-#undef LAPWING_ASSERTION_LEVEL
 #define LAPWING_ASSERTION_LEVEL 0
 #include "tests/array/array_test.hpp"
 

@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 
+#ifdef EXPECTED_ASSERTION_LEVEL
+static_assert(lapwing::assertion_level == EXPECTED_ASSERTION_LEVEL);
+#endif
+
 int main() {
     lapwing::Runtime runtime;
     const int ranks = runtime.size();
