@@ -3,6 +3,7 @@
 
 #include <lapwing/block_cyclic_map.hpp>
 #include <lapwing/extents.hpp>
+#include <lapwing/location.hpp>
 #include <lapwing/range.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
@@ -22,6 +23,9 @@ struct GlobalArrayOptions {
 };
 
 namespace array {
+
+/// The largest alignment of elements.
+inline constexpr std::size_t max_alignment = 64;
 
 /// What global arrays of all types and dimensions share.
 class ArrayBase {
@@ -86,14 +90,22 @@ protected:
     [[noreturn]] void throw_not_replicated() const;
     [[noreturn]] void throw_no_home(const char* call, std::span<const std::int64_t> index) const;
     [[noreturn]] void throw_empty(const char* call) const;
+    [[noreturn]] void throw_nothing_compares(const char* call) const;
     [[noreturn]] void throw_extents_differ(std::span<const std::int64_t> extents,
                                            std::span<const std::int64_t> others) const;
-    [[noreturn]] void throw_misplaced(std::span<const std::int64_t> index, Rank owner, std::uint64_t offset,
-                                      std::uint64_t capacity) const;
+    [[noreturn]] void throw_misplaced(std::span<const std::int64_t> index, const Location& location) const;
+    [[noreturn]] void throw_wrong_domain(std::span<const std::int64_t> index, Rank owner) const;
     /// Throws UsageError after close, RangeError when the domain leaves the extents or the buffer is too small.
     void check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
                     std::uint64_t buffer_size) const;
     void check_rank(const char* call, Rank rank) const;
+    /// Throws UsageError when the teams of both arrays do not have the same ranks, in whatever order. Only if `Costly` is
+    /// it found out for teams of equal sizes.
+    template <bool Costly>
+    void check_same_ranks(const ArrayBase& other) const {
+        if (team_ != other.team_ && (team_->size() != other.team_->size() || (Costly && !same_ranks(other)))) [[unlikely]]
+            throw_ranks_differ(other);
+    }
 
     mutable Window window_; ///< mutable, because reading remote elements counts and completes operations
     Team* team_ = nullptr;
@@ -102,12 +114,14 @@ protected:
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
 
 private:
+    [[nodiscard]] bool same_ranks(const ArrayBase& other) const;
+    [[noreturn]] void throw_ranks_differ(const ArrayBase& other) const;
     [[nodiscard]] std::string start_of_text(const char* call) const;
 };
 
 /// Checks of a constructor, before there is an array; `name` is the array's.
 [[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
-/// Throws RangeError when the number of elements is above 2^64 - 1.
+/// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
 /// Collective, for assertion level 3. Throw MismatchError on every rank.
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);

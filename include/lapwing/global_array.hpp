@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,15 @@
 #include <utility>
 
 namespace lapwing {
+
+/// An element and where it is: what min_location() and max_location() find.
+template <class T, std::size_t N>
+struct LocatedValue {
+    T value;
+    Index<N> index;
+
+    friend bool operator==(const LocatedValue&, const LocatedValue&) = default;
+};
 
 /// An N-dimensional array of T spread over the ranks of a team by a distribution, every element of which every rank can
 /// read and write. Zero bytes at the start. What is complete when, and what other ranks see, is the consistency table in
@@ -49,6 +59,8 @@ template <TriviallyCopyable T, std::size_t N>
 class GlobalArray : public array::ArrayBase {
     static_assert(N >= 1 && N <= max_dimensions);
     static_assert(!std::is_const_v<T>);
+    static_assert(std::default_initializable<T>, "elements of a GlobalArray are made from bytes: T needs a default constructor");
+    static_assert(alignof(T) <= array::max_alignment, "parts of a GlobalArray begin at multiples of 64 bytes: alignof(T) is more");
 
 public:
     using value_type = T;
@@ -179,7 +191,8 @@ public:
     void for_each_local(Function function);
 
     // Bulk patches: rectangular domains, also with strides, whoever owns them. The buffer holds the elements of the domain
-    // in row-major order (last dimension fastest) and may be larger. The bounds are always checked: RangeError, and
+    // in row-major order (last dimension fastest) and may be larger. It may be a piece of an own part, of this array or of
+    // another, but not overlap with the elements that the patch moves. The bounds are always checked: RangeError, and
     // nothing is moved.
 
     /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for the rest one transfer per
@@ -188,6 +201,8 @@ public:
     /// Complete locally on return: `buffer` may be reused. Cost as get(); replicated arrays: that, times the ranks.
     void put(const Domain<N>& domain, std::span<const T> buffer);
     /// Non-blocking forms. The buffer must stay as it is until the completion says so. Complete means what it means above.
+    /// A patch has at most 8192 transfers under way and 16 MiB of temporary memory (for what is contiguous at the owner, but
+    /// in the buffer in runs below 4 KiB); one that needs more waits inside this call for those that it has started.
     Completion start_get(const Domain<N>& domain, std::span<T> buffer) const;
     Completion start_put(const Domain<N>& domain, std::span<const T> buffer);
 
@@ -195,10 +210,12 @@ public:
     // overwritten, and on return every rank sees the result.
 
     /// Sets every element to `value`. Cost: two barriers and local writes.
-    void fill(const T& value);
-    /// Copies the elements of an array of the same extents under any distribution; teams with the same ranks.
-    /// Throws RangeError when the extents differ, or when `other` does not store all that this array does. Cost: two
-    /// barriers; memory copies if the distributions are the same, else a patch get() for each own domain.
+    void fill(T value);
+    /// Copies the elements of an array of the same extents under any distribution, also of another team, which must have
+    /// the same ranks in whatever order (the call is collective over both). Throws RangeError when the extents differ, or
+    /// when `other` does not store all that this array does; UsageError for teams of other sizes and, at assertion level 2,
+    /// of other ranks. Cost: two barriers (four for two teams); memory copies if the distributions are the same, else a
+    /// patch get() for each own domain.
     void copy_from(const GlobalArray& other);
     /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for others, RangeError.
     void broadcast(Rank root);
@@ -206,21 +223,32 @@ public:
     /// Sum of all elements as double, std::int64_t or std::uint64_t (modulo 2^64). The order of additions is not fixed.
     [[nodiscard]] auto sum() const
         requires array::Summable<T>;
-    /// Smallest and largest element. Throw UsageError for arrays of no elements.
+    /// Smallest and largest element. NaN are passed over; of nothing but NaN (or an array whose distribution stores
+    /// nothing) the result is what any value replaces: infinity for min(), -infinity for max(). Throw UsageError for arrays
+    /// of no elements.
     [[nodiscard]] T min() const
         requires array::Summable<T>;
     [[nodiscard]] T max() const
         requires array::Summable<T>;
-    /// General reduction: `combine(x, y)` is associative and `identity` neutral to it. The elements of a rank are combined
-    /// in the order of its memory, and the ranks' results in the order of the ranks: the same result each time, on every
-    /// rank. Cost: ceil(log2(ranks)) barriers and gets, and a broadcast.
+    /// The same with the index; of equal values that of the lowest index, dimension 0 first. NaN are passed over. Throw
+    /// UsageError for arrays of no elements and where no element is a number. Cost: as reduce().
+    [[nodiscard]] LocatedValue<T, N> min_location() const
+        requires array::Summable<T>;
+    [[nodiscard]] LocatedValue<T, N> max_location() const
+        requires array::Summable<T>;
+    /// General reduction: `combine(x, y)` is associative and `identity` neutral to it. A rank combines the elements of its
+    /// local_domains(), one domain after the other, each with the last index fastest; then the ranks' results are combined
+    /// in the order of the ranks. So the result is the same each time, on every rank, also if `combine` does not commute or
+    /// rounds; but it is the row-major order of the whole array only where ranks own whole rows in turn.
+    /// Cost: ceil(log2(ranks)) barriers and gets, and a broadcast; of a replicated array two barriers.
     template <class Combine>
     [[nodiscard]] T reduce(T identity, Combine combine) const {
         return transform_reduce(identity, combine, [](const T& element) -> const T& { return element; });
     }
-    /// The reduction of `transform(element)`, a value of type R: `a.transform_reduce(0.0, std::plus<>{}, square)`.
-    /// R is trivially copyable and has at most 4 MiB.
-    template <TriviallyCopyable R, class Combine, class Transform>
+    /// The reduction of `transform(element)` or of `transform(index, element)`, a value of type R:
+    /// `a.transform_reduce(0.0, std::plus<>{}, square)`. R is trivially copyable, has a default constructor and at most
+    /// 4 MiB. A transform that can be called with the element alone is.
+    template <array::Reducible R, class Combine, array::TransformOf<T, N> Transform>
     [[nodiscard]] R transform_reduce(R identity, Combine combine, Transform transform) const;
 
 private:
@@ -289,14 +317,24 @@ private:
     template <class Run>
     void for_each_run(Run run) const;
     [[nodiscard]] LocalView<T, N> view() const;
+    struct CheckedMap;
     /// Cuts a patch, all of whose indices have been checked, into pieces.
     void cut(const Domain<N>& domain, const array::BufferShape<N>& buffer, array::PieceVisitor& visitor) const;
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
-    [[nodiscard]] bool same_map(const GlobalArray& other) const;
+    /// Whether this rank's parts of both hold the same elements at the same places. It may be so on one rank only: two
+    /// teams may number their ranks in different orders.
+    [[nodiscard]] bool same_part(const GlobalArray& other) const;
+    /// Starts to fetch what the own part holds from `other`; `patch` has the own part as its buffer.
+    void fetch_own(const GlobalArray& other, array::PatchTransfer& patch) const;
     /// Collective. Throws RangeError on every rank if this array, with a distribution of the program's own, does not store
     /// all that `wanted` does.
     void require_stored(const GlobalArray& wanted) const;
     [[nodiscard]] std::span<std::byte> own_bytes() const;
+    template <class Better>
+    [[nodiscard]] LocatedValue<T, N> first_best(const char* call, T worst, Better better) const;
+    /// The end of a reduction: `over_ranks(own)`, or, as every rank has reduced its own copy of everything, `own`.
+    template <class Value, class OverRanks>
+    [[nodiscard]] Value reduced(Value own, OverRanks over_ranks) const;
 
     // In the order of use by element accesses, from a cache line's start.
     alignas(64) T* near_ = nullptr; ///< first element of near_box_

@@ -4,7 +4,10 @@
 /// The collective calls of GlobalArray: fill, copies, broadcast, reductions. Included by global_array.hpp.
 #include <lapwing/global_array.hpp>
 
+#include <concepts>
 #include <cstring>
+#include <functional>
+#include <limits>
 
 namespace lapwing {
 
@@ -14,17 +17,16 @@ std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-bool GlobalArray<T, N>::same_map(const GlobalArray& other) const {
+bool GlobalArray<T, N>::same_part(const GlobalArray& other) const {
     return foreign_ == nullptr && other.foreign_ == nullptr && replicated_ == other.replicated_ &&
-           map_ == other.map_;
+           (replicated_ || own_rank_ == other.own_rank_) && map_ == other.map_;
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::fill(const T& value) {
+void GlobalArray<T, N>::fill(T value) {
     this->require_open(".fill");
-    const T copy = value; // the caller's may be an element of this array
     barrier();
-    for_each_run([&](const Index<N>&, T* data, std::uint64_t count, std::int64_t) { std::fill_n(data, count, copy); });
+    for_each_run([&](const Index<N>&, T* data, std::uint64_t count, std::int64_t) { std::fill_n(data, count, value); });
     barrier();
 }
 
@@ -34,7 +36,7 @@ void GlobalArray<T, N>::require_stored(const GlobalArray& wanted) const {
     Index<N> missing{};
     wanted.for_each_run([&](Index<N> index, const T*, std::uint64_t count, std::int64_t index_stride) {
         for (std::uint64_t k = 0; !found && k < count;) {
-            const Location location = foreign_->locate(index);
+            const Location location = locate(index);
             if (location.owner.value < 0) {
                 missing = index;
                 found = true;
@@ -49,29 +51,46 @@ void GlobalArray<T, N>::require_stored(const GlobalArray& wanted) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::fetch_own(const GlobalArray& other, array::PatchTransfer& patch) const {
+    if (foreign_ == nullptr) {
+        // Neighbours in an own domain are neighbours in memory, whatever the distance of their indices.
+        array::BufferShape<N> shape;
+        for (std::size_t d = 0; d < N; ++d) shape.strides[d] = map_.dimensions()[d].local_stride;
+        for (const Domain<N> domain : local_domains()) {
+            if (domain.empty()) continue;
+            shape.offset = map_.locate(domain.first()).offset;
+            other.cut(domain, shape, patch);
+        }
+        return;
+    }
+    for_each_run([&](const Index<N>& index, const T* data, std::uint64_t count, std::int64_t index_stride) {
+        std::array<Range, N> run;
+        for (std::size_t d = 0; d < N; ++d) run[d] = Range::strided(index[d], 1, 1);
+        run[N - 1] = Range::strided(index[N - 1], count, index_stride);
+        array::BufferShape<N> shape;
+        shape.offset = static_cast<std::uint64_t>(data - own_);
+        shape.strides[N - 1] = 1;
+        other.cut(Domain<N>{run}, shape, patch);
+    });
+}
+
+template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     this->require_open(".copy_from");
     other.require_open(".copy_from");
     if (extents_ != other.extents_) this->throw_extents_differ(extents_.values(), other.extents_.values());
+    this->check_same_ranks<(assertion_level >= 2)>(other);
     if (this != &other && other.foreign_ != nullptr) other.require_stored(*this);
     other.barrier();
     if (&other.team() != team_) barrier();
     if (this != &other) {
-        if (same_map(other)) {
+        if (same_part(other)) {
             if (capacity_ != 0) std::memcpy(own_bytes().data(), other.own_bytes().data(), own_bytes().size());
         } else {
             // The own part is the buffer; what other ranks own is fetched with as many transfers under way as there are.
             array::PatchTransfer patch{other.window_, array::Direction::get, own_bytes().data(), sizeof(T),
                                        other.replicated_};
-            for_each_run([&](const Index<N>& index, T* data, std::uint64_t count, std::int64_t index_stride) {
-                std::array<Range, N> run;
-                for (std::size_t d = 0; d < N; ++d) run[d] = Range::strided(index[d], 1, 1);
-                run[N - 1] = Range::strided(index[N - 1], count, index_stride);
-                array::BufferShape<N> shape;
-                shape.offset = static_cast<std::uint64_t>(data - own_);
-                shape.strides[N - 1] = 1;
-                other.cut(Domain<N>{run}, shape, patch);
-            });
+            fetch_own(other, patch);
             patch.wait();
         }
     }
@@ -91,6 +110,15 @@ void GlobalArray<T, N>::broadcast(Rank root) {
 }
 
 template <TriviallyCopyable T, std::size_t N>
+template <class Value, class OverRanks>
+Value GlobalArray<T, N>::reduced(Value own, OverRanks over_ranks) const {
+    // What needs a value of every rank ends after every rank has read its part.
+    if (!replicated_) return over_ranks(own);
+    barrier();
+    return own;
+}
+
+template <TriviallyCopyable T, std::size_t N>
 auto GlobalArray<T, N>::sum() const
     requires array::Summable<T>
 {
@@ -99,12 +127,9 @@ auto GlobalArray<T, N>::sum() const
     using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
     this->require_open(".sum");
     barrier();
-    Adder sum{};
-    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
-        for (std::uint64_t k = 0; k < count; ++k) sum += static_cast<Adder>(data[k]);
-    });
-    const auto own = static_cast<Sum>(sum);
-    return replicated_ ? own : array::sum_over_ranks(*team_, own);
+    array::Chains sum{Adder{}, std::plus<Adder>{}};
+    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { sum.add(data, count); });
+    return reduced(static_cast<Sum>(sum.result()), [&](Sum own) { return array::sum_over_ranks(*team_, own); });
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -114,12 +139,12 @@ T GlobalArray<T, N>::min() const
     this->require_open(".min");
     if (size() == 0) this->throw_empty(".min");
     barrier();
-    T smallest = array::largest_value<T>();
-    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
-        for (std::uint64_t k = 0; k < count; ++k) smallest = data[k] < smallest ? data[k] : smallest;
+    // A comparison with a NaN is false, so that the value so far stays.
+    array::Chains smallest{array::largest_value<T>(), [](T so_far, T value) { return value < so_far ? value : so_far; }};
+    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { smallest.add(data, count); });
+    return reduced(smallest.result(), [&](T own) {
+        return static_cast<T>(array::min_over_ranks(*team_, static_cast<array::SumOf<T>>(own)));
     });
-    if (replicated_) return smallest;
-    return static_cast<T>(array::min_over_ranks(*team_, static_cast<array::SumOf<T>>(smallest)));
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -129,32 +154,69 @@ T GlobalArray<T, N>::max() const
     this->require_open(".max");
     if (size() == 0) this->throw_empty(".max");
     barrier();
-    T largest = array::smallest_value<T>();
-    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
-        for (std::uint64_t k = 0; k < count; ++k) largest = largest < data[k] ? data[k] : largest;
+    array::Chains largest{array::smallest_value<T>(), [](T so_far, T value) { return so_far < value ? value : so_far; }};
+    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { largest.add(data, count); });
+    return reduced(largest.result(), [&](T own) {
+        return static_cast<T>(array::max_over_ranks(*team_, static_cast<array::SumOf<T>>(own)));
     });
-    if (replicated_) return largest;
-    return static_cast<T>(array::max_over_ranks(*team_, static_cast<array::SumOf<T>>(largest)));
 }
 
 template <TriviallyCopyable T, std::size_t N>
-template <TriviallyCopyable R, class Combine, class Transform>
+template <array::Reducible R, class Combine, array::TransformOf<T, N> Transform>
 R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform transform) const {
     this->require_open(".reduce");
     barrier();
     R value = identity;
-    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) {
-        for (std::uint64_t k = 0; k < count; ++k) value = static_cast<R>(combine(value, transform(data[k])));
+    for_each_run([&](Index<N> index, const T* data, std::uint64_t count, std::int64_t index_stride) {
+        for (std::uint64_t k = 0; k < count; ++k) {
+            if constexpr (std::invocable<Transform&, const T&>) {
+                value = static_cast<R>(combine(value, transform(data[k])));
+            } else {
+                value = static_cast<R>(combine(value, transform(std::as_const(index), data[k])));
+                if (k + 1 < count) index[N - 1] += index_stride;
+            }
+        }
     });
-    if (replicated_) return value;
     const auto combine_values = [](void* context, void* left, const void* right) {
         R right_value;
         std::memcpy(&right_value, right, sizeof(R));
         R& left_value = *static_cast<R*>(left);
         left_value = static_cast<R>((*static_cast<Combine*>(context))(left_value, right_value));
     };
-    team_->combine(std::as_writable_bytes(std::span{&value, 1}), combine_values, &combine);
-    return value;
+    return reduced(value, [&](R own) {
+        team_->combine(std::as_writable_bytes(std::span{&own, 1}), combine_values, &combine);
+        return own;
+    });
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class Better>
+LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Better better) const {
+    this->require_open(call);
+    if (size() == 0) this->throw_empty(call);
+    LocatedValue<T, N> none{worst, {}};
+    none.index.fill(std::numeric_limits<std::int64_t>::max()); // behind every element
+    const auto first = [&](const LocatedValue<T, N>& a, const LocatedValue<T, N>& b) {
+        return better(b.value, a.value) || (b.value == a.value && b.index < a.index) ? b : a;
+    };
+    const auto locate_value = [](const Index<N>& index, const T& value) { return LocatedValue<T, N>{value, index}; };
+    const LocatedValue<T, N> found = transform_reduce(none, first, locate_value);
+    if (found.index == none.index) this->throw_nothing_compares(call);
+    return found;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+LocatedValue<T, N> GlobalArray<T, N>::min_location() const
+    requires array::Summable<T>
+{
+    return first_best(".min_location", array::largest_value<T>(), std::less<T>{});
+}
+
+template <TriviallyCopyable T, std::size_t N>
+LocatedValue<T, N> GlobalArray<T, N>::max_location() const
+    requires array::Summable<T>
+{
+    return first_best(".max_location", array::smallest_value<T>(), std::greater<T>{});
 }
 
 } // namespace lapwing

@@ -183,8 +183,10 @@ Location GlobalArray<T, N>::locate(const Index<N>& index) const {
     } else {
         location = foreign_->locate(index);
         if constexpr (assertion_level >= 1) {
-            if (location.owner.value >= team_->size() || (location.owner.value >= 0 && location.offset >= capacity_))
-                this->throw_misplaced(index, location.owner, location.offset, capacity_);
+            if (location.owner.value >= team_->size() || location.contiguous == 0 ||
+                (location.owner.value >= 0 &&
+                 (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
+                this->throw_misplaced(index, location);
         }
     }
     // Everybody has what the map of a replicated array places on rank 0.
@@ -280,8 +282,7 @@ LocalView<T, N> GlobalArray<T, N>::local_view() {
 }
 template <TriviallyCopyable T, std::size_t N>
 LocalView<const T, N> GlobalArray<T, N>::local_view() const {
-    const LocalView<T, N> own = view();
-    return {own.data_handle(), own.extents(), own.strides()};
+    return view();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -289,6 +290,11 @@ template <class Run>
 void GlobalArray<T, N>::for_each_run(Run run) const {
     for (const Domain<N> domain : local_domains()) {
         if (domain.empty()) continue;
+        if constexpr (assertion_level >= 1) {
+            if (foreign_ != nullptr && !this->domain().contains(domain))
+                this->throw_wrong_domain(this->domain().contains(domain.first()) ? domain.last() : domain.first(),
+                                         Rank{-1});
+        }
         std::array<Range, N> rows = domain.ranges();
         const Range row = rows[N - 1];
         rows[N - 1] = Range::strided(row.first(), 1, 1);
@@ -301,7 +307,10 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
             }
             for (std::uint64_t k = 0; k < row.size();) {
                 index[N - 1] = row[k];
-                const Location location = foreign_->locate(index);
+                const Location location = locate(index);
+                if constexpr (assertion_level >= 1) {
+                    if (location.owner.value != own_rank_) this->throw_wrong_domain(index, location.owner);
+                }
                 const std::uint64_t count =
                     row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
                 run(index, own_ + location.offset, count, row.stride());
@@ -325,13 +334,21 @@ void GlobalArray<T, N>::for_each_local(Function function) {
 
 // Bulk patches.
 
+/// The map as code sees it that needs nothing but locate(): what a program's own distribution says is checked.
+template <TriviallyCopyable T, std::size_t N>
+struct GlobalArray<T, N>::CheckedMap {
+    const GlobalArray& array;
+
+    [[nodiscard]] Location locate(const Index<N>& index) const { return array.locate(index); }
+};
+
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::cut(const Domain<N>& domain, const array::BufferShape<N>& buffer,
                             array::PieceVisitor& visitor) const {
     if (foreign_ == nullptr)
         array::cut(map_.dimensions(), domain.ranges(), buffer.offset, buffer.strides, visitor);
     else
-        array::cut_rows(*foreign_, domain, buffer, visitor);
+        array::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
 }
 
 template <TriviallyCopyable T, std::size_t N>

@@ -1,8 +1,13 @@
 // Room: array
 #pragma once
 
+#include <lapwing/extents.hpp>
 #include <lapwing/team.hpp>
+#include <lapwing/window.hpp>
 
+#include <array>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -13,6 +18,14 @@ namespace lapwing::array {
 /// What sum(), min() and max() work on.
 template <class T>
 concept Summable = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
+
+/// What reductions give: a value that ranks can send each other as bytes.
+template <class R>
+concept Reducible = TriviallyCopyable<R> && std::default_initializable<R>;
+
+/// What transform_reduce() applies to an element, or to its index and the element.
+template <class Transform, class T, std::size_t N>
+concept TransformOf = std::invocable<Transform&, const T&> || std::invocable<Transform&, const Index<N>&, const T&>;
 
 /// The type in which values of T are added up, so that a sum of bytes does not overflow at 256.
 template <Summable T>
@@ -28,6 +41,37 @@ template <Summable T>
 [[nodiscard]] constexpr T smallest_value() noexcept {
     return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 }
+
+/// Combines values in several chains, since each step of one would wait for the step before: four cycles or more for a
+/// floating-point number, whose additions the compiler may not reorder by itself. `combine` is associative, but for
+/// rounding, and commutative; `identity` is neutral to it.
+template <class Value, class Combine>
+class Chains {
+public:
+    Chains(Value identity, Combine combine) : combine_{combine} { chains_.fill(identity); }
+
+    template <class T>
+    void add(const T* data, std::uint64_t count) {
+        std::array<Value, length> chains = chains_; // local, so that they stay in registers
+        std::uint64_t k = 0;
+        for (; k + length <= count; k += length)
+            for (std::size_t c = 0; c < length; ++c) chains[c] = combine_(chains[c], static_cast<Value>(data[k + c]));
+        for (; k < count; ++k) chains[k % length] = combine_(chains[k % length], static_cast<Value>(data[k]));
+        chains_ = chains;
+    }
+    [[nodiscard]] Value result() const {
+        std::array<Value, length> chains = chains_;
+        for (std::size_t half = length / 2; half > 0; half /= 2)
+            for (std::size_t c = 0; c < half; ++c) chains[c] = combine_(chains[c], chains[c + half]);
+        return chains[0];
+    }
+
+private:
+    static constexpr std::size_t length = 8;
+
+    std::array<Value, length> chains_;
+    Combine combine_;
+};
 
 /// Sums of the ranks' values; integers wrap around modulo 2^64. Collective.
 template <class S>

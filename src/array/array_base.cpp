@@ -1,5 +1,8 @@
 #include <lapwing/array_base.hpp>
 
+#include "src/support/mpi_error.hpp"
+#include "window/team_state.hpp"
+
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 
@@ -78,12 +81,15 @@ void ArrayBase::throw_outside(const char* call, std::span<const std::int64_t> in
     if (closed()) throw_closed((call + text(index)).c_str());
     std::size_t d = 0;
     while (index[d] >= 0 && index[d] < extents[d]) ++d;
-    throw RangeError{fmt::format("{}{}: index {} of dimension {} is outside [0, {})", start_of_text(call), text(index),
-                                 index[d], d, extents[d])};
+    throw RangeError{fmt::format("{}{}: index {} of dimension {} is outside [0, {}); the array's extents are {}, its indices "
+                                 "those of domain()",
+                                 start_of_text(call), text(index), index[d], d, extents[d], text(extents))};
 }
 
 void ArrayBase::throw_not_stored(const char* call, std::span<const std::int64_t> index) const {
-    throw RangeError{fmt::format("{}: the distribution stores no element at {}", start_of_text(call), text(index))};
+    throw RangeError{fmt::format("{}: the distribution stores no element at {}; use indices of the ranks' local_domains(), "
+                                 "or a distribution that stores all",
+                                 start_of_text(call), text(index))};
 }
 
 void ArrayBase::throw_not_own(const char* call, std::span<const std::int64_t> index, Rank owner) const {
@@ -92,11 +98,19 @@ void ArrayBase::throw_not_own(const char* call, std::span<const std::int64_t> in
                                  start_of_text(call), text(index), owner.value)};
 }
 
-void ArrayBase::throw_misplaced(std::span<const std::int64_t> index, Rank owner, std::uint64_t offset,
-                                std::uint64_t capacity) const {
-    throw RangeError{fmt::format("{}: the distribution puts index {} at rank {}, offset {}, but there are {} ranks of {} "
-                                 "elements; correct its locate() or local_capacity()",
-                                 start_of_text(""), text(index), owner.value, offset, team_->size(), capacity)};
+void ArrayBase::throw_misplaced(std::span<const std::int64_t> index, const Location& location) const {
+    throw RangeError{fmt::format("{}: the distribution puts index {} at rank {}, offset {}, with {} contiguous elements (at "
+                                 "least 1), but there are {} ranks of {} elements; correct its locate() or local_capacity()",
+                                 start_of_text(""), text(index), location.owner.value, location.offset, location.contiguous,
+                                 team_->size(), capacity_)};
+}
+
+void ArrayBase::throw_wrong_domain(std::span<const std::int64_t> index, Rank owner) const {
+    throw RangeError{fmt::format("{}: the distribution's domain() lists index {} for this rank, which {}; correct its "
+                                 "domain() or its locate()",
+                                 start_of_text(""), text(index),
+                                 owner.value < 0 ? std::string{"is outside of the extents or not stored"}
+                                                 : fmt::format("locate() puts at rank {}", owner.value))};
 }
 
 void ArrayBase::throw_not_one_domain(std::uint64_t domains) const {
@@ -122,12 +136,32 @@ void ArrayBase::throw_not_replicated() const {
 }
 
 void ArrayBase::throw_empty(const char* call) const {
-    throw UsageError{fmt::format("{}: the array has no elements", start_of_text(call))};
+    throw UsageError{fmt::format("{}: the array has no elements, and so no smallest and no largest; ask for size() first",
+                                 start_of_text(call))};
+}
+
+void ArrayBase::throw_nothing_compares(const char* call) const {
+    throw UsageError{fmt::format("{}: no element is a number: all are NaN, or the distribution stores none",
+                                 start_of_text(call))};
 }
 
 void ArrayBase::throw_extents_differ(std::span<const std::int64_t> extents, std::span<const std::int64_t> others) const {
     throw RangeError{fmt::format("{}: extents {} cannot take the elements of an array of extents {}; they must be equal",
                                  start_of_text(".copy_from"), text(extents), text(others))};
+}
+
+bool ArrayBase::same_ranks(const ArrayBase& other) const {
+    int comparison = MPI_UNEQUAL;
+    const int code = MPI_Comm_compare(team_->state().communicator(), other.team_->state().communicator(), &comparison);
+    support::check_mpi(code, "MPI_Comm_compare", who_);
+    return comparison != MPI_UNEQUAL;
+}
+
+void ArrayBase::throw_ranks_differ(const ArrayBase& other) const {
+    throw UsageError{fmt::format("{}: the team of {} ranks cannot copy from {}, whose team of {} has other ranks; both need "
+                                 "the same ranks, in any order; ranks that are in both can copy with put()",
+                                 start_of_text(".copy_from"), team_->size(), array_text(other.name_),
+                                 other.team_->size())};
 }
 
 void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
@@ -138,18 +172,20 @@ void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std:
         if (range.empty()) return;
     for (std::size_t d = 0; d < domain.size(); ++d)
         if (domain[d].first() < 0 || domain[d].last() >= extents[d])
-            throw RangeError{fmt::format("{}({}): {} of dimension {} leaves [0, {})", start_of_text(call), text(domain),
-                                         to_string(domain[d]), d, extents[d])};
+            throw RangeError{fmt::format("{}({}): {} of dimension {} leaves [0, {}); cut the patch to the array with "
+                                         "intersect(a.domain())",
+                                         start_of_text(call), text(domain), to_string(domain[d]), d, extents[d])};
     const std::uint64_t size = datatype::checked_size(domain.data(), domain.size());
     if (buffer_size < size)
-        throw RangeError{fmt::format("{}({}): the buffer has {} elements, the domain {}", start_of_text(call), text(domain),
-                                     buffer_size, size)};
+        throw RangeError{fmt::format("{}({}): the buffer has {} elements, the domain {}; the buffer needs domain.size() of them",
+                                     start_of_text(call), text(domain), buffer_size, size)};
 }
 
 void ArrayBase::check_rank(const char* call, Rank rank) const {
     require_open(call);
     if (rank.value < 0 || rank.value >= team_->size())
-        throw RangeError{fmt::format("{}: rank {} is outside [0, {})", start_of_text(call), rank.value, team_->size())};
+        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); ranks are those of the array's team()",
+                                     start_of_text(call), rank.value, team_->size())};
 }
 
 std::string constructor_text(const Team& team, std::string_view name) {
@@ -159,6 +195,12 @@ std::string constructor_text(const Team& team, std::string_view name) {
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents) {
     std::uint64_t size = 1;
     bool overflow = false;
+    for (std::size_t d = 0; d < extents.size(); ++d)
+        if (extents[d] < 0)
+            throw RangeError{fmt::format("{}: extent {} of dimension {} in {} is outside [0, 2^63 - 1] (as an unsigned value it "
+                                         "is {}); pass the number of elements in each dimension",
+                                         constructor_text(team, name), extents[d], d, text(extents),
+                                         static_cast<std::uint64_t>(extents[d]))};
     for (const std::int64_t extent : extents) {
         if (extent == 0) return;
         overflow |= __builtin_mul_overflow(size, static_cast<std::uint64_t>(extent), &size);

@@ -33,6 +33,40 @@ struct Particle {
 };
 static_assert(sizeof(Particle) == 24);
 
+/// A distribution of a program's own that stores everything, of any dimensions: BlockCyclic with the ranks in reverse.
+struct Reversed {
+    std::vector<std::int64_t> block;
+    std::vector<int> grid = {};
+
+    template <std::size_t N>
+    class Map {
+    public:
+        Map(const lapwing::BlockCyclicMap<N>& map, int ranks) : map_{map}, ranks_{ranks} {}
+
+        [[nodiscard]] lapwing::Location locate(const lapwing::Index<N>& index) const {
+            lapwing::Location location = map_.locate(index);
+            location.owner = reverse(location.owner);
+            return location;
+        }
+        [[nodiscard]] std::uint64_t local_capacity() const { return map_.local_capacity(); }
+        [[nodiscard]] std::uint64_t domain_count(lapwing::Rank rank) const { return map_.domain_count(reverse(rank)); }
+        [[nodiscard]] lapwing::Domain<N> domain(lapwing::Rank rank, std::uint64_t k) const {
+            return map_.domain(reverse(rank), k);
+        }
+
+    private:
+        [[nodiscard]] lapwing::Rank reverse(lapwing::Rank rank) const { return lapwing::Rank{ranks_ - 1 - rank.value}; }
+
+        lapwing::BlockCyclicMap<N> map_;
+        int ranks_;
+    };
+
+    template <std::size_t N>
+    [[nodiscard]] Map<N> map(const lapwing::Extents<N>& extents, int ranks) const {
+        return {lapwing::BlockCyclic{block, grid}.map(extents, ranks), ranks};
+    }
+};
+
 /// A value of T that tells `number` from most others, so that an element at a wrong place shows.
 template <class T>
 [[nodiscard]] T value_of(std::uint64_t number) {
@@ -99,6 +133,7 @@ template <class T, std::size_t N>
     add("Cyclic", lapwing::Cyclic{});
     add("BlockCyclic", lapwing::BlockCyclic{.block = blocks});
     add("Replicated", lapwing::Replicated{});
+    add("Reversed", Reversed{blocks});
     if constexpr (N > 1) {
         add("Block with all ranks in the first dimension", lapwing::Block{.grid = first});
         add("Block with all ranks in the last dimension", lapwing::Block{.grid = last});

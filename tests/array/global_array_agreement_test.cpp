@@ -1,5 +1,4 @@
 // Assertion level 3: ranks that make one array differently are all told, and can go on.
-#undef LAPWING_ASSERTION_LEVEL
 #define LAPWING_ASSERTION_LEVEL 3
 #include "tests/array/array_test.hpp"
 
@@ -30,6 +29,31 @@ TEST_CASE("different extents, distributions and grids are refused on every rank"
     // A grid that one rank cannot make: that rank says why, the others that they differ.
     if (own == 0) CHECK_THROWS_AS(make(Block{.grid = {runtime.size() + 1, 1}}), RangeError);
     else CHECK_THROWS_AS(make(Block{}), MismatchError);
+    if (runtime.size() == 3) {
+        // Two teams of two, of which only rank 0 is in both.
+        MPI_Comm near = MPI_COMM_NULL;
+        MPI_Comm far = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, own <= 1 ? 0 : MPI_UNDEFINED, 0, &near);
+        MPI_Comm_split(MPI_COMM_WORLD, own != 1 ? 0 : MPI_UNDEFINED, 0, &far);
+        if (own <= 1) {
+            Runtime some{near};
+            GlobalArray<double, 1> target{some, {10}, Block{}, {.name = "near"}};
+            if (own == 0) {
+                Runtime others{far};
+                GlobalArray<double, 1> source{others, {10}, Block{}, {.name = "far"}};
+                CHECK_THAT(test::message_of<UsageError>([&] { target.copy_from(source); }),
+                           test::says({"near", "copy_from", "far", "the same ranks"}));
+                others.barrier();
+            }
+            some.barrier();
+        } else {
+            Runtime others{far};
+            GlobalArray<double, 1> source{others, {10}, Block{}, {.name = "far"}};
+            others.barrier();
+        }
+        if (near != MPI_COMM_NULL) MPI_Comm_free(&near);
+        if (far != MPI_COMM_NULL) MPI_Comm_free(&far);
+    }
     // All is well afterwards.
     GlobalArray<double, 2> array{runtime, {8, 8}};
     array.fill(1);

@@ -13,7 +13,7 @@ TEST_CASE("an element out of bounds is refused, with the index, the dimension an
         GlobalArray<double, 2> array = maker.make(runtime, {5, 5});
         const GlobalArray<double, 2>& constant = array;
         CHECK_THAT(test::message_of<RangeError>([&] { array(5, 0) = 1; }),
-                   test::says({"rank ", " of ", "tested", "(5, 0)", "index 5", "dimension 0", "[0, 5)"}));
+                   test::says({"rank ", " of ", "tested", "(5, 0)", "index 5", "dimension 0", "[0, 5)", "domain()"}));
         CHECK_THAT(test::message_of<RangeError>([&] { (void)array(2, -1).get(); }),
                    test::says({"tested", "(2, -1)", "index -1", "dimension 1", "[0, 5)"}));
         CHECK_THAT(test::message_of<RangeError>([&] { (void)constant(0, 99); }), test::says({"tested", "(0, 99)"}));
@@ -44,7 +44,7 @@ TEST_CASE("a patch out of bounds is refused before anything moves") {
     array.fill(3);
     std::vector<std::int32_t> buffer(100, 8);
     CHECK_THAT(test::message_of<RangeError>([&] { array.get({{2, 7}, {0, 4}}, buffer); }),
-               test::says({"sheet", ".get", "[2, 7) x [0, 4)", "[2, 7) of dimension 0", "[0, 6)"}));
+               test::says({"sheet", ".get", "[2, 7) x [0, 4)", "[2, 7) of dimension 0", "[0, 6)", "intersect"}));
     CHECK_THAT(test::message_of<RangeError>([&] { array.put({{0, 6}, {-1, 2}}, buffer); }),
                test::says({"sheet", ".put", "[-1, 2) of dimension 1", "[0, 4)"}));
     CHECK_THAT(test::message_of<RangeError>([&] { (void)array.start_get({{0, 6}, Range{0, 6}.by(5)}, buffer); }),
@@ -61,7 +61,7 @@ TEST_CASE("a buffer that is too small is refused, with both sizes") {
     GlobalArray<std::int32_t, 2> array{runtime, {6, 4}, Block{}, {.name = "sheet"}};
     std::vector<std::int32_t> buffer(23, 8);
     CHECK_THAT(test::message_of<RangeError>([&] { array.get(array.domain(), buffer); }),
-               test::says({"sheet", ".get", "23 elements", "24"}));
+               test::says({"sheet", ".get", "23 elements", "24", "domain.size()"}));
     CHECK_THAT(test::message_of<RangeError>([&] { array.put(array.domain(), buffer); }),
                test::says({"sheet", ".put", "23 elements", "24"}));
     CHECK_THROWS_AS(array.get({{0, 1}, {0, 1}}, {}), RangeError);
@@ -75,7 +75,7 @@ TEST_CASE("a patch that a program's own distribution does not store is refused b
     array.fill(3);
     std::vector<std::int32_t> buffer(36, 8);
     CHECK_THAT(test::message_of<RangeError>([&] { array.put({{3, 6}, {0, 5}}, buffer); }),
-               test::says({"triangle", ".put", "(3, 4)"}));
+               test::says({"triangle", ".put", "(3, 4)", "local_domains()"}));
     CHECK_THROWS_AS(array.get(array.domain(), buffer), RangeError);
     CHECK(array.max() == 3);
     CHECK(buffer == std::vector<std::int32_t>(36, 8));
@@ -83,11 +83,14 @@ TEST_CASE("a patch that a program's own distribution does not store is refused b
 
 TEST_CASE("extents that are negative or too large are refused") {
     Runtime runtime;
-    CHECK_THAT(test::message_of<RangeError>([&] { GlobalArray<double, 2>{runtime, {3, -4}}; }), test::says({"-4", "extent"}));
+    CHECK_THAT(test::message_of<RangeError>([&] {
+                   GlobalArray<double, 2>{runtime, {3, -4}, Block{}, {.name = "negative"}};
+               }),
+               test::says({"rank ", "negative", "extent -4 of dimension 1", "(3, -4)", "[0, 2^63 - 1]"}));
     CHECK_THAT(test::message_of<RangeError>([&] {
                    GlobalArray<double, 1>{runtime, {std::numeric_limits<std::uint64_t>::max()}};
                }),
-               test::says({"18446744073709551615"}));
+               test::says({"rank ", "dimension 0", "18446744073709551615"}));
     // More elements than 64 bits count; more bytes; more memory than there is.
     const std::int64_t large = std::int64_t{1} << 40;
     CHECK_THAT(test::message_of<RangeError>([&] {
@@ -155,4 +158,76 @@ TEST_CASE("a program's own distribution that places an element outside of its pa
     std::vector<double> buffer(10);
     CHECK_THAT(test::message_of<RangeError>([&] { array.get({{0, 10}}, buffer); }), test::says({"wrong", "locate()"}));
     runtime.barrier();
+}
+
+namespace {
+
+struct Mistake {
+    std::uint64_t contiguous = 1;  ///< what locate() says
+    std::int64_t domain_shift = 0; ///< of what domain() lists
+};
+
+/// Ten elements a rank, with a mistake.
+struct Mistaken {
+    Mistake mistake = {};
+
+    struct Map {
+        Mistake mistake;
+
+        [[nodiscard]] Location locate(const Index<1>& index) const {
+            return {Rank{static_cast<int>(index[0] / 10)}, static_cast<std::uint64_t>(index[0] % 10), mistake.contiguous};
+        }
+        [[nodiscard]] std::uint64_t local_capacity() const { return 10; }
+        [[nodiscard]] std::uint64_t domain_count(Rank) const { return 1; }
+        [[nodiscard]] Domain<1> domain(Rank rank, std::uint64_t) const {
+            const std::int64_t first = 10 * rank.value + mistake.domain_shift;
+            return Domain<1>{Range{first, first + 10}};
+        }
+    };
+    [[nodiscard]] Map map(const Extents<1>&, int) const { return {mistake}; }
+};
+
+} // namespace
+
+TEST_CASE("a program's own distribution whose runs are empty or leave the part is found out") {
+    Runtime runtime;
+    const std::int64_t n = 10 * runtime.size();
+    GlobalArray<double, 1> right{runtime, {n}, Mistaken{}};
+    right.fill(1);
+    CHECK(right.sum() == static_cast<double>(n));
+    std::vector<double> buffer(static_cast<std::size_t>(n), 5);
+    for (const std::uint64_t contiguous : {std::uint64_t{0}, std::uint64_t{11}, ~std::uint64_t{0}}) {
+        INFO("contiguous " << contiguous);
+        GlobalArray<double, 1> array{runtime, {n}, Mistaken{{.contiguous = contiguous}}, {.name = "mistaken"}};
+        const auto refused = [&](const std::function<void()>& call) {
+            CHECK_THAT(test::message_of<RangeError>(call),
+                       test::says({"rank ", "mistaken", "contiguous", std::to_string(contiguous), "locate()"}));
+        };
+        refused([&] { array(0) = 1; });
+        refused([&] { array.get(array.domain(), buffer); });
+        refused([&] { array.put(array.domain(), buffer); });
+        refused([&] { array.fill(7); });
+        refused([&] { (void)array.sum(); });
+        refused([&] { array.for_each_local([](const Index<1>&, double& element) { element = 7; }); });
+        refused([&] { array.copy_from(right); });
+        refused([&] { right.copy_from(array); });
+        runtime.barrier();
+    }
+    CHECK(buffer == std::vector<double>(static_cast<std::size_t>(n), 5));
+}
+
+TEST_CASE("a program's own distribution that lists elements of other ranks, or none, is found out") {
+    Runtime runtime;
+    const std::int64_t n = 10 * runtime.size();
+    for (const std::int64_t shift : {std::int64_t{5}, std::int64_t{10}, n}) {
+        // Downwards at the last rank, where there are elements of others or none at all.
+        const std::int64_t down = runtime.rank().value == runtime.size() - 1 ? -shift : shift;
+        GlobalArray<double, 1> array{runtime, {n}, Mistaken{{.domain_shift = down}}, {.name = "mistaken"}};
+        CHECK_THAT(test::message_of<RangeError>([&] { array.fill(7); }),
+                   test::says({"rank ", "mistaken", "domain()", "locate()"}));
+        CHECK_THAT(test::message_of<RangeError>(
+                       [&] { array.for_each_local([](const Index<1>&, double& element) { element = 7; }); }),
+                   test::says({"rank ", "mistaken", "domain()", "locate()"}));
+        runtime.barrier();
+    }
 }

@@ -69,11 +69,12 @@ TEST_CASE("an array is filled with one of its own elements") {
     Runtime runtime;
     GlobalArray<std::int64_t, 1> array{runtime, {20 * runtime.size()}};
     test::number_elements(array);
-    const std::int64_t value = array(7);
-    runtime.barrier();
-    array.fill(array(7));
-    CHECK(array.min() == value);
-    CHECK(array.max() == value);
+    // An element of the own part, which is the first to be overwritten.
+    const std::int64_t first = array.local_domain().first()[0];
+    array.local(first) = 1234;
+    array.fill(array.local(first));
+    CHECK(array.min() == 1234);
+    CHECK(array.max() == 1234);
 }
 
 TEST_CASE("arrays are copied between any two distributions") {
@@ -151,6 +152,46 @@ TEST_CASE("sum, smallest and largest element under every distribution") {
     check_sum_and_extremes<double, 1>({1}); // all but one rank have nothing
 }
 
+TEST_CASE("a rank that is done with reducing its copy does not write into those that others still reduce") {
+    Runtime runtime;
+    const std::int64_t n = 20'000;
+    GlobalArray<std::int64_t, 1> copies{runtime, {n}, Replicated{}, {.name = "copies"}};
+    copies.fill(1);
+    // Each reduction is followed at once by a write of a rank; the barrier that starts the next one completes it.
+    std::int64_t expected = n;
+    const auto raise = [&](int round, std::int64_t index) {
+        if (runtime.rank().value == round % runtime.size()) copies(index) = copies.local(index) + 2;
+    };
+    for (int round = 0; round < 60; ++round) {
+        const std::int64_t i = n - 1 - round;
+        REQUIRE(test::agree(runtime, copies.sum() == expected));
+        raise(round, i); // 3
+        expected += 2;
+        const std::int64_t largest = copies.max();
+        raise(round + 1, i); // 5
+        REQUIRE(test::agree(runtime, largest == 3));
+        const std::int64_t product = copies.reduce(0, [](std::int64_t x, std::int64_t y) { return x > y ? x : y; });
+        raise(round, i); // 7
+        REQUIRE(test::agree(runtime, product == 5));
+        runtime.barrier();
+        if (runtime.rank().value == 0) copies(i) = 3;
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("every element of a run is in the sum and the extremes, whatever the run's length") {
+    Runtime runtime;
+    for (const std::int64_t part : {1, 7, 8, 9, 16, 23}) {
+        const std::int64_t n = part * runtime.size();
+        GlobalArray<double, 1> array{runtime, {n}};
+        for (auto [i] : array.local_domain()) array.local(i) = static_cast<double>(i * i);
+        CHECK(array.sum() == static_cast<double>((n - 1) * n * (2 * n - 1) / 6));
+        CHECK(array.max() == static_cast<double>((n - 1) * (n - 1)));
+        for (auto [i] : array.local_domain()) array.local(i) = static_cast<double>(-i);
+        CHECK(array.min() == static_cast<double>(1 - n));
+    }
+}
+
 TEST_CASE("sums of small integers do not overflow, those of 64 bits wrap around") {
     Runtime runtime;
     GlobalArray<std::uint8_t, 1> bytes{runtime, {1000}};
@@ -182,9 +223,58 @@ TEST_CASE("extremes of unsigned, negative and infinite values") {
     CHECK(floats.max() == -std::numeric_limits<float>::infinity());
 }
 
+TEST_CASE("NaN are passed over by extremes") {
+    Runtime runtime;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const double infinity = std::numeric_limits<double>::infinity();
+    const std::int64_t n = 30 * runtime.size();
+    GlobalArray<double, 1> array{runtime, {n}, Block{}, {.name = "nan"}};
+    array.fill(nan);
+    CHECK(array.min() == infinity);
+    CHECK(array.max() == -infinity);
+    CHECK_THAT(test::message_of<UsageError>([&] { (void)array.min_location(); }),
+               test::says({"rank ", "nan", "min_location", "NaN"}));
+    if (runtime.rank().value == 0) array(n / 2) = -7;
+    CHECK(array.min() == -7);
+    CHECK(array.max() == -7);
+    CHECK(array.max_location() == LocatedValue<double, 1>{-7, {n / 2}});
+    CHECK(std::isnan(array.sum()));
+    runtime.barrier();
+    array.fill(infinity);
+    CHECK(array.min_location() == LocatedValue<double, 1>{infinity, {0}});
+}
+
+TEST_CASE("the smallest and the largest element are found with their index, of equal ones the lowest") {
+    Runtime runtime;
+    const Extents<2> extents{11, 11};
+    test::for_every_maker<std::int32_t, 2>(runtime.size(), [&](const test::Maker<std::int32_t, 2>& maker) {
+        GlobalArray<std::int32_t, 2> array = maker.make(runtime, extents);
+        const auto value_at = [](const Index<2>& index) {
+            return static_cast<std::int32_t>((index[0] * 7 + index[1] * 5) % 9) - 4; // every value many times
+        };
+        array.for_each_local([&](const Index<2>& index, std::int32_t& element) { element = value_at(index); });
+        LocatedValue<std::int32_t, 2> smallest{99, {}};
+        LocatedValue<std::int32_t, 2> largest{-99, {}};
+        std::int64_t weighted = 0;
+        for (const Index<2>& index : array.domain()) {
+            if (!test::stored(maker.lower_triangle, index)) continue;
+            if (value_at(index) < smallest.value) smallest = {value_at(index), index};
+            if (value_at(index) > largest.value) largest = {value_at(index), index};
+            weighted += value_at(index) * (100 * index[0] + index[1]);
+        }
+        CHECK(array.min_location() == smallest);
+        CHECK(array.max_location() == largest);
+        CHECK(array.transform_reduce(std::int64_t{0}, std::plus<>{}, [](const Index<2>& index, std::int32_t value) {
+            return value * (100 * index[0] + index[1]);
+        }) == weighted);
+    });
+}
+
 TEST_CASE("an array of no elements has no extremes") {
     Runtime runtime;
     GlobalArray<int, 2> none{runtime, {0, 4}, Block{}, {.name = "none"}};
+    CHECK_THAT(test::message_of<UsageError>([&] { (void)none.max_location(); }),
+               test::says({"none", "max_location", "no elements"}));
     CHECK_THAT(test::message_of<UsageError>([&] { (void)none.min(); }), test::says({"none", "min", "no elements"}));
     CHECK_THAT(test::message_of<UsageError>([&] { (void)none.max(); }), test::says({"none", "max", "no elements"}));
     CHECK(none.reduce(17, [](int x, int) { return x; }) == 17);
@@ -207,6 +297,25 @@ TEST_CASE("a reduction combines in the order of memory and of ranks") {
     GlobalArray<Affine, 1> two{runtime, {2}};
     two.for_each_local([&](const Index<1>& index, Affine& element) { element = map_of(index[0]); });
     CHECK(two.reduce(Affine{}, std::multiplies<>{}) == map_of(0) * map_of(1));
+}
+
+TEST_CASE("a reduction goes through a rank's domains one after the other, each row by row") {
+    Runtime runtime;
+    const Extents<2> extents{11, 13};
+    const auto map_of = [&](const Index<2>& index) {
+        const auto i = static_cast<std::int64_t>(test::position_of(extents, index));
+        return Affine{i * i % 89 + 2, 3 * i + 1};
+    };
+    test::for_every_maker<Affine, 2>(runtime.size(), [&](const test::Maker<Affine, 2>& maker) {
+        if (maker.lower_triangle) return; // its extents must be equal
+        GlobalArray<Affine, 2> array = maker.make(runtime, extents);
+        array.for_each_local([&](const Index<2>& index, Affine& element) { element = map_of(index); });
+        Affine expected;
+        for (int rank = 0; rank < (maker.replicated ? 1 : runtime.size()); ++rank)
+            for (const Domain<2>& domain : array.local_domains(Rank{rank}))
+                for (const Index<2>& index : domain) expected = expected * map_of(index);
+        CHECK(array.reduce(Affine{}, std::multiplies<>{}) == expected);
+    });
 }
 
 TEST_CASE("a reduction transforms elements to values of another type, as large as a histogram") {

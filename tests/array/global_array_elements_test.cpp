@@ -201,3 +201,22 @@ TEST_CASE("an element of a replicated array has no place for an atomic") {
                test::says({"rank ", "copies", "(2)", "fetch_add", "replicated", "Block"}));
     runtime.barrier();
 }
+
+TEST_CASE("arrays of five dimensions") {
+    Runtime runtime;
+    const Extents<5> extents{2, 3, 2, 3, 4};
+    test::for_every_maker<std::int16_t, 5>(runtime.size(), [&](const test::Maker<std::int16_t, 5>& maker) {
+        GlobalArray<std::int16_t, 5> array = maker.make(runtime, extents);
+        test::number_elements(array);
+        CHECK(test::misnumbered(array, false) == "none");
+        std::vector<std::int16_t> buffer(2 * 2 * 1 * 2 * 4);
+        const Domain<5> domain{{0, 2}, {1, 3}, {1, 2}, Range{0, 3}.by(2), {0, 4}};
+        array.get(domain, buffer);
+        test::Mismatches mismatches;
+        std::size_t k = 0;
+        for (const Index<5>& index : domain)
+            mismatches.check(buffer[k++] == test::value_of<std::int16_t>(test::position_of(extents, index)), index);
+        CHECK(mismatches.text() == "none");
+        runtime.barrier();
+    });
+}

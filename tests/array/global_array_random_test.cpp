@@ -25,10 +25,11 @@ public:
         const Extents<N> extents = test::random_extents<N>(random_);
         for (auto& [array, replicated, oracle] : tracked_) {
             const std::vector<int> grid = test::random_grid<N>(random_, team.size());
-            switch (random_.number(0, 3)) {
+            switch (random_.number(0, 4)) {
             case 0: array = {team, extents, Block{grid}}; break;
             case 1: array = {team, extents, Cyclic{grid}}; break;
             case 2: array = {team, extents, BlockCyclic{test::random_blocks<N>(random_), grid}}; break;
+            case 3: array = {team, extents, test::Reversed{test::random_blocks<N>(random_), grid}}; break;
             default:
                 array = {team, extents, Replicated{}};
                 replicated = true;
@@ -39,7 +40,7 @@ public:
 
     void run() {
         for (step_ = 0; step_ < steps; ++step_) {
-            const auto operation = random_.number(0, 9);
+            const auto operation = random_.number(0, 10);
             Tracked& target = tracked_[static_cast<std::size_t>(random_.number(0, 1))];
             INFO("TEST_SEED=" << seed_ << ", step " << step_ << ", operation " << operation << ", extents "
                                       << to_string(target.array.extents().values()));
@@ -53,6 +54,7 @@ public:
             case 6: copy(); break;
             case 7: std::swap(tracked_[0], tracked_[1]); break;
             case 8: reduce(target); break;
+            case 9: broadcast(target); break;
             default: update_elements(target);
             }
             team_.barrier();
@@ -94,8 +96,10 @@ private:
             if (mine(position + turn)) target.array(index) += 5;
         }
     }
-    /// Disjoint slabs of one domain, by different ranks.
+    /// Disjoint slabs of one domain, by different ranks; those of a rank all at a time, or one by one.
     void put_patches(Tracked& target) {
+        const bool at_once = random_.number(0, 1) == 1;
+        std::vector<std::pair<std::vector<Value>, Completion>> under_way;
         const Domain<N> domain = test::random_domain<N>(random_, target.array.extents());
         const auto turn = static_cast<std::uint64_t>(random_.number(0, 100));
         for (std::uint64_t k = 0; k < domain.range(0).size(); ++k) {
@@ -107,8 +111,15 @@ private:
                 buffer.push_back(value_at(position));
                 target.oracle[position] = value_at(position);
             }
-            if (mine(k + turn)) target.array.put(Domain<N>{ranges}, buffer);
+            if (!mine(k + turn)) continue;
+            if (at_once) {
+                under_way.emplace_back(std::move(buffer), Completion{});
+                under_way.back().second = target.array.start_put(Domain<N>{ranges}, under_way.back().first);
+            } else {
+                target.array.put(Domain<N>{ranges}, buffer);
+            }
         }
+        for (auto& [buffer, completion] : under_way) completion.wait();
     }
     void add_atomically(Tracked& target) {
         if (target.replicated) return;
@@ -133,6 +144,16 @@ private:
         tracked_[0].array.copy_from(tracked_[1].array);
         tracked_[0].oracle = tracked_[1].oracle;
     }
+    /// Copies that differ, and then are all the last rank's.
+    void broadcast(Tracked& target) {
+        if (!target.replicated) return;
+        const int root = team_.size() - 1;
+        target.array.for_each_local([&](const Index<N>& index, Value& element) {
+            element = value_at(test::position_of(target.array.extents(), index)) + root - team_.rank().value;
+        });
+        target.array.broadcast(Rank{root});
+        for (std::uint64_t k = 0; k < target.oracle.size(); ++k) target.oracle[k] = value_at(k);
+    }
     void reduce(Tracked& target) {
         CHECK(target.array.sum() == std::accumulate(target.oracle.begin(), target.oracle.end(), Value{0}));
         if (target.oracle.empty()) return;
@@ -145,7 +166,8 @@ private:
         const Extents<N>& extents = tracked.array.extents();
         const Domain<N> domain = test::random_domain<N>(own_random_, extents);
         std::vector<Value> buffer(domain.size());
-        tracked.array.get(domain, buffer);
+        if (own_random_.number(0, 1) == 1) tracked.array.get(domain, buffer);
+        else tracked.array.start_get(domain, buffer).wait();
         test::Mismatches mismatches;
         std::size_t k = 0;
         for (const Index<N>& index : domain) {
