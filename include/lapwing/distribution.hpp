@@ -77,12 +77,12 @@ struct BlockCyclic {
 
 /// Every rank holds all elements.
 ///
-/// Reads, and everything local, take the own copy. An element write and a bulk put go to every copy (every rank has one of
-/// its own, also where ranks share memory): a store per rank of this node and a message per other rank. Other ranks see them
-/// after release() or a barrier, as any put. Writes to the same element by two ranks without synchronisation between them may leave copies that differ,
-/// since they arrive in any order. Element atomics throw UsageError: there is no one place where they would be atomic.
-/// fill(), copy_from() and broadcast() are the cheap ways to write, and `local(…)` writes to the own copy only, for
-/// programs in which every rank computes the same values.
+/// Reads, and everything local, take the own copy. An element write and a bulk put go to every copy (every rank has one
+/// of its own, also where ranks share memory): a store per rank of this node and a message per other rank. Other ranks see
+/// them after release() or a barrier, as any put. Writes to the same element by two ranks without synchronisation between
+/// them may leave copies that differ, since they arrive in any order. Element atomics throw UsageError: there is no one
+/// place where they would be atomic. fill(), copy_from() and broadcast() are the cheap ways to write, and `local(…)` writes
+/// to the own copy only, for programs in which every rank computes the same values.
 struct Replicated {
     static constexpr bool replicated = true;
 

@@ -59,8 +59,10 @@ template <TriviallyCopyable T, std::size_t N>
 class GlobalArray : public array::ArrayBase {
     static_assert(N >= 1 && N <= max_dimensions);
     static_assert(!std::is_const_v<T>);
-    static_assert(std::default_initializable<T>, "elements of a GlobalArray are made from bytes: T needs a default constructor");
-    static_assert(alignof(T) <= array::max_alignment, "parts of a GlobalArray begin at multiples of 64 bytes: alignof(T) is more");
+    static_assert(std::default_initializable<T>,
+                  "elements of a GlobalArray are made from bytes: T needs a default constructor");
+    static_assert(alignof(T) <= array::max_alignment,
+                  "parts of a GlobalArray begin at multiples of 64 bytes: alignof(T) is more");
 
 public:
     using value_type = T;

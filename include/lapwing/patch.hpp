@@ -22,7 +22,8 @@ class Window;
 /// at both ends, and the pieces into runs that are contiguous at the owner. Nothing here is of the size of the team.
 namespace lapwing::array {
 
-/// One loop over a piece: `count` elements, or groups of them, this many elements apart at the owner and in the caller's buffer.
+/// One loop over a piece: `count` elements, or groups of them, this many elements apart at the owner and in the caller's
+/// buffer.
 struct PieceLevel {
     std::uint64_t count = 1;
     std::uint64_t owner_stride = 1;

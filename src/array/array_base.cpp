@@ -177,7 +177,7 @@ void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std:
                                          start_of_text(call), text(domain), to_string(domain[d]), d, extents[d])};
     const std::uint64_t size = datatype::checked_size(domain.data(), domain.size());
     if (buffer_size < size)
-        throw RangeError{fmt::format("{}({}): the buffer has {} elements, the domain {}; the buffer needs domain.size() of them",
+        throw RangeError{fmt::format("{}({}): the buffer has {} elements, the domain {}; it needs domain.size() of them",
                                      start_of_text(call), text(domain), buffer_size, size)};
 }
 
@@ -197,8 +197,8 @@ void check_extents(const Team& team, std::string_view name, std::span<const std:
     bool overflow = false;
     for (std::size_t d = 0; d < extents.size(); ++d)
         if (extents[d] < 0)
-            throw RangeError{fmt::format("{}: extent {} of dimension {} in {} is outside [0, 2^63 - 1] (as an unsigned value it "
-                                         "is {}); pass the number of elements in each dimension",
+            throw RangeError{fmt::format("{}: extent {} of dimension {} in {} is outside [0, 2^63 - 1] (unsigned it is {}); "
+                                         "pass the number of elements in each dimension",
                                          constructor_text(team, name), extents[d], d, text(extents),
                                          static_cast<std::uint64_t>(extents[d]))};
     for (const std::int64_t extent : extents) {

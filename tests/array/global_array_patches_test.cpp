@@ -181,3 +181,37 @@ TEST_CASE("a rank reads its own patch writes, and they reach the owner by the ne
         runtime.barrier();
     }
 }
+
+TEST_CASE("a patch of thousands of small blocks is one transfer for each owner") {
+    Runtime runtime;
+    GlobalArray<double, 1> array{runtime, {80'000}, BlockCyclic{.block = {8}}};
+    test::number_elements(array);
+    std::vector<double> buffer(80'000);
+    const auto transfers = [&] {
+        const StatisticsValues values = array.statistics();
+        return values[Counter::rma_gets] + values[Counter::rma_puts] + values[Counter::service_gets] +
+               values[Counter::service_puts];
+    };
+    const std::uint64_t before = transfers();
+    array.get(array.domain(), buffer);
+    CHECK(transfers() - before < static_cast<std::uint64_t>(runtime.size()));
+    test::Mismatches mismatches;
+    for (std::size_t k = 0; k < buffer.size(); ++k)
+        mismatches.check(buffer[k] == test::value_of<double>(k), Index<1>{static_cast<std::int64_t>(k)});
+    CHECK(mismatches.text() == "none");
+    runtime.barrier();
+    // A put by the last rank, which cuts blocks at both ends.
+    if (runtime.rank().value == runtime.size() - 1) {
+        const std::uint64_t before_put = transfers();
+        for (double& element : buffer) element += 1;
+        array.put({{3, 79'997}}, std::span{buffer}.subspan(3));
+        CHECK(transfers() - before_put < static_cast<std::uint64_t>(runtime.size()) + 2);
+    }
+    runtime.barrier();
+    CHECK(array(2) == test::value_of<double>(2));
+    CHECK(array(3) == test::value_of<double>(3) + 1);
+    CHECK(array(40'000) == test::value_of<double>(40'000) + 1);
+    CHECK(array(79'996) == test::value_of<double>(79'996) + 1);
+    CHECK(array(79'997) == test::value_of<double>(79'997));
+    runtime.barrier();
+}
