@@ -65,7 +65,7 @@ TEST_CASE("ranges at the ends of 64 bits") {
     CHECK_THROWS_AS((Range{lowest, 0}.shift(-1)), lapwing::RangeError);
     CHECK_THROWS_AS((Range{lowest, 0}.expand(1)), lapwing::RangeError);
     CHECK_THROWS_AS((Range{0, highest}.expand(highest)), lapwing::RangeError);
-    CHECK_THROWS_WITH((Range{0, std::uint64_t{1} << 63}), "index or extent 9223372036854775808 is above 2^63 - 1, the largest");
+    CHECK_THROWS_WITH((Range{0, std::uint64_t{1} << 63}), Catch::Contains("9223372036854775808 is above 2^63 - 1, the largest index"));
     CHECK_THROWS_AS(all.by(2).by(std::int64_t{1} << 62), lapwing::RangeError);
 }
 
