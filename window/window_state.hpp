@@ -85,7 +85,9 @@ private:
     void complete_conflicting(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
     /// Starts an operation of the engine, making progress until there is room for it.
     template <class Try>
-    void start(Try&& attempt, const char* call, int target);
+    void start(Try&& attempt, const char* call, int target) {
+        if (!attempt()) state_.wait_until(attempt, call, target);
+    }
     /// The end of a flush: stores to node memory are seen before what follows. Other memory is stored by MPI or by the
     /// owner's engine, which have their own fences.
     void order_stores() const noexcept {

@@ -1,0 +1,148 @@
+// Atomics of a window: the processor's, MPI's, or by messages to the owner.
+#include "window/window_state.hpp"
+
+#include "src/support/mpi_error.hpp"
+#include "window/atomics.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace lapwing::window {
+namespace {
+
+using support::check_mpi;
+
+MPI_Datatype mpi_type(AtomicType type) {
+    switch (type) {
+    case AtomicType::int32: return MPI_INT32_T;
+    case AtomicType::uint32: return MPI_UINT32_T;
+    case AtomicType::int64: return MPI_INT64_T;
+    case AtomicType::uint64: return MPI_UINT64_T;
+    case AtomicType::float32: return MPI_FLOAT;
+    case AtomicType::float64: return MPI_DOUBLE;
+    }
+    return MPI_DATATYPE_NULL;
+}
+
+MPI_Op mpi_operation(AtomicOperation operation) {
+    switch (operation) {
+    case AtomicOperation::add: return MPI_SUM;
+    case AtomicOperation::bit_and: return MPI_BAND;
+    case AtomicOperation::bit_or: return MPI_BOR;
+    case AtomicOperation::bit_xor: return MPI_BXOR;
+    case AtomicOperation::min: return MPI_MIN;
+    case AtomicOperation::max: return MPI_MAX;
+    case AtomicOperation::replace: return MPI_REPLACE;
+    case AtomicOperation::read: return MPI_NO_OP;
+    }
+    return MPI_OP_NULL;
+}
+
+bool releases(std::memory_order order) {
+    return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+}
+
+bool acquires(std::memory_order order) {
+    return order == std::memory_order_acquire || order == std::memory_order_consume || order == std::memory_order_acq_rel ||
+           order == std::memory_order_seq_cst;
+}
+
+} // namespace
+
+void WindowState::check_atomic(int target, std::uint64_t offset, const char* call) const {
+    if (mpi_atomics_ && !displacement(target, offset))
+        throw RangeError{fmt::format("{}: offset {} is not a multiple of the displacement unit of the adopted window; atomics "
+                                     "need one (make the window with displacement unit 1)",
+                                     who(call), offset)};
+}
+
+void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
+                               const void* operand, void* result, std::memory_order order) {
+    if (releases(order)) release();
+    const bool unsigned_type = type == AtomicType::uint32 || type == AtomicType::uint64;
+    const bool extreme = operation == AtomicOperation::min || operation == AtomicOperation::max;
+    if (mpi_atomics_ && unsigned_type && extreme) {
+        fetch_unsigned_extreme(operation, type, target, offset, operand, result);
+    } else if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
+        processor_fetch(operation, type, base + offset, operand, result);
+    } else {
+        begin_access(target, offset, size_of(type), true, "Window::fetch");
+        if (mpi_atomics_) {
+            state_.keep_awake(target);
+            check_mpi(MPI_Fetch_and_op(operand, result, mpi_type(type), target, *displacement(target, offset),
+                                       mpi_operation(operation), remote_),
+                      "MPI_Fetch_and_op", state_.who());
+            check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
+            statistics_.add(Counter::rma_atomics);
+        } else {
+            AtomicPayload payload;
+            std::memcpy(&payload.operand, operand, size_of(type));
+            const Command command{
+                .kind = CommandKind::atomic, .operation = operation, .type = type, .window = number_, .offset = offset};
+            service_atomic(target, command, payload, result, "Window::fetch");
+        }
+    }
+    if (acquires(order)) acquire();
+}
+
+void WindowState::service_atomic(int target, const Command& command, const AtomicPayload& payload, void* result,
+                                 const char* call) {
+    std::uint64_t before = 0;
+    Operation waiting;
+    waiting.destination = reinterpret_cast<std::byte*>(&before);
+    start([&] { return state_.engine().try_atomic(waiting, target, command, payload); }, call, target);
+    wait(waiting, call, target);
+    std::memcpy(result, &before, size_of(command.type));
+    statistics_.add(Counter::service_atomics);
+}
+
+void WindowState::fetch_unsigned_extreme(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
+                                         const void* operand, void* result) {
+    const auto value = [type](const void* bytes) {
+        std::uint64_t wide = 0;
+        std::uint32_t narrow = 0;
+        if (type == AtomicType::uint64) std::memcpy(&wide, bytes, sizeof wide);
+        else std::memcpy(&narrow, bytes, sizeof narrow);
+        return wide + narrow;
+    };
+    const std::uint64_t wanted = value(operand);
+    atomic_fetch(AtomicOperation::read, type, target, offset, operand, result, std::memory_order_relaxed);
+    while (operation == AtomicOperation::min ? wanted < value(result) : wanted > value(result)) {
+        std::array<std::byte, 8> expected{};
+        std::memcpy(expected.data(), result, size_of(type));
+        atomic_compare_swap(type, target, offset, expected.data(), operand, result, std::memory_order_relaxed);
+        if (value(result) == value(expected.data())) return;
+    }
+}
+
+void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected,
+                                      const void* desired, void* result, std::memory_order order) {
+    if (releases(order)) release();
+    if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
+        processor_compare_swap(type, base + offset, expected, desired, result);
+    } else {
+        begin_access(target, offset, size_of(type), true, "Window::compare_swap");
+        if (mpi_atomics_) {
+            state_.keep_awake(target);
+            // MPI compares integers only; equal bits are what is asked for.
+            const MPI_Datatype bits = size_of(type) == 4 ? MPI_UINT32_T : MPI_UINT64_T;
+            check_mpi(MPI_Compare_and_swap(desired, expected, result, bits, target, *displacement(target, offset), remote_),
+                      "MPI_Compare_and_swap", state_.who());
+            check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
+            statistics_.add(Counter::rma_atomics);
+        } else {
+            AtomicPayload payload;
+            std::memcpy(&payload.operand, desired, size_of(type));
+            std::memcpy(&payload.expected, expected, size_of(type));
+            const Command command{
+                .kind = CommandKind::atomic, .type = type, .is_compare_swap = 1, .window = number_, .offset = offset};
+            service_atomic(target, command, payload, result, "Window::compare_swap");
+        }
+    }
+    if (acquires(order)) acquire();
+}
+
+} // namespace lapwing::window

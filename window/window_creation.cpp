@@ -1,0 +1,217 @@
+// How a window comes to be, made or adopted, and how it ends.
+#include "window/window_state.hpp"
+
+#include "src/support/log.hpp"
+#include "src/support/mpi_error.hpp"
+#include "window/team_registry.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace lapwing::window {
+namespace {
+
+using support::check_mpi;
+
+constexpr unsigned most_counters = 4096;
+/// Atomics need 8; MPI promises no more than a cache line for its shared memory in practice.
+constexpr unsigned least_alignment = 8;
+constexpr unsigned most_alignment = 64;
+
+} // namespace
+
+WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
+    : team_{team}, state_{team.state()}, name_{std::move(options.name)}, counter_count_{options.notification_counters} {
+    if (counter_count_ > most_counters)
+        throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", state_.who(),
+                                     counter_count_, most_counters)};
+    if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
+        throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", state_.who(), options.alignment,
+                                     least_alignment, most_alignment)};
+    // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
+    // must fit together; summed in floating point, which does not overflow.
+    const std::uint64_t limit = machine_memory_bytes();
+    state_.barrier(CollectiveCall::window_create, {});
+    auto node_bytes = static_cast<double>(bytes);
+    auto memory = std::make_unique_for_overwrite<std::byte[]>(sizeof node_bytes);
+    std::memcpy(memory.get(), &node_bytes, sizeof node_bytes);
+    state_.complete(memory, "Window", [&](std::byte* sum) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, sum, 1, MPI_DOUBLE, MPI_SUM, state_.topology().node_communicator(), &request),
+                  "MPI_Iallreduce", state_.who());
+        return request;
+    });
+    std::memcpy(&node_bytes, memory.get(), sizeof node_bytes);
+    const auto counters = static_cast<std::int64_t>(counter_count_);
+    const std::int64_t too_much = bytes > limit ? 2 : node_bytes > static_cast<double>(limit) ? 1 : 0;
+    // One number that orders by how much too much, then by rank.
+    const std::int64_t alignment = options.alignment;
+    std::array<std::int64_t, 5> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
+                                      -alignment};
+    team_.min(std::span{worst});
+    if (worst[1] != -worst[2])
+        throw MismatchError{fmt::format("{}: Window(\"{}\"): {} notification counters here and another number on another rank; "
+                                        "pass the same on all ranks",
+                                        state_.who(), name_, counter_count_)};
+    if (worst[3] != -worst[4])
+        throw MismatchError{fmt::format("{}: Window(\"{}\"): alignment {} here and another one on another rank; pass the same on "
+                                        "all ranks",
+                                        state_.who(), name_, alignment)};
+    if (worst[0] != 0)
+        throw RangeError{fmt::format("{}: Window(\"{}\"): {} bytes asked for here, and too many on rank {}{}: the limit is the "
+                                     "memory of a machine ({} bytes here); ask for less or spread the data over more machines",
+                                     state_.who(), name_, bytes, -worst[0] & 0xFFFFFFFF,
+                                     worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "", limit)};
+
+    memory_ = std::make_unique<WindowMemory>(state_, bytes, options.alignment, counter_count_);
+    number_ = state_.next_window_number();
+    network_ = state_.network_path();
+    remote_ = memory_->remote_window();
+    shared_ = memory_->shared_window();
+    plain_rma_ = network_ == Path::rma;
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
+    map_.own = memory_->own();
+    map_.own_bytes = bytes;
+    map_.own_rank = state_.rank();
+    map_.ranks = state_.size();
+    const Topology& topology = state_.topology();
+    map_.node_first = topology.members().front();
+    map_.node_count = topology.node_size();
+    map_.node_index = topology.is_run() ? nullptr : topology.index().data();
+    map_.bases = memory_->bases().data();
+    counters_ = memory_->counters(topology.node_rank());
+    share_sizes();
+    state_.engine().expose(number_, {map_.own, bytes, counters_, counter_count_});
+    state_.add(*this);
+    state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
+}
+
+WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options)
+    : team_{team}, state_{team.state()}, name_{std::move(options.name)}, adopted_{true},
+      counter_count_{options.notification_counters}, own_counters_(options.notification_counters) {
+    state_.require_open("Window::adopt");
+    const std::string where = fmt::format("{}: Window::adopt(\"{}\")", state_.who(), name_);
+    if (counter_count_ > most_counters)
+        throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, counter_count_,
+                                     most_counters)};
+    if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
+    const auto attribute = [&](int key) {
+        void* value = nullptr;
+        int found = 0;
+        check_mpi(MPI_Win_get_attr(window, key, &value, &found), "MPI_Win_get_attr", state_.who());
+        return found != 0 ? value : nullptr;
+    };
+    const int flavor = *static_cast<int*>(attribute(MPI_WIN_CREATE_FLAVOR));
+    const int model = *static_cast<int*>(attribute(MPI_WIN_MODEL));
+    MPI_Group window_group = MPI_GROUP_NULL;
+    MPI_Group team_group = MPI_GROUP_NULL;
+    int relation = MPI_UNEQUAL;
+    check_mpi(MPI_Win_get_group(window, &window_group), "MPI_Win_get_group", state_.who());
+    MPI_Comm_group(state_.communicator(), &team_group);
+    MPI_Group_compare(window_group, team_group, &relation);
+    MPI_Group_free(&window_group);
+    MPI_Group_free(&team_group);
+    if (flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        throw UsageError{where + ": a dynamic window has no fixed memory; adopt a created, allocated or shared one"};
+    if (model != MPI_WIN_UNIFIED)
+        throw UsageError{where + ": its memory model is MPI_WIN_SEPARATE; only MPI_WIN_UNIFIED can be adopted"};
+    if (relation != MPI_IDENT)
+        throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
+                                 "the window was made on"};
+    state_.barrier(CollectiveCall::window_create, {});
+
+    number_ = state_.next_window_number();
+    remote_ = window;
+    unit_ = *static_cast<int*>(attribute(MPI_WIN_DISP_UNIT));
+    map_.own = static_cast<std::byte*>(attribute(MPI_WIN_BASE));
+    map_.own_bytes = static_cast<std::uint64_t>(*static_cast<MPI_Aint*>(attribute(MPI_WIN_SIZE)));
+    map_.own_rank = state_.rank();
+    map_.ranks = state_.size();
+    map_.node_first = state_.rank();
+    map_.node_count = 1;
+    network_ = state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
+    if (!locked) {
+        check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", state_.who());
+        close_lock_ = true;
+    }
+    if (flavor == MPI_WIN_FLAVOR_SHARED && state_.topology().nodes() == 1) {
+        // The only flavor whose node memory MPI tells reliably.
+        for (int i = 0; i < state_.size(); ++i) {
+            MPI_Aint size = 0;
+            int unit = 0;
+            std::byte* base = nullptr;
+            check_mpi(MPI_Win_shared_query(window, i, &size, &unit, &base), "MPI_Win_shared_query", state_.who());
+            bases_.push_back(base);
+        }
+        map_.node_first = 0;
+        map_.node_count = state_.size();
+        network_ = Path::direct;
+        shared_ = window;
+    } else {
+        bases_.push_back(map_.own);
+    }
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
+    map_.bases = bases_.data();
+
+    std::array<int, 2> extremes{unit_, -unit_};
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_INT, MPI_MIN, state_.communicator()), "MPI_Allreduce",
+              state_.who());
+    if (extremes[0] != -extremes[1]) {
+        units_.resize(static_cast<std::size_t>(state_.size()));
+        check_mpi(MPI_Allgather(&unit_, 1, MPI_INT, units_.data(), 1, MPI_INT, state_.communicator()), "MPI_Allgather",
+                  state_.who());
+    }
+    plain_rma_ = network_ == Path::rma && unit_ == 1 && units_.empty();
+    share_sizes();
+    counters_ = own_counters_.data();
+    state_.engine().expose(number_, {map_.own, map_.own_bytes, counters_, counter_count_});
+    state_.add(*this);
+    state_.barrier(CollectiveCall::window_create, {});
+}
+
+WindowState::~WindowState() = default;
+
+void WindowState::share_sizes() {
+    std::array<std::int64_t, 2> extremes{static_cast<std::int64_t>(map_.own_bytes), -static_cast<std::int64_t>(map_.own_bytes)};
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_INT64_T, MPI_MIN, state_.communicator()), "MPI_Allreduce",
+              state_.who());
+    map_.uniform_bytes = map_.own_bytes;
+    if (extremes[0] == -extremes[1]) return;
+    sizes_.resize(static_cast<std::size_t>(state_.size()));
+    check_mpi(MPI_Allgather(&map_.own_bytes, 1, MPI_UINT64_T, sizes_.data(), 1, MPI_UINT64_T, state_.communicator()),
+              "MPI_Allgather", state_.who());
+    map_.sizes = sizes_.data();
+}
+
+void WindowState::close() {
+    if (TeamRegistry::mpi_ended())
+        throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
+    state_.barrier(CollectiveCall::window_close, {}); // completes the operations of all ranks
+    state_.remove(*this);
+    state_.statistics().add(statistics_.read());
+    state_.engine().withdraw(number_);
+    if (memory_ != nullptr) memory_->close();
+    if (close_lock_) check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", state_.who());
+}
+
+void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
+    std::string problem;
+    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !window->state_.left() && !window->state_.broken()) {
+        try {
+            window->close();
+            return;
+        } catch (const std::exception& error) {
+            problem = error.what();
+        }
+        support::log_line(problem);
+    }
+    window->state_.remove(*window);
+    TeamRegistry::instance().abandon(std::move(window)); // others may still reach its memory
+}
+
+} // namespace lapwing::window

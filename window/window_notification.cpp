@@ -1,0 +1,56 @@
+// Notified puts: data, and a counter at the target that it can wait for.
+#include "window/window_state.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace lapwing::window {
+
+void WindowState::check_counter(unsigned counter, const char* call) const {
+    if (counter >= counter_count_)
+        throw RangeError{fmt::format("{}: notification counter {} is outside [0, {}); ask for more with "
+                                     "WindowOptions::notification_counters",
+                                     who(call), counter, counter_count_)};
+}
+
+void WindowState::put_notify(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
+    check_counter(counter, "put_notify");
+    if (std::byte* const base = map_.base(target)) {
+        if (!source.empty()) std::memcpy(base + offset, source.data(), source.size());
+        if (!adopted_ || target == map_.own_rank) {
+            auto* const counters =
+                target == map_.own_rank ? counters_ : memory_->counters(state_.topology().node_index(target));
+            // Release: whoever sees the counter sees the bytes.
+            counters[counter].fetch_add(1, std::memory_order_release);
+            return;
+        }
+        // The counters of an adopted window are in its rank's private memory.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        return service_put(target, 0, {}, counter + 1);
+    }
+    begin_access(target, offset, source.size(), true, "Window::put_notify");
+    if (network_ == Path::rma && source.size() > state_.engine().inline_limit()) {
+        put(target, offset, source);
+        flush(target);
+        return service_put(target, 0, {}, counter + 1);
+    }
+    service_put(target, offset, source, counter + 1);
+}
+
+void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
+    check_counter(counter, "wait_notified");
+    state_.wait_until([&] { return counters_[counter].load(std::memory_order_acquire) >= count; }, "Window::wait_notified");
+    counters_[counter].fetch_sub(count, std::memory_order_relaxed);
+    acquire();
+}
+
+std::uint64_t WindowState::notified(unsigned counter) {
+    check_counter(counter, "notified");
+    state_.progress();
+    return counters_[counter].load(std::memory_order_acquire);
+}
+
+} // namespace lapwing::window
