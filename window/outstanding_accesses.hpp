@@ -1,142 +1,139 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace lapwing::window {
 
 /// The bytes at other ranks that own operations under way may still read or write, so that a later operation on the same
 /// bytes can wait for them: MPI orders neither puts nor gets (MPI 3.1, section 11.7), and Lapwing promises program order.
 ///
-/// Exact for a few accesses (neighbouring ones are joined); beyond that small accesses go into a Bloom filter of 64-byte
-/// lines, and larger ones count as touching everything. It may report a conflict where there is none, never the reverse.
+/// Exact: accesses conflict where they overlap and one of them writes, and nowhere else. Writes stay until a flush has
+/// completed them, reads until their transfer has, too. Neighbouring writes are joined; beyond `most` intervals the record
+/// is full(), and whoever wants to add to it completes everything first: one flush in so many transfers.
 class OutstandingAccesses {
 public:
+    static constexpr std::size_t most = 256;
+
     /// May be called without the lock that guards the rest: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+    [[nodiscard]] bool full() const noexcept { return count_.load(std::memory_order_relaxed) >= most; }
 
     [[nodiscard]] bool conflicts(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
-        const std::size_t count = size();
-        if (count == 0 || bytes == 0) return false;
-        for (std::size_t i = 0; i < count; ++i) {
-            const Access& access = accesses_[i];
-            if (access.rank == rank && offset < access.end && access.begin < offset + bytes && (write || access.write)) return true;
-        }
-        if (!spilled_) return false;
-        if (everything_ || lines(offset, bytes) > most_lines) return true;
-        for (std::uint64_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes; ++line)
-            if (bit(rank, line)) return true;
-        return false;
+        if (bytes == 0) return false;
+        const std::uint64_t end = offset + bytes;
+        const auto at = first_reaching(rank, offset + 1);
+        if (at != writes_.end() && at->rank == rank && at->begin < end) return true;
+        return write && std::ranges::any_of(reads_, [&](const Read& read) {
+            return read.rank == rank && offset < read.end && read.begin < end;
+        });
     }
 
-    void add(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) noexcept {
+    void add_write(int rank, std::uint64_t offset, std::uint64_t bytes) {
         ++version_;
-        const std::size_t count = size();
-        if (count != 0) {
-            Access& last = accesses_[count - 1];
-            if (last.rank == rank && last.end == offset && last.write == write) {
-                last.end += bytes;
-                return;
-            }
+        Write added{rank, offset, offset + bytes, version_};
+        const auto first = writes_.begin() + (first_reaching(rank, offset) - writes_.cbegin());
+        auto last = first; // of those that the new one touches
+        for (; last != writes_.end() && last->rank == rank && last->begin <= added.end; ++last) {
+            added.begin = std::min(added.begin, last->begin);
+            added.end = std::max(added.end, last->end);
         }
-        if (count < accesses_.size()) {
-            accesses_[count] = {rank, write, offset, offset + bytes};
-            resize(count + 1);
-            return;
+        if (first == last) {
+            writes_.insert(first, added);
+        } else {
+            *first = added;
+            writes_.erase(first + 1, last);
         }
-        spilled_rank_ = !spilled_ || spilled_rank_ == rank ? rank : several_ranks;
-        spilled_ = true;
-        if (lines(offset, bytes) > most_lines) {
-            everything_ = true;
-            return;
-        }
-        for (std::uint64_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes; ++line) set_bit(rank, line);
+        count();
     }
 
-    /// Changes with every add().
+    /// `transfer` is the read's name for finish_read().
+    void add_read(int rank, std::uint64_t offset, std::uint64_t bytes, const void* transfer) {
+        ++version_;
+        reads_.push_back({rank, offset, offset + bytes, version_, transfer});
+        count();
+    }
+    /// The read is complete; nothing happens if that is known already.
+    void finish_read(const void* transfer) noexcept {
+        const auto found = std::ranges::find(reads_, transfer, &Read::transfer);
+        if (found == reads_.end()) return;
+        *found = reads_.back();
+        reads_.pop_back();
+        count();
+    }
+
+    /// Changes with every access that is added.
     [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
     /// Every operation is complete.
-    void clear() noexcept {
-        resize(0);
-        clear_spilled();
+    void complete() noexcept {
+        writes_.clear();
+        reads_.clear();
+        count();
     }
-    /// The operations to one rank are complete.
-    void clear(int rank) noexcept {
-        if (size() == 1) [[likely]] { // nothing is spilled before all places are taken
-            if (accesses_[0].rank == rank) resize(0);
-            return;
+    /// The operations are complete that were there when version() was `version`: those to one rank, or all.
+    void complete(int rank, std::uint64_t version) noexcept {
+        const auto done = [&](const auto& access) { return access.rank == rank && access.version <= version; };
+        if (writes_.size() == 1) [[likely]] {
+            if (done(writes_[0])) writes_.clear();
+        } else {
+            std::erase_if(writes_, done);
         }
-        if (spilled_) {
-            if (spilled_rank_ != rank) return; // which of the filter's lines were the rank's is not known
-            clear_spilled();
-        }
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < size(); ++i)
-            if (accesses_[i].rank != rank) accesses_[kept++] = accesses_[i];
-        resize(kept);
+        if (!reads_.empty()) std::erase_if(reads_, done);
+        count();
+    }
+    void complete(std::uint64_t version) noexcept {
+        if (version == version_) return complete();
+        const auto done = [&](const auto& access) { return access.version <= version; };
+        std::erase_if(writes_, done);
+        std::erase_if(reads_, done);
+        count();
     }
 
-    /// Whether there may be accesses to `rank`.
+    /// Whether there are accesses to `rank`.
     [[nodiscard]] bool touches(int rank) const noexcept {
-        const std::size_t count = size();
-        for (std::size_t i = 0; i < count; ++i)
-            if (accesses_[i].rank == rank) return true;
-        return spilled_ && (spilled_rank_ == rank || spilled_rank_ == several_ranks);
+        const auto at = first_reaching(rank, 0);
+        return (at != writes_.end() && at->rank == rank) ||
+               std::ranges::any_of(reads_, [rank](const Read& read) { return read.rank == rank; });
     }
-    /// The only rank with accesses under way, or -1 if there are several or it is not known.
+    /// The only rank with accesses under way, or -1 if there are several or none.
     [[nodiscard]] int only_rank() const noexcept {
-        if (empty() || (spilled_ && spilled_rank_ != accesses_[0].rank)) return several_ranks;
-        for (std::size_t i = 1; i < size(); ++i)
-            if (accesses_[i].rank != accesses_[0].rank) return several_ranks;
-        return accesses_[0].rank;
+        if (empty()) return -1;
+        const int rank = writes_.empty() ? reads_[0].rank : writes_[0].rank;
+        const bool only = (writes_.empty() || writes_.back().rank == rank) &&
+                          std::ranges::all_of(reads_, [rank](const Read& read) { return read.rank == rank; });
+        return only ? rank : -1;
     }
 
 private:
-    struct Access {
+    struct Write {
         int rank = 0;
-        bool write = false;
         std::uint64_t begin = 0;
         std::uint64_t end = 0;
+        std::uint64_t version = 0; ///< of the latest that was joined
     };
-    [[nodiscard]] std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
-    void resize(std::size_t count) noexcept { count_.store(count, std::memory_order_relaxed); }
-    void clear_spilled() noexcept {
-        if (!spilled_) return;
-        spilled_ = false;
-        everything_ = false;
-        bits_.fill(0);
-    }
-    static constexpr int several_ranks = -1;
+    struct Read {
+        int rank = 0;
+        std::uint64_t begin = 0;
+        std::uint64_t end = 0;
+        std::uint64_t version = 0;
+        const void* transfer = nullptr;
+    };
 
-    static constexpr std::uint64_t line_bytes = 64;
-    static constexpr std::uint64_t most_lines = 8;
+    /// The first write to `rank` that ends at `offset` or behind it, or else the first one behind those to `rank`.
+    [[nodiscard]] std::vector<Write>::const_iterator first_reaching(int rank, std::uint64_t offset) const noexcept {
+        return std::ranges::partition_point(
+            writes_, [&](const Write& write) { return write.rank < rank || (write.rank == rank && write.end < offset); });
+    }
+    void count() noexcept { count_.store(writes_.size() + reads_.size(), std::memory_order_relaxed); }
 
-    static std::uint64_t lines(std::uint64_t offset, std::uint64_t bytes) noexcept {
-        return (offset + bytes - 1) / line_bytes - offset / line_bytes + 1;
-    }
-    [[nodiscard]] static std::size_t hash(int rank, std::uint64_t line) noexcept {
-        const std::uint64_t mixed = (line + static_cast<std::uint64_t>(rank) * 0x9E3779B97F4A7C15U) * 0xD6E8FEB86659FD93U;
-        return static_cast<std::size_t>(mixed >> 50); // 14 bits
-    }
-    [[nodiscard]] bool bit(int rank, std::uint64_t line) const noexcept {
-        const std::size_t h = hash(rank, line);
-        return (bits_[h / 64] >> (h % 64) & 1U) != 0;
-    }
-    void set_bit(int rank, std::uint64_t line) noexcept {
-        const std::size_t h = hash(rank, line);
-        bits_[h / 64] |= std::uint64_t{1} << (h % 64);
-    }
-
-    std::array<Access, 8> accesses_{};
+    std::vector<Write> writes_; ///< by rank, then begin; disjoint
+    std::vector<Read> reads_;   ///< in no order, since each leaves by itself
     std::atomic<std::size_t> count_{0}; ///< relaxed: written under the lock
     std::uint64_t version_ = 0;
-    bool spilled_ = false;
-    int spilled_rank_ = 0; ///< of everything in the filter
-    bool everything_ = false;
-    std::array<std::uint64_t, 256> bits_{}; ///< 2^14 lines
 };
 
 } // namespace lapwing::window

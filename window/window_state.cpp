@@ -2,10 +2,8 @@
 #include "window/window_state.hpp"
 
 #include "src/support/mpi_error.hpp"
-#include "window/pending_transfer.hpp"
 #include "window/progress/pieces.hpp"
 
-#include <boost/container/small_vector.hpp>
 #include <fmt/format.h>
 
 #include <cstring>
@@ -18,56 +16,17 @@ using support::check_mpi;
 
 /// Puts up to this size are copied, so that they need not wait for MPI to have read them.
 constexpr std::size_t largest_staged_bytes = 512;
-
-/// A non-blocking transfer through MPI.
-class RmaTransfer final : public PendingTransfer {
-public:
-    explicit RmaTransfer(TeamState& team) : team_{team} {}
-    void add(MPI_Request request) { requests_.push_back(request); }
-
-    bool test() override {
-        int done = 0;
-        check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall",
-                  team_.who());
-        if (done == 0) team_.progress();
-        return done != 0;
-    }
-    void wait() override {
-        team_.wait_until([this] { return test(); }, "Completion::wait");
-    }
-
-private:
-    TeamState& team_; ///< not the window, which may be closed first: that completes the transfer
-    boost::container::small_vector<MPI_Request, 2> requests_;
-};
-
-/// A non-blocking transfer through the owner's progress thread.
-class ServiceTransfer final : public PendingTransfer {
-public:
-    ServiceTransfer(TeamState& team, int target) : team_{team}, target_{target} {}
-    ~ServiceTransfer() override {
-        if (!operation_.done()) team_.engine().abandon(operation_); // after a wait that threw
-    }
-    [[nodiscard]] Operation& operation() noexcept { return operation_; }
-
-    bool test() override {
-        if (!operation_.done()) team_.progress();
-        return operation_.done();
-    }
-    void wait() override {
-        team_.wait_until([this] { return operation_.done(); }, "Completion::wait", target_);
-    }
-
-private:
-    TeamState& team_; ///< not the window, which may be closed first: that completes the transfer
-    int target_;
-    Operation operation_;
-};
+constexpr std::size_t staging_bytes = 16384;
 
 } // namespace
 
 std::string WindowState::who(const char* call) const {
     return fmt::format("{}: Window(\"{}\").{}", state_.who(), name_, call);
+}
+
+void WindowState::throw_transfer_error(int code, const char* mpi_call, const char* call, int target,
+                                       std::uint64_t offset) const {
+    support::throw_mpi_error(code, mpi_call, fmt::format("{} at offset {} of rank {}", who(call), offset, target));
 }
 
 Path WindowState::path(int target) const noexcept {
@@ -86,15 +45,39 @@ void WindowState::wait(Operation& operation, const char* call, int target) {
     }
 }
 
-void WindowState::complete_conflicting(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {
+void WindowState::complete_before(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {
     bool conflict = false;
+    bool full = false;
     {
         const support::BiasedMutex::Guard guard{mutex_};
         conflict = outstanding_.conflicts(target, offset, bytes, write);
+        full = outstanding_.full();
     }
-    if (!conflict) return;
-    statistics_.add(Counter::conflicts);
-    flush(target);
+    if (conflict) {
+        statistics_.add(Counter::conflicts);
+        flush(target);
+    } else if (full) {
+        flush();
+    }
+}
+
+void WindowState::remove(WindowTransfer& transfer) noexcept {
+    const support::BiasedMutex::Guard guard{mutex_};
+    if (transfer.is_linked()) transfers_.erase(transfers_.iterator_to(transfer));
+    outstanding_.finish_read(&transfer);
+}
+
+void WindowState::detach_transfers() {
+    for (;;) {
+        WindowTransfer* transfer = nullptr;
+        {
+            const support::BiasedMutex::Guard guard{mutex_};
+            if (transfers_.empty()) return;
+            transfer = &transfers_.front();
+            transfers_.pop_front();
+        }
+        transfer->detach();
+    }
 }
 
 void WindowState::flush_service(int target) {
@@ -119,24 +102,26 @@ void WindowState::flush(int target) {
         if (!outstanding_.empty()) {
             const support::BiasedMutex::Guard guard{mutex_};
             flush_rma(target);
-            forget(target);
+            forget(target, outstanding_.version());
         }
     } else {
         support::BiasedMutex::Guard guard{mutex_};
         flush_rma(target);
-        const std::uint64_t version = outstanding_.version();
+        const std::uint64_t version = outstanding_.version(); // what another thread starts later may not be complete
         guard.unlock();
         flush_service(target);
         guard.lock();
-        // What another thread has started since may not be complete.
-        if (version == outstanding_.version()) forget(target);
+        forget(target, version);
     }
-    order_stores();
+    // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or the
+    // owner's engine moves the bytes, and the processor need only keep its accesses on their side of the flush.
+    if (map_.base(target) != nullptr) order_memory();
+    else std::atomic_thread_fence(std::memory_order_acq_rel);
 }
 
 void WindowState::flush_rma(int target) {
     if (network_ != Path::rma || !outstanding_.touches(target)) return;
-    check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
+    check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", "flush", target, 0);
     statistics_.add(Counter::rma_flushes);
 }
 
@@ -150,35 +135,33 @@ void WindowState::flush() {
                 check_mpi(MPI_Win_flush_all(remote_), "MPI_Win_flush_all", state_.who());
             statistics_.add(Counter::rma_flushes);
         }
-        const std::uint64_t version = outstanding_.version();
+        const std::uint64_t version = outstanding_.version(); // what another thread starts later may not be complete
         if (messages_used_.load(std::memory_order_relaxed) && state_.engine().busy()) {
             guard.unlock();
             flush_all_service();
             guard.lock();
         }
-        // What another thread has started since may not be complete.
-        if (version == outstanding_.version()) forget(any_rank);
+        forget(any_rank, version);
     }
-    order_stores();
+    order_memory();
 }
 
-void WindowState::forget(int target) {
-    if (target == any_rank) outstanding_.clear();
-    else outstanding_.clear(target);
+void WindowState::forget(int target, std::uint64_t version) noexcept {
+    if (target == any_rank) outstanding_.complete(version);
+    else outstanding_.complete(target, version);
     if (outstanding_.empty()) staged_ = 0;
 }
 
-void WindowState::release() {
-    flush();
-    // MPI's public and private copies are one (MPI_WIN_UNIFIED), but MPI still asks for this call between stores of one
-    // process and loads of another in shared memory (MPI 3.1, section 11.7.3).
-    if (shared_ != MPI_WIN_NULL) check_mpi(MPI_Win_sync(shared_), "MPI_Win_sync", state_.who());
-}
+void WindowState::release() { flush(); }
+void WindowState::acquire() { order_memory(); }
 
-void WindowState::acquire() {
-    std::atomic_thread_fence(std::memory_order_seq_cst); // no later load may have been made before
+void WindowState::order_memory() {
+    // Sequentially consistent: of two ranks that store, flush and load what the other stores, one must see it.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // MPI's public and private copies are one (MPI_WIN_UNIFIED), but MPI still asks for this call between stores of one
+    // process and loads of another in shared memory (MPI 3.1, section 11.7.3), and between this rank's accesses to its own
+    // part and those that others make to it through MPI.
     if (shared_ != MPI_WIN_NULL) check_mpi(MPI_Win_sync(shared_), "MPI_Win_sync", state_.who());
-    // The same for bytes of this rank that others have put.
     if (remote_ != MPI_WIN_NULL && remote_ != shared_) check_mpi(MPI_Win_sync(remote_), "MPI_Win_sync", state_.who());
 }
 
@@ -195,19 +178,19 @@ void WindowState::for_each_rma_piece(int target, std::uint64_t offset, std::uint
 
 inline void WindowState::start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     for_each_rma_piece(target, offset, destination.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
-        check_mpi(MPI_Get(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_), "MPI_Get",
-                  state_.who());
+        check_transfer(MPI_Get(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_), "MPI_Get", "get",
+                       target, offset);
     });
 }
 
 inline void WindowState::start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     for_each_rma_piece(target, offset, source.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
-        check_mpi(MPI_Put(source.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_), "MPI_Put",
-                  state_.who());
+        check_transfer(MPI_Put(source.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_), "MPI_Put", "put",
+                       target, offset);
     });
 }
 
-inline void WindowState::finish_locally(int target) {
+inline bool WindowState::finish_locally(int target) {
     // Local completion is the cheaper call in Open MPI over TCP. But with several threads at work MPICH 4.0.2 returns from it
     // before the data has moved.
     const bool local = state_.progress_mode() == ProgressMode::caller;
@@ -217,6 +200,7 @@ inline void WindowState::finish_locally(int target) {
     else
         check_mpi(local ? MPI_Win_flush_local_all(remote_) : MPI_Win_flush_all(remote_),
                   local ? "MPI_Win_flush_local_all" : "MPI_Win_flush_all", state_.who());
+    return !local;
 }
 
 inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
@@ -228,7 +212,8 @@ inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std
 
 inline const std::byte* WindowState::stage(std::span<const std::byte> source) {
     if (staged_ + source.size() > staging_.size()) [[unlikely]] {
-        finish_locally(any_rank);
+        if (staging_.empty()) staging_.resize(staging_bytes); // many windows never need it: those of locks
+        else finish_locally(any_rank);
         staged_ = 0;
     }
     std::byte* const copy = staging_.data() + staged_;
@@ -244,9 +229,11 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         const support::BiasedMutex::Guard guard{mutex_};
         const bool staged = source.size() <= largest_staged_bytes;
         const std::byte* const from = staged ? stage(source) : source.data();
-        outstanding_.add(target, offset, source.size(), true);
+        outstanding_.add_write(target, offset, source.size());
         start_rma_put(target, offset, {from, source.size()});
-        if (!staged) finish_locally(target);
+        // Complete at the target, too, with what went there before it; unless messages did.
+        if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
+            forget(target, outstanding_.version());
     }
     statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
 }
@@ -287,7 +274,7 @@ bool WindowState::try_service_put(Operation& operation, int target, std::uint64_
     support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
     if (passed) guard.lock();
     if (!state_.engine().try_put(operation, target, number_, offset, source.data(), source.size(), counter_plus_one)) return false;
-    if (passed && !source.empty()) outstanding_.add(target, offset, source.size(), true);
+    if (passed && !source.empty()) outstanding_.add_write(target, offset, source.size());
     return true;
 }
 
@@ -299,37 +286,48 @@ void WindowState::service_put(int target, std::uint64_t offset, std::span<const 
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
 }
 
-bool WindowState::try_service_get(Operation& operation, int target, std::uint64_t offset, std::uint64_t bytes) {
+bool WindowState::try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes) {
     messages_used_.store(true, std::memory_order_relaxed);
     const bool passed = network_ == Path::rma || bytes > state_.engine().inline_limit();
-    support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
-    if (passed) guard.lock();
-    if (!state_.engine().try_get(operation, target, number_, offset, bytes, false)) return false;
-    if (passed) outstanding_.add(target, offset, bytes, false);
+    const support::BiasedMutex::Guard guard{mutex_};
+    if (!state_.engine().try_get(transfer.operation(), target, number_, offset, bytes, false)) return false;
+    transfers_.push_back(transfer);
+    if (passed) outstanding_.add_read(target, offset, bytes, &transfer);
     return true;
+}
+
+template <class Start>
+std::unique_ptr<RmaTransfer> WindowState::start_rma_transfer(int target, std::uint64_t offset, std::uint64_t bytes, bool write,
+                                                             Start&& start) {
+    state_.keep_awake(target);
+    auto transfer = std::make_unique<RmaTransfer>(*this, target);
+    const support::BiasedMutex::Guard guard{mutex_};
+    transfers_.push_back(*transfer);
+    if (write) outstanding_.add_write(target, offset, bytes);
+    else outstanding_.add_read(target, offset, bytes, transfer.get());
+    for_each_rma_piece(target, offset, bytes, [&](std::uint64_t begin, int size, MPI_Aint at) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        start(begin, size, at, &request);
+        transfer->add(request);
+    });
+    return transfer;
 }
 
 Completion WindowState::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return {};
     begin_access(target, offset, destination.size(), false, "Window::start_get");
     if (by_rma(target, offset, destination.size())) {
-        state_.keep_awake(target);
-        auto transfer = std::make_unique<RmaTransfer>(state_);
-        const support::BiasedMutex::Guard guard{mutex_};
-        outstanding_.add(target, offset, destination.size(), false);
-        for_each_rma_piece(target, offset, destination.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, &request),
-                      "MPI_Rget", state_.who());
-            transfer->add(request);
-        });
+        auto transfer = start_rma_transfer(
+            target, offset, destination.size(), false, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
+                check_transfer(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, request),
+                               "MPI_Rget", "start_get", target, offset);
+            });
         statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
         return Completion{std::move(transfer)};
     }
-    auto transfer = std::make_unique<ServiceTransfer>(state_, target);
-    Operation& operation = transfer->operation();
-    operation.destination = destination.data();
-    start([&] { return try_service_get(operation, target, offset, destination.size()); }, "Window::start_get", target);
+    auto transfer = std::make_unique<ServiceTransfer>(*this, target);
+    transfer->operation().destination = destination.data();
+    start([&] { return try_service_get(*transfer, target, offset, destination.size()); }, "Window::start_get", target);
     ProgressThread::instance().nudge();
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return Completion{std::move(transfer)};
@@ -344,22 +342,23 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
     }
     begin_access(target, offset, source.size(), true, "Window::start_put");
     if (rma) {
-        state_.keep_awake(target);
-        auto transfer = std::make_unique<RmaTransfer>(state_);
-        const support::BiasedMutex::Guard guard{mutex_};
-        outstanding_.add(target, offset, source.size(), true);
-        for_each_rma_piece(target, offset, source.size(), [&](std::uint64_t begin, int bytes, MPI_Aint at) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, &request),
-                      "MPI_Rput", state_.who());
-            transfer->add(request);
-        });
+        auto transfer = start_rma_transfer(
+            target, offset, source.size(), true, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
+                check_transfer(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, request),
+                               "MPI_Rput", "start_put", target, offset);
+            });
         statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
         return Completion{std::move(transfer)};
     }
-    auto transfer = std::make_unique<ServiceTransfer>(state_, target);
-    Operation& operation = transfer->operation();
-    start([&] { return try_service_put(operation, target, offset, source, 0); }, "Window::start_put", target);
+    auto transfer = std::make_unique<ServiceTransfer>(*this, target);
+    start(
+        [&] {
+            if (!try_service_put(transfer->operation(), target, offset, source, 0)) return false;
+            const support::BiasedMutex::Guard guard{mutex_};
+            transfers_.push_back(*transfer);
+            return true;
+        },
+        "Window::start_put", target);
     ProgressThread::instance().nudge();
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
     return Completion{std::move(transfer)};

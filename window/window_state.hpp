@@ -6,6 +6,7 @@
 #include "window/progress/engine.hpp"
 #include "window/progress/pieces.hpp"
 #include "window/team_state.hpp"
+#include "window/window_transfer.hpp"
 
 #include <lapwing/window.hpp>
 
@@ -74,35 +75,38 @@ public:
     /// A wait for an own operation of the service path, which the caller's memory must outlive.
     void wait(Operation& operation, const char* call, int target);
 
+    /// A transfer that is complete.
+    void remove(WindowTransfer& transfer) noexcept;
+
 private:
     void share_sizes();
     void check_counter(unsigned counter, const char* call) const;
-    /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that.
+    /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that,
+    /// or everything if too much is under way to tell.
     void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
         state_.check_reachable(call, target);
-        if (!outstanding_.empty()) complete_conflicting(target, offset, bytes, write);
+        if (!outstanding_.empty()) complete_before(target, offset, bytes, write);
     }
-    void complete_conflicting(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
+    void complete_before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
     /// Starts an operation of the engine, making progress until there is room for it.
     template <class Try>
     void start(Try&& attempt, const char* call, int target) {
         if (!attempt()) state_.wait_until(attempt, call, target);
     }
-    /// The end of a flush: stores to node memory are seen before what follows. Other memory is stored by MPI or by the
-    /// owner's engine, which have their own fences.
-    void order_stores() const noexcept {
-        if (map_.node_count > 1) std::atomic_thread_fence(std::memory_order_seq_cst);
-        else std::atomic_thread_fence(std::memory_order_release);
-    }
+    /// Own accesses to the memory of this node, before and behind, are seen in that order.
+    void order_memory();
+    /// Completes those that nobody has waited for.
+    void detach_transfers();
     void flush_service(int target);
     void flush_all_service();
     static constexpr int any_rank = -1;
-    /// With the mutex held: MPI's part of a flush, and what follows when everything to `target` is complete.
+    /// With the mutex held: MPI's part of a flush, and what follows when everything to `target` is complete that was under
+    /// way when the record of outstanding accesses had that version.
     void flush_rma(int target);
-    void forget(int target);
+    void forget(int target, std::uint64_t version) noexcept;
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
-    [[nodiscard]] bool try_service_get(Operation& operation, int target, std::uint64_t offset, std::uint64_t bytes);
+    [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes);
     [[nodiscard]] bool try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
                                        std::uint32_t counter_plus_one);
 
@@ -131,8 +135,20 @@ private:
     void for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes, Piece piece);
     /// With the mutex held: a copy of a small source, which stays until MPI has read it.
     const std::byte* stage(std::span<const std::byte> source);
-    /// Waits until MPI has read and written the origin's memory of operations to `target`, or to any rank.
-    void finish_locally(int target);
+    /// Waits until MPI has read and written the origin's memory of operations to `target`, or to any rank. Returns whether
+    /// they are complete at the target, too.
+    bool finish_locally(int target);
+    /// Calls `start(begin, size, displacement, request)` for each piece of a non-blocking transfer.
+    template <class Start>
+    [[nodiscard]] std::unique_ptr<RmaTransfer> start_rma_transfer(int target, std::uint64_t offset, std::uint64_t bytes, bool write,
+                                                                  Start&& start);
+    /// Throws MpiError unless `code` is MPI_SUCCESS, naming the place at the target.
+    void check_transfer(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset) const {
+        if (code != MPI_SUCCESS) [[unlikely]]
+            throw_transfer_error(code, mpi_call, call, target, offset);
+    }
+    [[noreturn]] void throw_transfer_error(int code, const char* mpi_call, const char* call, int target,
+                                           std::uint64_t offset) const;
     void start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
@@ -174,8 +190,10 @@ private:
     /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;
     OutstandingAccesses outstanding_;
-    /// Copies of small puts until MPI has read them: so that the program may reuse its own at once.
-    std::array<std::byte, 16384> staging_;
+    /// Non-blocking ones that are not known to be complete.
+    boost::intrusive::list<WindowTransfer> transfers_;
+    /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the first.
+    std::vector<std::byte> staging_;
     std::size_t staged_ = 0;
 };
 

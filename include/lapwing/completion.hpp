@@ -10,7 +10,8 @@ class PendingTransfer;
 } // namespace window
 
 /// The completion of a non-blocking transfer. Complete means: for a get, the value is in the destination; for a put, the
-/// source may be reused (flush() completes it at the owner). Transfers through memory are complete from the start.
+/// source may be reused (flush() completes it at the owner). Transfers through memory are complete from the start, and
+/// closing the window completes the others, so that a Completion may outlive it.
 class [[nodiscard]] Completion {
 public:
     /// A transfer that is complete.
@@ -24,7 +25,8 @@ public:
 
     /// Whether the transfer is complete; makes progress. Throws what the transfer failed with.
     [[nodiscard]] bool test();
-    /// Returns when the transfer is complete. Throws what it failed with.
+    /// Returns when the transfer is complete. Throws what it failed with, PeerLeftError when its target has left; then, too,
+    /// nobody writes to the caller's memory any more.
     void wait();
 
 private:

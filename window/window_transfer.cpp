@@ -1,0 +1,91 @@
+#include "window/window_transfer.hpp"
+
+#include "src/support/mpi_error.hpp"
+#include "window/backoff.hpp"
+#include "window/team_registry.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+namespace lapwing::window {
+
+bool WindowTransfer::test() {
+    if (!attached()) return true;
+    if (!arrived()) {
+        window().team_state().progress();
+        if (!arrived()) return false;
+    }
+    leave_window();
+    return true;
+}
+
+void WindowTransfer::wait() {
+    if (!attached()) return;
+    TeamState& team = window().team_state();
+    try {
+        team.wait_until(
+            [&] {
+                if (arrived()) return true;
+                if (team.left())
+                    throw UsageError{fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
+                                                 "wait for transfers before the team ends",
+                                                 window().who("Completion::wait"), target_)};
+                return false;
+            },
+            "Completion::wait", target_);
+    } catch (...) {
+        give_up();
+        leave_window();
+        throw;
+    }
+    leave_window();
+}
+
+void WindowTransfer::detach() {
+    while (!arrived()) window().team_state().progress();
+    window_ = nullptr;
+}
+
+void WindowTransfer::leave_window() noexcept {
+    if (window_ == nullptr) return;
+    window_->remove(*this);
+    window_ = nullptr;
+}
+
+RmaTransfer::~RmaTransfer() {
+    if (!attached()) return;
+    give_up();
+    leave_window();
+}
+
+bool RmaTransfer::arrived() {
+    if (TeamRegistry::mpi_ended()) return false;
+    int done = 0;
+    const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS) support::throw_mpi_error(code, "MPI_Testall", window().who("Completion"));
+    return done != 0;
+}
+
+void RmaTransfer::give_up() noexcept {
+    // Requests of one-sided operations can neither be cancelled nor freed (MPI 3.1, section 11.3.5), so they are completed:
+    // a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
+    Backoff backoff{Room::crowded};
+    int done = 0;
+    while (!TeamRegistry::mpi_ended() &&
+           MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done == 0)
+        backoff.pause();
+}
+
+ServiceTransfer::~ServiceTransfer() {
+    if (!attached()) return;
+    give_up();
+    leave_window();
+}
+
+void ServiceTransfer::give_up() noexcept {
+    if (!operation_.done()) window().team_state().engine().abandon(operation_);
+}
+
+} // namespace lapwing::window

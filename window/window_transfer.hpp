@@ -1,0 +1,70 @@
+#pragma once
+
+#include "window/pending_transfer.hpp"
+#include "window/progress/engine.hpp"
+
+#include <boost/container/small_vector.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <mpi.h>
+
+namespace lapwing::window {
+
+class WindowState;
+
+/// A non-blocking transfer of a window. The window knows its transfers and detaches them when it is closed, which has
+/// completed them: a Completion may outlive the window, its team and MPI.
+class WindowTransfer : public PendingTransfer, public boost::intrusive::list_base_hook<> {
+public:
+    /// The caller enters it in the window's list, which it leaves when it is complete.
+    WindowTransfer(WindowState& window, int target) noexcept : window_{&window}, target_{target} {}
+    WindowTransfer(const WindowTransfer&) = delete;
+    WindowTransfer& operator=(const WindowTransfer&) = delete;
+
+    bool test() override;
+    void wait() override;
+    /// By the window, which is about to go. All its operations are complete.
+    void detach();
+
+protected:
+    /// Whether the caller's memory is its own again.
+    [[nodiscard]] virtual bool arrived() = 0;
+    /// After a wait that threw: returns when nobody writes to the caller's memory any more.
+    virtual void give_up() noexcept = 0;
+    /// For the destructors: of a transfer that could not be started, or that nobody could complete.
+    void leave_window() noexcept;
+    [[nodiscard]] bool attached() const noexcept { return window_ != nullptr; }
+    [[nodiscard]] WindowState& window() const noexcept { return *window_; }
+
+private:
+    WindowState* window_; ///< null: complete
+    int target_;
+};
+
+/// Through MPI's one-sided operations.
+class RmaTransfer final : public WindowTransfer {
+public:
+    using WindowTransfer::WindowTransfer;
+    ~RmaTransfer() override;
+    void add(MPI_Request request) { requests_.push_back(request); }
+
+private:
+    bool arrived() override;
+    void give_up() noexcept override;
+    boost::container::small_vector<MPI_Request, 2> requests_;
+};
+
+/// Through the owner's progress thread.
+class ServiceTransfer final : public WindowTransfer {
+public:
+    using WindowTransfer::WindowTransfer;
+    ~ServiceTransfer() override;
+    [[nodiscard]] Operation& operation() noexcept { return operation_; }
+
+private:
+    bool arrived() override { return operation_.done(); }
+    void give_up() noexcept override;
+    Operation operation_;
+};
+
+} // namespace lapwing::window
