@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -61,10 +62,13 @@ struct EngineLimits {
 /// progress itself; the communication thread drives it otherwise. One mutex guards it all; whoever holds it is the one
 /// that calls MPI.
 ///
-/// Memory is bounded by EngineLimits, whatever the number of ranks: about 1.5 MiB with the defaults. Requests wait at the
-/// sender for acknowledgements (packets_in_flight to each target). Requests and replies use separate receives and
-/// separate buffers, and replies never cause messages: so replies are always consumed, reply buffers always come free, and
-/// a rank that cannot answer now (no buffer) may stop reading requests without a deadlock.
+/// Own memory is bounded by EngineLimits, whatever the number of ranks: about 1.5 MiB with the defaults, and about 150 bytes
+/// for each rank that packets have been exchanged with. MPI's is not: what has been sent to a rank and not been received
+/// waits inside MPI there, up to packets_in_flight packets from each rank that has requests under way to it (MPI_Issend
+/// would not help: both MPIs send small messages' data along with it). Requests wait at the sender for acknowledgements.
+/// Requests and replies use separate receives and separate buffers, and replies never cause messages: so replies are
+/// always consumed, reply buffers always come free, and a rank that cannot answer now (no buffer) may stop reading requests
+/// without a deadlock.
 ///
 /// Order: requests of a pair of ranks are carried out in the order they were queued, except that the data of bulk
 /// transfers moves on its own; the origin keeps overlapping operations from passing each other (see OutstandingAccesses).
@@ -98,7 +102,9 @@ public:
     /// From the listener: queues a command without data and sends it at once if it can.
     bool try_send_locked(int target, const Command& command, const void* payload, std::uint64_t payload_bytes);
 
-    /// Forgets an operation whose owner stops waiting for it.
+    /// Forgets an operation whose owner stops waiting for it: because its target has left, or because progress has failed, so
+    /// that no later operation takes its place. Nothing is written to the owner's memory afterwards. What MPI still reads
+    /// there it reads for a bounded time only, as far as it can be brought to an end.
     void abandon(Operation& operation) noexcept;
 
     /// What must be acknowledged for everything queued to `target` so far to be complete there; sends what is queued.
@@ -152,6 +158,11 @@ private:
         bool bulk = false;
         bool in_use = false;
     };
+    /// The next free slot, with its name in commands and replies; take_slot() fills it.
+    struct SlotName {
+        std::uint32_t index = 0;
+        std::uint64_t token = 0;
+    };
     /// A bulk put of another rank that is arriving.
     struct ServedPut {
         Peer* peer = nullptr;
@@ -161,7 +172,17 @@ private:
         std::uint32_t counter_plus_one = 0;
         bool in_use = false;
     };
-    enum class What : std::uint8_t { request_in, reply_in, request_out, reply_out, own_piece, served_get, served_put };
+    enum class What : std::uint8_t {
+        request_in,
+        reply_in,
+        request_out,
+        reply_out,
+        own_get,
+        own_put,
+        served_get,
+        served_put,
+        discarded ///< nobody waits for it any more
+    };
     struct Handler {
         What what{};
         std::uint32_t index = 0;
@@ -185,7 +206,8 @@ private:
     bool carry_out(Peer& origin, const Command& command, const std::byte* payload);
     bool serve_bulk(Peer& origin, const Command& command, std::byte* address);
     void raise_counter(std::uint64_t window, std::uint32_t counter_plus_one);
-    std::byte* address_of(const Command& command, std::uint64_t bytes);
+    /// Null, and a problem to report, when the command names bytes that are not exposed here.
+    std::byte* address_of(const Peer& origin, const Command& command, std::uint64_t bytes);
 
     /// Room for a reply in the peer's open reply packet, or null when no buffer is free.
     std::byte* append_reply(Peer& to, const Reply& reply, std::uint64_t payload_bytes);
@@ -198,8 +220,11 @@ private:
     void send_or_list(Peer& to, bool urgent);
     void pump();
     void send(Packet* packet, int target, int tag, Handler handler);
+    [[nodiscard]] MPI_Request send(const std::byte* memory, int bytes, int target, int tag);
+    [[nodiscard]] MPI_Request receive(std::byte* memory, int bytes, int source, int tag);
 
-    std::uint64_t take_slot(Operation* operation, Peer& to);
+    [[nodiscard]] SlotName next_slot() const;
+    Slot& take_slot(Operation& operation, Peer& to);
     Slot* slot_of(std::uint64_t token);
     void finish_part(Slot& slot);
     void release_if_complete(std::size_t index);
@@ -207,6 +232,7 @@ private:
     bool progress_locked();
     void update_active() noexcept;
 
+    std::string who_; ///< begins messages
     MPI_Comm communicator_;
     EngineLimits limits_;
     support::Statistics& statistics_;
@@ -244,6 +270,7 @@ private:
     std::unordered_map<std::uint64_t, ExposedMemory> exposed_;
     std::atomic<std::uint64_t> active_{0};
     std::atomic<std::uint64_t> wakes_{0};
+    std::string problem_; ///< of another rank's request, told at the end of the round
     bool stopped_ = false;
 };
 

@@ -16,9 +16,7 @@ public:
     Packet(std::byte* memory, std::uint64_t capacity) : memory_{memory}, capacity_{capacity} { clear(); }
 
     void clear() { used_ = sizeof(PacketHeader); }
-    [[nodiscard]] bool empty() const { return used_ == sizeof(PacketHeader); }
     [[nodiscard]] std::uint64_t used() const { return used_; }
-    [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
     [[nodiscard]] std::byte* memory() const { return memory_; }
     [[nodiscard]] bool fits(std::uint64_t head_bytes, std::uint64_t payload_bytes) const {
         return head_bytes + padded(payload_bytes) <= capacity_ - used_;
@@ -34,12 +32,6 @@ public:
     }
 
     void set_header(const PacketHeader& header) { std::memcpy(memory_, &header, sizeof header); }
-    [[nodiscard]] PacketHeader header() const {
-        PacketHeader header;
-        std::memcpy(&header, memory_, sizeof header);
-        return header;
-    }
-    void set_used(std::uint64_t bytes) { used_ = bytes; }
 
 private:
     std::byte* memory_;

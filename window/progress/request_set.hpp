@@ -4,7 +4,9 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 namespace lapwing::window {
@@ -23,16 +25,16 @@ public:
     [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
     /// Tests all requests once, calls `on_complete(handler, status)` for those that are complete and forgets them. The
-    /// callback may add requests. Returns whether any was complete.
+    /// callback may add requests. Returns whether any was complete. `who` begins the message of an error.
     template <class Callback>
-    bool poll(Callback&& on_complete) {
+    bool poll(std::string_view who, Callback&& on_complete) {
         if (requests_.empty()) return false;
         indices_.resize(requests_.size());
         statuses_.resize(requests_.size());
         int completed = 0;
         support::check_mpi(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed, indices_.data(),
                                         statuses_.data()),
-                           "MPI_Testsome");
+                           "MPI_Testsome", who);
         if (completed == MPI_UNDEFINED || completed == 0) return false;
         // The callbacks may add requests (and poll nothing), so take what completed out of the set first.
         done_.clear();
@@ -48,18 +50,24 @@ public:
             ++kept;
         }
         requests_.resize(kept);
-        handlers_.resize(kept, handlers_.empty() ? Handler{} : handlers_[0]);
+        handlers_.erase(handlers_.begin() + static_cast<std::ptrdiff_t>(kept), handlers_.end());
         for (const Done& done : done_) on_complete(done.handler, done.status);
         return true;
     }
 
-    /// Gives up one request that find() returned.
-    void cancel(MPI_Request* request) noexcept {
-        const auto at = static_cast<std::size_t>(request - requests_.data());
-        MPI_Cancel(request);
-        MPI_Request_free(request);
-        requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(at));
-        handlers_.erase(handlers_.begin() + static_cast<std::ptrdiff_t>(at));
+    /// Takes back the receives with this handler, or waits until their data is here, if it has begun to arrive: nothing
+    /// writes to their memory afterwards. Local: MPI_Wait returns by itself behind MPI_Cancel (MPI 3.1, section 3.8.4).
+    void take_back_receives(const Handler& handler) noexcept {
+        for (std::size_t i = 0; i < requests_.size();) {
+            if (handlers_[i] != handler) {
+                ++i;
+                continue;
+            }
+            MPI_Cancel(&requests_[i]);
+            MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
+            requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(i));
+            handlers_.erase(handlers_.begin() + static_cast<std::ptrdiff_t>(i));
+        }
     }
 
     /// Gives up every request: for receives that nothing will match any more, and for leaving.
@@ -72,10 +80,14 @@ public:
         handlers_.clear();
     }
 
-    [[nodiscard]] MPI_Request* find(const Handler& handler) {
-        for (std::size_t i = 0; i < handlers_.size(); ++i)
-            if (handlers_[i] == handler) return &requests_[i];
-        return nullptr;
+    /// Requests with handler `from` go on with handler `to`. Returns how many there are.
+    std::size_t reassign(const Handler& from, const Handler& to) noexcept {
+        const auto count = static_cast<std::size_t>(std::ranges::count(handlers_, from));
+        std::ranges::replace(handlers_, from, to);
+        return count;
+    }
+    [[nodiscard]] bool contains(const Handler& handler) const noexcept {
+        return std::ranges::find(handlers_, handler) != handlers_.end();
     }
 
 private:

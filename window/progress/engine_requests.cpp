@@ -1,0 +1,231 @@
+// The engine's end at the origin: queues requests, and knows which operations they belong to.
+#include "window/progress/engine.hpp"
+
+#include "window/progress/pieces.hpp"
+#include "window/progress/tags.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace lapwing::window {
+
+bool Engine::send_request_packet(Peer& to) {
+    if (to.packets_sent - to.packets_acknowledged >= limits_.packets_in_flight) return false;
+    Packet* const packet = std::exchange(to.open_request, nullptr);
+    packet->set_header({});
+    send(packet, to.rank, request_tag, {What::request_out, static_cast<std::uint32_t>(packet - request_pool_.all().data())});
+    ++to.packets_sent;
+    ++packets_unacknowledged_;
+    to.urgent = false;
+    return true;
+}
+
+std::byte* Engine::append_request(Peer& to, const Command& command, std::uint64_t payload_bytes) {
+    if (to.open_request != nullptr && !to.open_request->fits(sizeof command, payload_bytes) && !send_request_packet(to))
+        return nullptr;
+    if (to.open_request == nullptr) to.open_request = request_pool_.take();
+    if (to.open_request == nullptr) return nullptr;
+    return to.open_request->append(command, payload_bytes);
+}
+
+void Engine::send_or_list(Peer& to, bool urgent) {
+    to.urgent = to.urgent || urgent;
+    if (to.urgent && send_request_packet(to)) return;
+    if (to.listed_open) return;
+    to.listed_open = true;
+    open_peers_.push_back(&to);
+}
+
+void Engine::pump() {
+    // Packets that nobody waits for leave when nothing else is on its way to the target, or when they are half full:
+    // so that a stream of small operations is gathered by itself.
+    std::erase_if(open_peers_, [&](Peer* to) {
+        const bool idle = to->packets_sent == to->packets_acknowledged;
+        if (to->open_request != nullptr && (to->urgent || idle || to->open_request->used() > limits_.packet_bytes / 2))
+            send_request_packet(*to);
+        to->listed_open = to->open_request != nullptr;
+        return !to->listed_open;
+    });
+}
+
+Engine::SlotName Engine::next_slot() const {
+    const std::uint32_t index = free_slots_.back();
+    return {index, static_cast<std::uint64_t>(slots_[index].generation) << 32 | index};
+}
+
+Engine::Slot& Engine::take_slot(Operation& operation, Peer& to) {
+    Slot& slot = slots_[free_slots_.back()];
+    free_slots_.pop_back();
+    slot.operation = &operation;
+    slot.peer = &to;
+    slot.in_use = true;
+    slot.bulk = false;
+    slot.awaits_reply = false;
+    slot.pieces = 0;
+    return slot;
+}
+
+Engine::Slot* Engine::slot_of(std::uint64_t token) {
+    const auto index = static_cast<std::uint32_t>(token);
+    if (index >= slots_.size()) return nullptr;
+    Slot& slot = slots_[index];
+    return slot.in_use && slot.generation == token >> 32 ? &slot : nullptr;
+}
+
+void Engine::finish_part(Slot& slot) {
+    // Release: the waiting thread reads the data after it has seen the count fall.
+    if (slot.operation != nullptr && slot.operation->remaining.fetch_sub(1, std::memory_order_release) == 1)
+        slot.operation = nullptr; // its owner may be gone from here on
+}
+
+void Engine::release_if_complete(std::size_t index) {
+    Slot& slot = slots_[index];
+    if (slot.pieces != 0 || slot.awaits_reply) return;
+    if (slot.bulk) {
+        --slot.peer->bulk_under_way;
+        --own_bulk_;
+    }
+    slot.in_use = false;
+    slot.operation = nullptr;
+    ++slot.generation;
+    free_slots_.push_back(static_cast<std::uint32_t>(index));
+}
+
+bool Engine::try_get(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, std::uint64_t bytes,
+                     bool urgent) {
+    const std::lock_guard guard{mutex_};
+    const bool bulk = bytes > inline_limit_;
+    if (free_slots_.empty() || (bulk && own_bulk_ >= limits_.bulk_transfers)) return false;
+    Peer& to = peer(target);
+    Command command{.kind = bulk ? CommandKind::bulk_get : CommandKind::get, .window = window, .offset = offset, .size = bytes};
+    const SlotName name = next_slot();
+    command.tag = name.index;
+    command.token = name.token;
+    if (append_request(to, command, 0) == nullptr) return false;
+    Slot& slot = take_slot(operation, to);
+    if (bulk) {
+        const auto pieces = static_cast<std::uint32_t>(piece_count(bytes));
+        operation.remaining.store(pieces, std::memory_order_relaxed); // published by the mutex
+        slot.bulk = true;
+        slot.pieces = pieces;
+        ++to.bulk_under_way;
+        ++own_bulk_;
+        for_each_piece(bytes, [&](std::uint64_t at, int piece_bytes) {
+            requests_.add(receive(operation.destination + at, piece_bytes, target, bulk_get_tag(name.index)),
+                          {What::own_get, name.index});
+        });
+    } else {
+        operation.remaining.store(1, std::memory_order_relaxed);
+        slot.awaits_reply = true;
+    }
+    // The first of a stream of gets leaves at once; those behind it gather until its answer is here.
+    send_or_list(to, urgent || bulk || to.packets_sent == to.packets_acknowledged);
+    update_active();
+    return true;
+}
+
+bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, const std::byte* source,
+                     std::uint64_t bytes, std::uint32_t counter_plus_one) {
+    const std::lock_guard guard{mutex_};
+    Peer& to = peer(target);
+    Command command{.kind = CommandKind::put,
+                    .counter_plus_one = counter_plus_one,
+                    .window = window,
+                    .offset = offset,
+                    .size = bytes};
+    if (bytes <= inline_limit_) {
+        std::byte* const payload = append_request(to, command, bytes);
+        if (payload == nullptr) return false;
+        if (bytes != 0) std::memcpy(payload, source, bytes);
+        send_or_list(to, counter_plus_one != 0);
+        update_active();
+        return true;
+    }
+    if (free_slots_.empty() || own_bulk_ >= limits_.bulk_transfers) return false;
+    const SlotName name = next_slot();
+    command.kind = CommandKind::bulk_put;
+    command.tag = name.index;
+    command.token = name.token;
+    if (append_request(to, command, 0) == nullptr) return false;
+    Slot& slot = take_slot(operation, to);
+    const auto pieces = static_cast<std::uint32_t>(piece_count(bytes));
+    operation.remaining.store(pieces, std::memory_order_relaxed);
+    slot.bulk = true;
+    slot.awaits_reply = true; // `done`, once the data is in the target's memory
+    slot.pieces = pieces;
+    ++to.bulk_under_way;
+    ++own_bulk_;
+    send_or_list(to, true); // before the data, so that the target can post its receive
+    for_each_piece(bytes, [&](std::uint64_t at, int piece_bytes) {
+        requests_.add(send(source + at, piece_bytes, target, bulk_put_tag(name.index)), {What::own_put, name.index});
+    });
+    update_active();
+    return true;
+}
+
+bool Engine::try_atomic(Operation& operation, int target, const Command& command, const AtomicPayload& payload) {
+    const std::lock_guard guard{mutex_};
+    if (free_slots_.empty()) return false;
+    Peer& to = peer(target);
+    Command numbered = command;
+    numbered.token = next_slot().token;
+    std::byte* const bytes = append_request(to, numbered, sizeof payload);
+    if (bytes == nullptr) return false;
+    std::memcpy(bytes, &payload, sizeof payload);
+    operation.remaining.store(1, std::memory_order_relaxed);
+    take_slot(operation, to).awaits_reply = true;
+    send_or_list(to, true);
+    update_active();
+    return true;
+}
+
+bool Engine::try_wake(int target) {
+    const std::lock_guard guard{mutex_};
+    return try_send_locked(target, Command{.kind = CommandKind::wake}, nullptr, 0);
+}
+
+bool Engine::try_send_locked(int target, const Command& command, const void* payload, std::uint64_t payload_bytes) {
+    Peer& to = peer(target);
+    std::byte* const bytes = append_request(to, command, payload_bytes);
+    if (bytes == nullptr) return false;
+    if (payload_bytes != 0) std::memcpy(bytes, payload, payload_bytes);
+    send_or_list(to, true);
+    update_active();
+    return true;
+}
+
+void Engine::abandon(Operation& operation) noexcept {
+    bool sending = false;
+    Handler discarded{What::discarded};
+    {
+        const std::lock_guard guard{mutex_};
+        for (std::size_t i = 0; i < slots_.size(); ++i) {
+            Slot& slot = slots_[i];
+            if (!slot.in_use || slot.operation != &operation) continue;
+            slot.operation = nullptr;
+            if (!slot.bulk) continue; // its answer is read and thrown away
+            const auto index = static_cast<std::uint32_t>(i);
+            requests_.take_back_receives({What::own_get, index});
+            discarded.index = index;
+            sending = requests_.reassign({What::own_put, index}, discarded) != 0;
+            slot.pieces = 0;
+            slot.awaits_reply = false;
+            release_if_complete(i);
+        }
+    }
+    // A send cannot be taken back everywhere: Open MPI does not even try. It may never end either, if its target does not
+    // receive any more, and does no harm beyond reading.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
+    while (sending && std::chrono::steady_clock::now() < end) {
+        const std::lock_guard guard{mutex_};
+        try {
+            if (!stopped_) progress_locked();
+        } catch (...) { // the wait that was given up has told, or the next one will
+        }
+        sending = !stopped_ && requests_.contains(discarded);
+    }
+}
+
+} // namespace lapwing::window

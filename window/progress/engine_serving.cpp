@@ -1,0 +1,173 @@
+// The engine's end at the owner: carries requests out, and answers them.
+#include "window/progress/engine.hpp"
+
+#include "window/atomics.hpp"
+#include "window/progress/pieces.hpp"
+#include "window/progress/tags.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace lapwing::window {
+
+void Engine::read_requests() {
+    if (!reading_.active) return;
+    const std::byte* const packet = request_ring_.memory.data() + request_ring_.head * limits_.packet_bytes;
+    Peer& origin = peer(reading_.origin);
+    while (reading_.position < reading_.end) {
+        Command command;
+        std::memcpy(&command, packet + reading_.position, sizeof command);
+        const std::byte* const payload = packet + reading_.position + sizeof command;
+        if (!carry_out(origin, command, payload)) return; // no buffer for the answer now: on with it in a later round
+        reading_.position += sizeof command;
+        switch (command.kind) {
+        case CommandKind::put: reading_.position += padded(command.size); break;
+        case CommandKind::atomic: reading_.position += sizeof(AtomicPayload); break;
+        case CommandKind::barrier: reading_.position += sizeof(BarrierToken); break;
+        default: break;
+        }
+        statistics_.add(Counter::commands_served);
+    }
+    reading_.active = false;
+    ++origin.packets_carried_out;
+    list_reply(origin);
+    post(request_ring_, request_ring_.head);
+    request_ring_.head = (request_ring_.head + 1) % request_ring_.requests.size();
+    watch_head(request_ring_);
+}
+
+std::byte* Engine::address_of(const Peer& origin, const Command& command, std::uint64_t bytes) {
+    const auto found = exposed_.find(command.window);
+    if (found != exposed_.end() && bytes <= found->second.bytes && command.offset <= found->second.bytes - bytes)
+        return found->second.base + command.offset;
+    // The origin has checked against the same sizes: this keeps a mistake of Lapwing's from becoming a stray write.
+    if (problem_.empty())
+        problem_ = fmt::format("{}: rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the request "
+                               "(kind {}) was dropped; ranks that run different builds of Lapwing do that, otherwise it is a "
+                               "fault of Lapwing's",
+                               who_, origin.rank, bytes, command.offset, command.window,
+                               found == exposed_.end() ? 0 : found->second.bytes, static_cast<int>(command.kind));
+    return nullptr;
+}
+
+bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* payload) {
+    switch (command.kind) {
+    case CommandKind::get: {
+        const std::byte* const address = address_of(origin, command, command.size);
+        if (address == nullptr) return true;
+        std::byte* const answer = append_reply(origin, {.kind = ReplyKind::data, .token = command.token, .size = command.size},
+                                               command.size);
+        if (answer == nullptr) return false;
+        std::memcpy(answer, address, command.size);
+        return true;
+    }
+    case CommandKind::put:
+        if (command.size != 0) {
+            std::byte* const address = address_of(origin, command, command.size);
+            if (address == nullptr) return true;
+            std::memcpy(address, payload, command.size);
+        }
+        raise_counter(command.window, command.counter_plus_one);
+        return true;
+    case CommandKind::bulk_get:
+    case CommandKind::bulk_put: {
+        std::byte* const address = address_of(origin, command, command.size);
+        return address == nullptr || serve_bulk(origin, command, address);
+    }
+    case CommandKind::atomic: {
+        std::byte* const address = address_of(origin, command, size_of(command.type));
+        if (address == nullptr) return true;
+        std::byte* const answer =
+            append_reply(origin, {.kind = ReplyKind::data, .token = command.token, .size = 8}, 8);
+        if (answer == nullptr) return false;
+        AtomicPayload values;
+        std::memcpy(&values, payload, sizeof values);
+        if (command.is_compare_swap != 0)
+            processor_compare_swap(command.type, address, &values.expected, &values.operand, answer);
+        else
+            processor_fetch(command.operation, command.type, address, &values.operand, answer);
+        return true;
+    }
+    case CommandKind::barrier: {
+        BarrierToken token;
+        std::memcpy(&token, payload, sizeof token);
+        listener_.on_barrier_token(token);
+        return true;
+    }
+    case CommandKind::departed: listener_.on_departed(static_cast<int>(command.offset)); return true;
+    case CommandKind::wake: wakes_.fetch_add(1, std::memory_order_relaxed); return true;
+    }
+    return true;
+}
+
+bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address) {
+    const std::uint64_t pieces = piece_count(command.size);
+    if (served_bulk_ >= limits_.bulk_transfers) return false;
+    if (command.kind == CommandKind::bulk_get) {
+        for_each_piece(command.size, [&](std::uint64_t at, int bytes) {
+            requests_.add(send(address + at, bytes, origin.rank, bulk_get_tag(command.tag)), {What::served_get, 0});
+        });
+        served_bulk_ += pieces;
+        return true;
+    }
+    const auto free = std::ranges::find_if(served_puts_, [](const ServedPut& put) { return !put.in_use; });
+    if (free == served_puts_.end()) return false;
+    *free = {&origin, command.token, command.window, static_cast<std::uint32_t>(pieces), command.counter_plus_one, true};
+    const auto index = static_cast<std::uint32_t>(free - served_puts_.begin());
+    for_each_piece(command.size, [&](std::uint64_t at, int bytes) {
+        requests_.add(receive(address + at, bytes, origin.rank, bulk_put_tag(command.tag)), {What::served_put, index});
+    });
+    return true;
+}
+
+void Engine::raise_counter(std::uint64_t window, std::uint32_t counter_plus_one) {
+    if (counter_plus_one == 0) return;
+    const auto found = exposed_.find(window);
+    if (found == exposed_.end() || counter_plus_one > found->second.counter_count) return;
+    // Release: whoever sees the counter sees the bytes that were written before.
+    found->second.counters[counter_plus_one - 1].fetch_add(1, std::memory_order_release);
+}
+
+// ---- replies --------------------------------------------------------------------------------------------------------
+
+void Engine::list_reply(Peer& to) {
+    if (to.listed_reply) return;
+    to.listed_reply = true;
+    reply_peers_.push_back(&to);
+}
+
+std::byte* Engine::append_reply(Peer& to, const Reply& reply, std::uint64_t payload_bytes) {
+    if (to.open_reply != nullptr && !to.open_reply->fits(sizeof reply, payload_bytes)) send_reply_packet(to);
+    if (to.open_reply == nullptr) to.open_reply = reply_pool_.take();
+    if (to.open_reply == nullptr) return nullptr;
+    list_reply(to);
+    return to.open_reply->append(reply, payload_bytes);
+}
+
+void Engine::send_reply_packet(Peer& to) {
+    Packet* const packet = std::exchange(to.open_reply, nullptr);
+    packet->set_header({.acknowledged = to.packets_carried_out});
+    send(packet, to.rank, reply_tag, {What::reply_out, static_cast<std::uint32_t>(packet - reply_pool_.all().data())});
+}
+
+void Engine::send_replies() {
+    // First the bulk puts that have arrived: their `done` may share the packet.
+    std::erase_if(finished_puts_, [&](std::uint32_t index) {
+        ServedPut& put = served_puts_[index];
+        if (append_reply(*put.peer, {.kind = ReplyKind::done, .token = put.token}, 0) == nullptr) return false;
+        put.in_use = false;
+        return true;
+    });
+    std::erase_if(reply_peers_, [&](Peer* to) {
+        if (to->open_reply == nullptr) to->open_reply = reply_pool_.take();
+        if (to->open_reply == nullptr) return false; // a later round, when a buffer has come free
+        send_reply_packet(*to);
+        to->listed_reply = false;
+        return true;
+    });
+}
+
+} // namespace lapwing::window
