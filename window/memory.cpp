@@ -1,6 +1,7 @@
 #include "window/memory.hpp"
 
 #include "src/support/mpi_error.hpp"
+#include "window/agreement.hpp"
 #include "window/creation_turn.hpp"
 #include "window/team_state.hpp"
 
@@ -9,10 +10,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace lapwing::window {
@@ -31,13 +36,43 @@ void open_epoch(MPI_Win window, const std::string& who) {
     check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", who);
 }
 
-} // namespace
-
-std::uint64_t machine_memory_bytes() noexcept {
-    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+std::string mpi_problem(int code, const char* call) {
+    if (code == MPI_SUCCESS) return {};
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
+    return fmt::format("{} failed: {}", call, std::string_view{text.data(), static_cast<std::size_t>(length)});
 }
 
-WindowMemory::WindowMemory(TeamState& team, std::uint64_t bytes, unsigned alignment, unsigned counters)
+std::string system_problem(std::uint64_t bytes) {
+    return fmt::format("{} bytes of memory cannot be mapped ({})", bytes, std::strerror(errno));
+}
+
+} // namespace
+
+MemoryLimit memory_limit(bool shared) noexcept {
+    MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
+                      "the memory of the machine; ask for less, or spread the data over more machines"};
+    // Both MPIs put shared memory in files there, and MPICH does not reserve it: writing beyond the end would be a SIGBUS.
+    struct statvfs file_system{};
+    if (shared && statvfs("/dev/shm", &file_system) == 0 && file_system.f_blocks != 0) {
+        const std::uint64_t available = static_cast<std::uint64_t>(file_system.f_bavail) * file_system.f_frsize;
+        if (available < limit.bytes)
+            limit = {available, "what is free in /dev/shm; ask for less, or make it larger (in a container: --shm-size; else "
+                                "mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each"};
+    }
+    return limit;
+}
+
+std::string cannot_map(std::uint64_t bytes) {
+    void* const mapping =
+        mmap(nullptr, std::max(bytes, page), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) return system_problem(bytes);
+    munmap(mapping, std::max(bytes, page));
+    return {};
+}
+
+WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_t bytes, unsigned alignment, unsigned counters)
     : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
     const Topology& topology = team.topology();
     const bool rma = team.network_path() == Path::rma;
@@ -45,51 +80,61 @@ WindowMemory::WindowMemory(TeamState& team, std::uint64_t bytes, unsigned alignm
     // where the part before it, allocated by MPI_Win_allocate too, has another size.
     total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), rma ? std::max(alignment, 16U) : alignment);
     const auto size = static_cast<MPI_Aint>(total_bytes_);
+    // Every step that can fail on one rank ends with the question whether it has: else the others would wait in the next.
+    const auto create = [&](auto&& call, const char* name) {
+        CreationTurn turn{team.communicator(), topology};
+        const int code = call();
+        agree(who, mpi_problem(code, name), bytes);
+        turn.end();
+    };
     if (topology.largest_node() > 1) {
         // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in front.
         const auto ranks = static_cast<std::size_t>(topology.node_size());
         const std::uint64_t front = round_up(ranks * counter_stride_ * sizeof(std::uint64_t), page);
         const bool first = topology.node_rank() == 0;
         std::byte* start = nullptr;
-        check_mpi(MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(front) + size : size, 1, MPI_INFO_NULL,
-                                          topology.node_communicator(), &start, &shared_),
-                  "MPI_Win_allocate_shared", team.who());
-        open_epoch(shared_, team.who());
+        const int code = MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(front) + size : size, 1, MPI_INFO_NULL,
+                                                 topology.node_communicator(), &start, &shared_);
+        agree(who, mpi_problem(code, "MPI_Win_allocate_shared"), bytes);
+        open_epoch(shared_, who);
         bases_.resize(ranks);
         for (std::size_t i = 0; i < ranks; ++i) {
             MPI_Aint part_size = 0;
             int unit = 0;
             check_mpi(MPI_Win_shared_query(shared_, static_cast<int>(i), &part_size, &unit, &bases_[i]), "MPI_Win_shared_query",
-                      team.who());
+                      who);
         }
         counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
         bases_[0] += front;
         own_ = bases_[static_cast<std::size_t>(topology.node_rank())];
         for (unsigned i = 0; i < counters; ++i) new (this->counters(topology.node_rank()) + i) std::atomic<std::uint64_t>{0};
-        if (rma) {
-            CreationTurn turn{team.communicator(), topology};
-            check_mpi(MPI_Win_create(own_, size, 1, MPI_INFO_NULL, team.communicator(), &remote_), "MPI_Win_create", team.who());
-            turn.end();
-        }
+        if (rma)
+            create([&] { return MPI_Win_create(own_, size, 1, MPI_INFO_NULL, team.communicator(), &remote_); }, "MPI_Win_create");
     } else {
         if (rma) {
-            CreationTurn turn{team.communicator(), topology};
-            check_mpi(MPI_Win_allocate(size, 1, MPI_INFO_NULL, team.communicator(), &own_, &remote_), "MPI_Win_allocate",
-                      team.who());
-            turn.end();
+            create([&] { return MPI_Win_allocate(size, 1, MPI_INFO_NULL, team.communicator(), &own_, &remote_); },
+                   "MPI_Win_allocate");
         } else {
             void* const mapping = mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            if (mapping == MAP_FAILED)
-                throw RangeError{fmt::format("{}: Window: {} bytes of memory cannot be had; ask for less", team.who(), bytes)};
-            own_ = static_cast<std::byte*>(mapping);
-            mapped_ = true;
+            mapped_ = mapping != MAP_FAILED;
+            if (mapped_) own_ = static_cast<std::byte*>(mapping);
+            agree(who, mapped_ ? "" : system_problem(total_bytes_), bytes);
         }
         bases_.assign(1, own_);
         own_counters_ = std::vector<std::atomic<std::uint64_t>>(counters);
         counters_ = own_counters_.data();
     }
-    if (rma) open_epoch(remote_, team.who());
+    if (rma) open_epoch(remote_, who);
     if (!mapped_) std::memset(own_, 0, total_bytes_); // a mapping is zero already
+}
+
+void WindowMemory::agree(const std::string& who, const std::string& problem, std::uint64_t bytes) {
+    const Problem first = first_problem(team_.communicator(), problem);
+    if (first.text.empty()) return;
+    if (mapped_) munmap(own_, total_bytes_);
+    throw RangeError{fmt::format("{}: {} bytes asked for here, and rank {} cannot have its part: {}; ask for less, or raise that "
+                                 "rank's limits (ulimit -v, its container's memory)",
+                                 who, bytes, first.rank, first.text)};
 }
 
 WindowMemory::~WindowMemory() = default; // freeing is collective: close() does it

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace lapwing::window {
@@ -17,7 +18,8 @@ class TeamState;
 class WindowMemory {
 public:
     /// Collective over the team. Every rank gets `bytes` bytes, aligned to `alignment`, and `counters` notification counters.
-    WindowMemory(TeamState& team, std::uint64_t bytes, unsigned alignment, unsigned counters);
+    /// Throws RangeError on all ranks when one cannot have its part; `who` begins the message.
+    WindowMemory(TeamState& team, const std::string& who, std::uint64_t bytes, unsigned alignment, unsigned counters);
     ~WindowMemory();
     WindowMemory(const WindowMemory&) = delete;
     WindowMemory& operator=(const WindowMemory&) = delete;
@@ -39,6 +41,10 @@ public:
     [[nodiscard]] MPI_Win shared_window() const noexcept { return shared_; }
 
 private:
+    /// Collective. Throws on all ranks when one has a problem. What exists by then stays until the process ends, but for own
+    /// mappings: freeing windows is collective, and not every rank need have them.
+    void agree(const std::string& who, const std::string& problem, std::uint64_t bytes);
+
     TeamState& team_;
     std::byte* own_ = nullptr;
     std::uint64_t total_bytes_ = 0;
@@ -51,7 +57,17 @@ private:
     std::vector<std::atomic<std::uint64_t>> own_counters_; ///< of a rank that is alone on its node
 };
 
-/// Bytes of memory that this machine has.
-[[nodiscard]] std::uint64_t machine_memory_bytes() noexcept;
+/// Most bytes that the ranks of a node can have together, and what sets that limit, with the remedy.
+struct MemoryLimit {
+    std::uint64_t bytes = 0;
+    const char* what = "";
+};
+
+/// `shared`: of memory that MPI shares among the ranks of a node, which it takes from /dev/shm.
+[[nodiscard]] MemoryLimit memory_limit(bool shared) noexcept;
+
+/// Why so many bytes cannot be mapped here (a limit of this rank alone); empty if they can. Asked before MPI is, whose
+/// creation of a window may fail on one rank and wait on the others.
+[[nodiscard]] std::string cannot_map(std::uint64_t bytes);
 
 } // namespace lapwing::window

@@ -102,7 +102,7 @@ ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int t
     MPI_Comm_rank(communicator, &rank);
     MPI_Comm_size(communicator, &size);
     *memory = rank;
-    check_mpi(MPI_Barrier(communicator), "MPI_Barrier");
+    check_mpi(MPI_Barrier(communicator), "MPI_Barrier", "probe of MPI's windows");
     const int neighbour = (rank + 1) % size;
     std::int64_t seen = -1;
     bool read = MPI_Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS;
@@ -110,8 +110,14 @@ ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int t
         read = MPI_Get(&seen, sizeof seen, MPI_BYTE, neighbour, 0, sizeof seen, MPI_BYTE, window) == MPI_SUCCESS;
         read = MPI_Win_unlock_all(window) == MPI_SUCCESS && read;
     }
+    void* model = nullptr;
+    int has_model = 0;
+    MPI_Win_get_attr(window, MPI_WIN_MODEL, &model, &has_model);
+    // With two copies of the memory a rank's loads and stores would need calls around them that others cannot make.
+    const bool unified = all_agree(communicator, has_model != 0 && *static_cast<int*>(model) == MPI_WIN_UNIFIED);
     const bool works = all_agree(communicator, read && seen == neighbour);
     MPI_Win_free(&window);
+    if (!unified) return {false, "the memory model of MPI's windows is MPI_WIN_SEPARATE"};
     return {works, works ? "" : "a get through a window failed or returned something else"};
 }
 

@@ -3,6 +3,7 @@
 
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "window/agreement.hpp"
 #include "window/team_registry.hpp"
 
 #include <lapwing/error.hpp>
@@ -35,8 +36,9 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
                                      least_alignment, most_alignment)};
     // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
     // must fit together; summed in floating point, which does not overflow.
-    const std::uint64_t limit = machine_memory_bytes();
     state_.barrier(CollectiveCall::window_create, {});
+    number_ = state_.next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
+    const MemoryLimit limit = memory_limit(state_.topology().largest_node() > 1);
     auto node_bytes = static_cast<double>(bytes);
     auto memory = std::make_unique_for_overwrite<std::byte[]>(sizeof node_bytes);
     std::memcpy(memory.get(), &node_bytes, sizeof node_bytes);
@@ -47,29 +49,36 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
         return request;
     });
     std::memcpy(&node_bytes, memory.get(), sizeof node_bytes);
+    const std::string what = fmt::format("{}: Window(\"{}\")", state_.who(), name_);
     const auto counters = static_cast<std::int64_t>(counter_count_);
-    const std::int64_t too_much = bytes > limit ? 2 : node_bytes > static_cast<double>(limit) ? 1 : 0;
+    const bool fits = node_bytes <= static_cast<double>(limit.bytes);
+    const std::string problem = fits ? cannot_map(static_cast<std::uint64_t>(node_bytes)) : std::string{};
+    const std::int64_t too_much = !problem.empty() ? 3 : bytes > limit.bytes ? 2 : !fits ? 1 : 0;
     // One number that orders by how much too much, then by rank.
     const std::int64_t alignment = options.alignment;
     std::array<std::int64_t, 5> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
                                       -alignment};
     team_.min(std::span{worst});
     if (worst[1] != -worst[2])
-        throw MismatchError{fmt::format("{}: Window(\"{}\"): {} notification counters here and another number on another rank; "
-                                        "pass the same on all ranks",
-                                        state_.who(), name_, counter_count_)};
-    if (worst[3] != -worst[4])
-        throw MismatchError{fmt::format("{}: Window(\"{}\"): alignment {} here and another one on another rank; pass the same on "
+        throw MismatchError{fmt::format("{}: {} notification counters here and another number on another rank; pass the same on "
                                         "all ranks",
-                                        state_.who(), name_, alignment)};
+                                        what, counter_count_)};
+    if (worst[3] != -worst[4])
+        throw MismatchError{
+            fmt::format("{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
+    if (worst[0] <= -(std::int64_t{3} << 32)) {
+        const Problem first = first_problem(state_.communicator(), problem);
+        throw RangeError{fmt::format("{}: {} bytes asked for here, and rank {} cannot have its part: {}; ask for less, or raise that "
+                                     "rank's limits (ulimit -v, its container's memory)",
+                                     what, bytes, first.rank, first.text)};
+    }
     if (worst[0] != 0)
-        throw RangeError{fmt::format("{}: Window(\"{}\"): {} bytes asked for here, and too many on rank {}{}: the limit is the "
-                                     "memory of a machine ({} bytes here); ask for less or spread the data over more machines",
-                                     state_.who(), name_, bytes, -worst[0] & 0xFFFFFFFF,
-                                     worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "", limit)};
+        throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit here is {} bytes, {}", what,
+                                     bytes, -worst[0] & 0xFFFFFFFF,
+                                     worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "",
+                                     limit.bytes, limit.what)};
 
-    memory_ = std::make_unique<WindowMemory>(state_, bytes, options.alignment, counter_count_);
-    number_ = state_.next_window_number();
+    memory_ = std::make_unique<WindowMemory>(state_, what, bytes, options.alignment, counter_count_);
     network_ = state_.network_path();
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
@@ -192,6 +201,7 @@ void WindowState::close() {
     if (TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
     state_.barrier(CollectiveCall::window_close, {}); // completes the operations of all ranks
+    detach_transfers();
     state_.remove(*this);
     state_.statistics().add(statistics_.read());
     state_.engine().withdraw(number_);

@@ -1,0 +1,80 @@
+// Windows that one rank cannot have: all ranks are told, and go on.
+#include "window/team_test.hpp"
+
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+using lapwing::Offset;
+using lapwing::RangeError;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::Window;
+using test::message_of;
+using test::says;
+
+namespace {
+
+/// Free bytes where MPI puts shared memory; all of the address space where there is no limit.
+std::uint64_t free_shared_bytes() {
+    struct statvfs file_system{};
+    if (statvfs("/dev/shm", &file_system) != 0 || file_system.f_blocks == 0) return UINT64_MAX;
+    return file_system.f_bavail * file_system.f_frsize;
+}
+
+/// Leaves this process so much more address space than it has, for a scope.
+class ScopedAddressSpace {
+public:
+    explicit ScopedAddressSpace(std::uint64_t more_bytes) {
+        std::ifstream file{"/proc/self/statm"};
+        std::uint64_t pages = 0;
+        file >> pages;
+        getrlimit(RLIMIT_AS, &before_);
+        rlimit limit = before_;
+        limit.rlim_cur = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + more_bytes;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    ~ScopedAddressSpace() { setrlimit(RLIMIT_AS, &before_); }
+    ScopedAddressSpace(const ScopedAddressSpace&) = delete;
+    ScopedAddressSpace& operator=(const ScopedAddressSpace&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+} // namespace
+
+TEST_CASE("a window that one rank has no address space for is refused on all, and the next one works") {
+    Runtime runtime;
+    constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
+    if (!test::agree(runtime, free_shared_bytes() > 2048 * mebibyte)) return; // another limit would come first
+    {
+        const ScopedAddressSpace little{runtime.rank().value == 1 ? 128 * mebibyte : 4096 * mebibyte};
+        CHECK_THAT(message_of<RangeError>([&] { (Window{runtime, 512 * mebibyte, {.name = "large"}}); }),
+                   says({runtime.who(), "Window(\"large\")", "536870912 bytes asked for here", "rank 1 cannot have its part",
+                         "Cannot allocate memory", "ask for less", "ulimit -v"}));
+    }
+    Window window{runtime, 64};
+    window.put(test::next(runtime), Offset{8}, runtime.rank().value + 1);
+    runtime.barrier();
+    CHECK(window.local_as<int>()[2] == test::previous(runtime).value + 1);
+    runtime.barrier();
+}
+
+TEST_CASE("a window that is too large for a node's shared memory says so, and what to do") {
+    Runtime runtime;
+    const std::uint64_t available = free_shared_bytes();
+    const auto memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    if (!test::agree(runtime, available < memory && runtime.path(test::next(runtime)) == lapwing::Path::direct)) return;
+    const auto ranks = static_cast<std::uint64_t>(runtime.size());
+    CHECK_THAT(message_of<RangeError>([&] { (Window{runtime, available / ranks + (std::uint64_t{8} << 20)}); }),
+               says({runtime.who(), "/dev/shm", "--shm-size", "together with the others of its node"}));
+}
