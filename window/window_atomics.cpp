@@ -1,7 +1,6 @@
 // Atomics of a window: the processor's, MPI's, or by messages to the owner.
 #include "window/window_state.hpp"
 
-#include "src/support/mpi_error.hpp"
 #include "window/atomics.hpp"
 
 #include <lapwing/error.hpp>
@@ -12,8 +11,6 @@
 
 namespace lapwing::window {
 namespace {
-
-using support::check_mpi;
 
 MPI_Datatype mpi_type(AtomicType type) {
     switch (type) {
@@ -72,10 +69,10 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
         begin_access(target, offset, size_of(type), true, "Window::fetch");
         if (mpi_atomics_) {
             state_.keep_awake(target);
-            check_mpi(MPI_Fetch_and_op(operand, result, mpi_type(type), target, *displacement(target, offset),
+            check_transfer(MPI_Fetch_and_op(operand, result, mpi_type(type), target, *displacement(target, offset),
                                        mpi_operation(operation), remote_),
-                      "MPI_Fetch_and_op", state_.who());
-            check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
+                      "MPI_Fetch_and_op", "fetch", target, offset);
+            check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", "atomic", target, offset);
             statistics_.add(Counter::rma_atomics);
         } else {
             AtomicPayload payload;
@@ -127,11 +124,14 @@ void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t
         begin_access(target, offset, size_of(type), true, "Window::compare_swap");
         if (mpi_atomics_) {
             state_.keep_awake(target);
-            // MPI compares integers only; equal bits are what is asked for.
-            const MPI_Datatype bits = size_of(type) == 4 ? MPI_UINT32_T : MPI_UINT64_T;
-            check_mpi(MPI_Compare_and_swap(desired, expected, result, bits, target, *displacement(target, offset), remote_),
-                      "MPI_Compare_and_swap", state_.who());
-            check_mpi(MPI_Win_flush(target, remote_), "MPI_Win_flush", state_.who());
+            // MPI compares integers only; equal bits are what is asked for. Integers keep the type that the other atomics
+            // name, since MPI promises atomicity for operations of one type (MPI 3.1, section 11.7.1).
+            const MPI_Datatype bits = type == AtomicType::float32   ? MPI_UINT32_T
+                                      : type == AtomicType::float64 ? MPI_UINT64_T
+                                                                    : mpi_type(type);
+            check_transfer(MPI_Compare_and_swap(desired, expected, result, bits, target, *displacement(target, offset), remote_),
+                      "MPI_Compare_and_swap", "compare_swap", target, offset);
+            check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", "atomic", target, offset);
             statistics_.add(Counter::rma_atomics);
         } else {
             AtomicPayload payload;
