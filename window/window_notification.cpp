@@ -42,8 +42,18 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
 
 void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
     check_counter(counter, "wait_notified");
-    state_.wait_until([&] { return counters_[counter].load(std::memory_order_acquire) >= count; }, "Window::wait_notified");
-    counters_[counter].fetch_sub(count, std::memory_order_relaxed);
+    // Several threads may wait: each takes its notifications in the same step in which it sees them.
+    bool taken = false; // wait_until may ask once more
+    state_.wait_until(
+        [&] {
+            auto& notifications = counters_[counter];
+            std::uint64_t seen = notifications.load(std::memory_order_relaxed);
+            while (!taken && seen >= count)
+                taken = notifications.compare_exchange_weak(seen, seen - count, std::memory_order_acquire,
+                                                            std::memory_order_relaxed);
+            return taken;
+        },
+        "Window::wait_notified");
     acquire();
 }
 

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -141,5 +142,33 @@ TEST_CASE("notifications add up until they are waited for") {
     window.wait_notified(15, count - 100);
     window.wait_notified(15, 0);
     CHECK(window.notified(15) == 0);
+    runtime.barrier();
+}
+
+TEST_CASE("a notification is taken once, also when several threads wait for it") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    Window window{runtime, 64};
+    constexpr int threads = 2;
+    constexpr std::int64_t times = 2000;
+    std::atomic<std::int64_t> sent{0};
+    std::atomic<std::int64_t> taken{0};
+    std::atomic<std::int64_t> too_early{0};
+    std::vector<std::thread> waiting;
+    for (int thread = 0; thread < threads; ++thread)
+        waiting.emplace_back([&] {
+            for (std::int64_t i = 0; i < times; ++i) {
+                window.wait_notified(3);
+                if (taken.fetch_add(1) >= sent.load()) too_early.fetch_add(1);
+            }
+        });
+    for (std::int64_t i = 0; i < threads * times; ++i) {
+        sent.fetch_add(1);
+        window.put_notify_bytes(runtime.rank(), Offset{0}, {}, 3);
+        while (taken.load() < sent.load()) std::this_thread::yield(); // so that both wait when the next one comes
+    }
+    for (std::thread& thread : waiting) thread.join();
+    CHECK(too_early.load() == 0);
+    CHECK(window.notified(3) == 0);
     runtime.barrier();
 }
