@@ -8,6 +8,7 @@
 //   collective call. Nothing here can free them: the timeout of scripts/launch ends the run, and the failure has been
 //   printed by then. test::on_all_ranks (mpi_test.hpp) is for test cases that would rather stop together.
 
+#include "tests/support/mpi_test.hpp"
 #include "tests/support/session.hpp"
 
 #include <mpi.h>
@@ -115,7 +116,7 @@ int main(int argc, char** argv) {
     }
     // After a test that has finalized MPI the ranks cannot agree any more; each says its own by its exit code.
     if (rank == 0) {
-        std::printf("LAPWING-TEST-VERDICT %s\n", failed == 0 ? "passed" : "failed");
+        std::printf("LAPWING-TEST-VERDICT %s\n", failed != 0 ? "failed" : test::skipped ? "skipped" : "passed");
         std::fflush(stdout);
     }
     if (finalized == 0) {

@@ -35,6 +35,12 @@ inline void world_barrier() { MPI_Barrier(MPI_COMM_WORLD); }
     return agreed != 0;
 }
 
+/// Whether a test case could not run here; see skip().
+inline bool skipped = false;
+
+/// To be called on all ranks by a test case that cannot run here, and ends: the run counts as skipped instead of passed.
+inline void skip() { skipped = true; }
+
 /// Sets an environment variable, or removes it (no value), and restores it at the end of the scope.
 class ScopedEnvironment {
 public:

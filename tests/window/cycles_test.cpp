@@ -8,7 +8,9 @@
 #include <catch2/catch.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <unistd.h>
 #include <vector>
 
@@ -28,14 +30,23 @@ std::int64_t resident_bytes() {
     return resident * sysconf(_SC_PAGESIZE);
 }
 
+/// Open descriptors of this process.
+std::int64_t open_descriptors() {
+    const std::filesystem::directory_iterator descriptors{"/proc/self/fd"};
+    return std::distance(begin(descriptors), end(descriptors));
+}
+
 /// Runs `cycle` some times for caches to fill, then `cycles` times more. The growth of any rank must stay below what
-/// `bytes_each` kept in each cycle would give.
+/// `bytes_each` kept in each cycle would give, and no descriptor may be left open in each, nor in every tenth.
 template <class Cycle>
 void check_growth(int cycles, [[maybe_unused]] std::int64_t bytes_each, Cycle&& cycle) {
     for (int i = 0; i < cycles / 4; ++i) cycle(i);
+    const std::int64_t descriptors = open_descriptors();
     const std::int64_t before = resident_bytes();
     for (int i = 0; i < cycles; ++i) cycle(i);
     const std::int64_t growth = resident_bytes() - before;
+    INFO("from " << descriptors << " to " << open_descriptors() << " open descriptors");
+    CHECK(open_descriptors() < descriptors + cycles / 10);
     INFO("grew by " << growth << " bytes in " << cycles << " cycles");
 #ifdef __SANITIZE_ADDRESS__
     // The sanitizer keeps what was freed, and looks for leaks itself when the process ends.

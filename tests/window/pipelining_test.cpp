@@ -1,0 +1,169 @@
+// Transfers under way do not complete each other, unless they overlap; and what is kept to know that is exact.
+#include "window/outstanding_accesses.hpp"
+#include "window/team_test.hpp"
+
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+using lapwing::Completion;
+using lapwing::Counter;
+using lapwing::Offset;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::Window;
+using lapwing::window::OutstandingAccesses;
+
+TEST_CASE("outstanding accesses conflict where they overlap and one writes, and nowhere else") {
+    struct Access {
+        int rank;
+        std::uint64_t begin;
+        std::uint64_t end;
+        std::uint64_t version; ///< of writes
+        std::size_t transfer;  ///< of reads
+        bool write;
+    };
+    std::mt19937_64 random{GENERATE(1U, 2U, 3U)};
+    const auto below = [&](std::uint64_t limit) { return random() % limit; };
+    OutstandingAccesses outstanding;
+    std::vector<Access> all;
+    std::vector<char> transfers(20'000);
+    for (std::size_t step = 0; step < transfers.size(); ++step) {
+        const auto rank = static_cast<int>(below(3));
+        const std::uint64_t begin = below(4) == 0 ? below(100'000) : below(1000) * 16;
+        const std::uint64_t bytes = below(8) == 0 ? 1 + below(5000) : 8;
+        const bool write = below(2) == 0;
+        bool expected = false;
+        for (const Access& access : all)
+            expected = expected || (access.rank == rank && begin < access.end && access.begin < begin + bytes && (write || access.write));
+        REQUIRE(outstanding.conflicts(rank, begin, bytes, write) == expected);
+        const std::uint64_t kind = below(40);
+        if (kind == 0 || outstanding.full()) {
+            outstanding.complete();
+            all.clear();
+        } else if (kind == 1) { // as when another thread has started more meanwhile
+            const std::uint64_t version = outstanding.version();
+            const std::uint64_t seen = version - below(10);
+            outstanding.complete(rank, seen);
+            // A write that a later one has been joined to stays with it: so what is kept may be more than what must be.
+            for (const Access& a : all)
+                if (a.rank == rank && a.version > seen) REQUIRE(outstanding.conflicts(rank, a.begin, 1, true));
+            outstanding.complete(rank, version);
+            std::erase_if(all, [&](const Access& a) { return a.rank == rank; });
+        } else if (kind == 2 && !all.empty()) {
+            const std::size_t index = below(all.size());
+            if (all[index].write) continue;
+            outstanding.finish_read(&transfers[all[index].transfer]);
+            all.erase(all.begin() + static_cast<std::ptrdiff_t>(index));
+        } else {
+            if (write) outstanding.add_write(rank, begin, bytes);
+            else outstanding.add_read(rank, begin, bytes, &transfers[step]);
+            all.push_back({rank, begin, begin + bytes, outstanding.version(), step, write});
+        }
+        REQUIRE(outstanding.empty() == all.empty());
+        for (int r = 0; r < 3; ++r) {
+            bool touched = false;
+            for (const Access& access : all) touched = touched || access.rank == r;
+            REQUIRE(outstanding.touches(r) == touched);
+        }
+    }
+}
+
+TEST_CASE("what is kept of accesses that nobody completes stays bounded, and neighbours are joined") {
+    OutstandingAccesses outstanding;
+    for (std::uint64_t i = 0; i < 100'000; ++i) outstanding.add_write(0, 8 * i, 8);
+    CHECK_FALSE(outstanding.full());
+    std::uint64_t times = 0;
+    for (std::uint64_t i = 0; i < 100'000; ++i) {
+        if (outstanding.full()) {
+            outstanding.complete();
+            ++times;
+        }
+        outstanding.add_write(1, 16 * i, 8);
+    }
+    CHECK(times > 10);
+    CHECK(times < 1000);
+}
+
+TEST_CASE("reads of several ranks, many at a time, do not wait for each other") {
+    Runtime runtime;
+    constexpr std::uint64_t bytes = 1024;
+    constexpr std::uint64_t count = 100;
+    Window window{runtime, bytes * count};
+    for (int round = 0; round < 2; ++round) { // the second finds nothing of the first
+        std::vector<std::vector<std::byte>> here(count, std::vector<std::byte>(bytes));
+        std::vector<Completion> completions;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const Rank to{static_cast<int>((static_cast<std::uint64_t>(runtime.rank().value) + 1 + i % 2) %
+                                           static_cast<std::uint64_t>(runtime.size()))};
+            completions.push_back(window.start_get_bytes(to, Offset{i * bytes}, here[i]));
+        }
+        for (Completion& completion : completions) completion.wait();
+    }
+    // They are over, so that a write to the same place has nothing to wait for.
+    window.put(test::next(runtime), Offset{0}, std::uint64_t{1});
+    CHECK(window.statistics()[Counter::conflicts] == 0);
+    runtime.barrier();
+}
+
+TEST_CASE("small puts all over several ranks are hardly ever completed for each other") {
+    Runtime runtime;
+    constexpr std::uint64_t places = std::uint64_t{1} << 20;
+    constexpr std::uint64_t puts = 100'000;
+    Window window{runtime, 8 * places};
+    std::mt19937_64 random{static_cast<std::uint64_t>(runtime.rank().value)};
+    for (std::uint64_t i = 0; i < puts; ++i) {
+        const Rank to{static_cast<int>(random() % static_cast<std::uint64_t>(runtime.size()))};
+        window.put(to, Offset{8 * (random() % places)}, i);
+    }
+    window.flush();
+    const auto statistics = window.statistics();
+    CHECK(statistics[Counter::conflicts] < puts / 1000); // two puts to one place within some hundred
+    CHECK(statistics[Counter::rma_flushes] < puts / 100);
+    runtime.barrier();
+}
+
+TEST_CASE("the statistics of a window count its transfers, by path, and the flushes that program order took") {
+    Runtime runtime;
+    Window window{runtime, std::uint64_t{1} << 20};
+    const Rank to = test::next(runtime);
+    const lapwing::Path path = window.path(to);
+    std::vector<std::byte> large(100'000);
+    constexpr std::uint64_t small_puts = 5;
+    for (std::uint64_t i = 0; i < small_puts; ++i) window.put(to, Offset{64 * i}, i);
+    window.put_bytes(to, Offset{4096}, large);
+    CHECK(window.get<std::uint64_t>(to, Offset{524'288}) == 0); // no bytes in common
+    window.start_get_bytes(to, Offset{262'144}, large).wait();
+    window.fetch_add(to, Offset{131'072}, 1);
+    window.flush(to);
+    const auto before = window.statistics()[Counter::conflicts];
+    window.put(to, Offset{0}, std::uint64_t{7});
+    CHECK(window.get<std::uint64_t>(to, Offset{0}) == 7); // must wait for the put where MPI would let it pass
+    window.flush(to);
+    const auto seen = window.statistics();
+    const std::uint64_t bytes = (small_puts + 1) * 8 + large.size();
+    const bool rma = path == lapwing::Path::rma;
+    const bool service = path == lapwing::Path::service;
+    CHECK(seen[Counter::rma_puts] == (rma ? small_puts + 2 : 0));
+    CHECK(seen[Counter::rma_put_bytes] == (rma ? bytes : 0));
+    CHECK(seen[Counter::rma_gets] == (rma ? 3 : 0));
+    CHECK(seen[Counter::rma_get_bytes] == (rma ? 16 + large.size() : 0));
+    CHECK(seen[Counter::service_puts] == (service ? small_puts + 2 : 0));
+    CHECK(seen[Counter::service_put_bytes] == (service ? bytes : 0));
+    CHECK(seen[Counter::service_gets] == (service ? 3 : 0));
+    CHECK(seen[Counter::service_get_bytes] == (service ? 16 + large.size() : 0));
+    if (rma) CHECK(seen[Counter::rma_atomics] + seen[Counter::service_atomics] == 1);
+    if (service) CHECK(seen[Counter::service_atomics] == 1);
+    if (rma) CHECK(seen[Counter::rma_flushes] > 0);
+    CHECK(before == 0);
+    // Messages of a pair of ranks stay in order by themselves.
+    CHECK(seen[Counter::conflicts] == (rma ? 1 : 0));
+    runtime.barrier();
+}
