@@ -94,8 +94,9 @@ public:
     /// A closed window.
     Window() noexcept;
 
-    /// Collective. Allocates `bytes` bytes on this rank (sizes may differ between ranks, and may be 0), in memory that the
-    /// ranks of a node share. Throws RangeError when the size cannot be allocated anywhere, MpiError.
+    /// Collective. Allocates `bytes` bytes on this rank (sizes may differ between ranks, and may be 0; then each rank keeps a
+    /// table of 8 bytes for each rank of the team), in memory that the ranks of a node share. Throws RangeError on all ranks
+    /// when one of them cannot have its part, saying which and why; MpiError.
     Window(Team& team, std::uint64_t bytes, WindowOptions options = {});
 
     /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
@@ -186,9 +187,9 @@ public:
         return start_put_bytes(target, offset, bytes_of(source));
     }
 
-    /// Own operations to `target` are complete at both ends on return. Throws RangeError.
+    /// Own operations to `target` are complete at both ends on return; release and acquire, for that rank. Throws RangeError.
     void flush(Rank target);
-    /// Own operations to every rank are complete at both ends on return.
+    /// Own operations to every rank are complete at both ends on return; release and acquire.
     void flush();
     /// As those of Team, for this window only.
     void release();
@@ -198,7 +199,8 @@ public:
     /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`: the value from before is
     /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's other
     /// operations on the window: release completes its puts first, acquire makes later reads see what was released.
-    /// Throws RangeError. Cost: a processor atomic (node-local) or one round trip.
+    /// Throws RangeError. Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in one with
+    /// it an atomic of MPI and a flush, also on the own part, since the two kinds do not exclude each other.
     template <AtomicValue T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
         return fetch(window::AtomicOperation::add, target, offset, operand, order);
@@ -255,8 +257,8 @@ public:
     void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
         put_notify_bytes(target, offset, bytes_of(source), counter);
     }
-    /// Waits until own counter `counter` has reached `count`, then takes `count` off it. Acquires.
-    /// Throws RangeError, PeerLeftError.
+    /// Waits until own counter `counter` has reached `count`, and takes `count` off it. Acquires. Threads of a rank may wait
+    /// for the same counter: each notification is taken once. Throws RangeError, PeerLeftError.
     void wait_notified(unsigned counter, std::uint64_t count = 1);
     /// Notifications of own counter `counter` that no wait has taken yet. Makes progress.
     [[nodiscard]] std::uint64_t notified(unsigned counter);
