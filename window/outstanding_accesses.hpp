@@ -35,6 +35,10 @@ public:
     void add_write(int rank, std::uint64_t offset, std::uint64_t bytes) {
         ++version_;
         Write added{rank, offset, offset + bytes, version_};
+        if (writes_.empty()) [[likely]] { // nothing to join: every put that a flush follows
+            writes_.push_back(added);
+            return count();
+        }
         const auto first = writes_.begin() + (first_reaching(rank, offset) - writes_.cbegin());
         auto last = first; // of those that the new one touches
         for (; last != writes_.end() && last->rank == rank && last->begin <= added.end; ++last) {
@@ -95,6 +99,8 @@ public:
 
     /// Whether there are accesses to `rank`.
     [[nodiscard]] bool touches(int rank) const noexcept {
+        if (!writes_.empty() && writes_.back().rank == rank) [[likely]]
+            return true;
         const auto at = first_reaching(rank, 0);
         return (at != writes_.end() && at->rank == rank) ||
                std::ranges::any_of(reads_, [rank](const Read& read) { return read.rank == rank; });
@@ -128,7 +134,9 @@ private:
         return std::ranges::partition_point(
             writes_, [&](const Write& write) { return write.rank < rank || (write.rank == rank && write.end < offset); });
     }
-    void count() noexcept { count_.store(writes_.size() + reads_.size(), std::memory_order_relaxed); }
+    void count() noexcept {
+        count_.store(reads_.empty() ? writes_.size() : writes_.size() + reads_.size(), std::memory_order_relaxed);
+    }
 
     std::vector<Write> writes_; ///< by rank, then begin; disjoint
     std::vector<Read> reads_;   ///< in no order, since each leaves by itself

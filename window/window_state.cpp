@@ -101,12 +101,14 @@ void WindowState::flush(int target) {
     if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
         if (!outstanding_.empty()) {
             const support::BiasedMutex::Guard guard{mutex_};
-            flush_rma(target);
-            forget(target, outstanding_.version());
+            if (outstanding_.touches(target)) {
+                flush_rma(target);
+                forget(target, outstanding_.version());
+            }
         }
     } else {
         support::BiasedMutex::Guard guard{mutex_};
-        flush_rma(target);
+        if (outstanding_.touches(target)) flush_rma(target);
         const std::uint64_t version = outstanding_.version(); // what another thread starts later may not be complete
         guard.unlock();
         flush_service(target);
@@ -120,7 +122,7 @@ void WindowState::flush(int target) {
 }
 
 void WindowState::flush_rma(int target) {
-    if (network_ != Path::rma || !outstanding_.touches(target)) return;
+    if (network_ != Path::rma) return;
     check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", "flush", target, 0);
     statistics_.add(Counter::rma_flushes);
 }

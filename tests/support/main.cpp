@@ -8,8 +8,8 @@
 //   collective call. Nothing here can free them: the timeout of scripts/launch ends the run, and the failure has been
 //   printed by then. test::on_all_ranks (mpi_test.hpp) is for test cases that would rather stop together.
 
-#include "tests/support/mpi_test.hpp"
-#include "tests/support/session.hpp"
+#include "mpi_test.hpp"
+#include "session.hpp"
 
 #include <mpi.h>
 

@@ -1,4 +1,5 @@
 // Completions of non-blocking transfers, and notified puts.
+#include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -107,6 +109,51 @@ TEST_CASE("a flush completes transfers without their completions") {
     runtime.barrier();
 }
 
+TEST_CASE("a completion may outlive its window and its team, which have completed it") {
+    std::vector<std::byte> here(part);
+    std::vector<std::byte> there(part);
+    Completion get;
+    Completion put;
+    Rank to{0};
+    {
+        Runtime runtime;
+        Window window{runtime, 2 * part};
+        fill_own(window, runtime.rank().value);
+        to = test::next(runtime);
+        get = window.start_get_bytes(to, Offset{0}, here);
+        put = window.start_put_bytes(to, Offset{part}, there);
+    }
+    CHECK(get.test());
+    put.wait();
+    CHECK(has_pattern(here, to.value, 0));
+}
+
+TEST_CASE("a transfer with a rank that stays completes although others have left") {
+    const int rank = test::world_rank();
+    if (test::world_size() < 3) return;
+    MPI_Comm staying = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank, &staying);
+    try {
+        Runtime runtime;
+        Window window{runtime, part};
+        fill_own(window, rank);
+        test::world_barrier(); // nobody leaves while another is still making it
+        if (rank < 2) {
+            CHECK_FALSE(test::message_of<lapwing::PeerLeftError>([&] { runtime.barrier(); }).empty()); // the news is here
+            for (const std::size_t size : {std::size_t{100}, std::size_t{3000}, part}) {
+                std::vector<std::byte> here(size);
+                window.start_get_bytes(Rank{1 - rank}, Offset{0}, here).wait();
+                CHECK(has_pattern(here, 1 - rank, 0));
+            }
+            MPI_Barrier(staying);
+        }
+        throw std::logic_error{"an error of the program"};
+    } catch (const std::logic_error&) {
+    }
+    MPI_Comm_free(&staying);
+    test::world_barrier();
+}
+
 TEST_CASE("notified puts of all sizes, from all ranks, on many counters") {
     Runtime runtime;
     const auto ranks = static_cast<std::uint64_t>(runtime.size());
@@ -150,7 +197,7 @@ TEST_CASE("a notification is taken once, also when several threads wait for it")
     Runtime runtime;
     Window window{runtime, 64};
     constexpr int threads = 2;
-    constexpr std::int64_t times = 2000;
+    constexpr std::int64_t times = 400;
     std::atomic<std::int64_t> sent{0};
     std::atomic<std::int64_t> taken{0};
     std::atomic<std::int64_t> too_early{0};

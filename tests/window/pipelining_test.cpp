@@ -116,7 +116,7 @@ TEST_CASE("reads of several ranks, many at a time, do not wait for each other") 
 TEST_CASE("small puts all over several ranks are hardly ever completed for each other") {
     Runtime runtime;
     constexpr std::uint64_t places = std::uint64_t{1} << 20;
-    constexpr std::uint64_t puts = 100'000;
+    constexpr std::uint64_t puts = 30'000;
     Window window{runtime, 8 * places};
     std::mt19937_64 random{static_cast<std::uint64_t>(runtime.rank().value)};
     for (std::uint64_t i = 0; i < puts; ++i) {
