@@ -1,6 +1,7 @@
 #pragma once
 
 /// Everything that programs use.
+#include <lapwing/block_list.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/config.hpp>
 #include <lapwing/distribution.hpp>
@@ -10,6 +11,7 @@
 #include <lapwing/layout.hpp>
 #include <lapwing/layout_cursor.hpp>
 #include <lapwing/lock.hpp>
+#include <lapwing/mpi_datatype.hpp>
 #include <lapwing/path.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/runtime.hpp>

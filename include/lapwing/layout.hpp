@@ -3,6 +3,7 @@
 
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
+#include <lapwing/mpi_datatype.hpp>
 
 #include <mpi.h>
 
@@ -15,8 +16,6 @@
 #include <vector>
 
 namespace lapwing {
-
-class MpiDatatype;
 
 /// Bytes that are contiguous in memory. The offset is from the base of the transfer, and may be negative.
 struct ByteBlock {
@@ -85,7 +84,8 @@ public:
     }
     /// `count` elements of an MPI datatype, in the order of its type signature: the bytes that MPI_Pack would pack. The
     /// datatype may be freed afterwards. Looks at the constructors only, and keeps regular ones compact. Throws UsageError
-    /// for MPI_DATATYPE_NULL, for the bound markers of MPI-1 and for a type that is not committed (where MPI tells).
+    /// for MPI_DATATYPE_NULL and for a type that is not committed. A handle that was freed before cannot be told from
+    /// another and is undefined behaviour, as in every MPI call. Local; looking inside costs more than a small transfer.
     [[nodiscard]] static Layout from_mpi(MPI_Datatype type, std::uint64_t count = 1);
     /// A committed MPI datatype with these bytes in this order; its extent is the span from lower() to upper().
     [[nodiscard]] MpiDatatype to_mpi() const;
@@ -134,6 +134,7 @@ public:
 
 private:
     friend class LayoutCursor;
+    struct Export;
 
     // Without initialisers, so that the levels not in use cost nothing.
 
