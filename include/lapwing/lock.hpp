@@ -22,6 +22,7 @@ public:
     explicit Lock(Team& team, Rank home = Rank{0});
     Lock(Lock&&) noexcept;
     Lock& operator=(Lock&&) noexcept;
+    /// Collective, as close(); a lock that is held is unlocked, with a line on standard error.
     ~Lock();
 
     /// Collective. Throws UsageError when this rank holds the lock.
@@ -39,7 +40,10 @@ public:
     [[nodiscard]] bool held() const noexcept;
 
 private:
+    [[nodiscard]] window::LockState& open_state(const char* call) const;
+
     std::unique_ptr<window::LockState> state_;
+    Rank rank_; ///< for messages after the close
 };
 
 } // namespace lapwing

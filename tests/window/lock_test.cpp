@@ -1,4 +1,6 @@
 // Locks: mutual exclusion, the order in which they are granted, and that each is a lock of its own.
+#include "runtime/captured_stderr.hpp"
+#include "window/lock_state.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/lock.hpp>
@@ -9,8 +11,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <memory>
 #include <mutex>
+#include <numeric>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -73,6 +79,53 @@ TEST_CASE("nobody is passed for ever by those who take the lock again at once") 
     runtime.barrier();
     window.get(Rank{0}, Offset{0}, std::span{had});
     CHECK(std::ranges::min(had) >= turns);
+    runtime.barrier();
+}
+
+TEST_CASE("a lock is granted in the order of the requests") {
+    Runtime runtime;
+    const auto ranks = static_cast<std::size_t>(runtime.size());
+    Window window{runtime, 8 * (ranks + 1)}; // at rank 0: how many have had the lock, and who
+    lapwing::window::LockState lock{runtime, Rank{runtime.size() - 1}};
+    std::vector<std::int64_t> order(ranks);
+    std::iota(order.begin(), order.end(), 0);
+    const auto wait_for_last = [&](std::int64_t rank) {
+        while (lock.last_in_queue() != rank) runtime.progress();
+    };
+    for (int round = 0; round < 4; ++round) {
+        const auto me = std::ranges::find(order, runtime.rank().value);
+        // The first holds the lock until all are in the queue, each behind the one before it.
+        if (me != order.begin()) wait_for_last(*std::prev(me));
+        lock.lock();
+        if (me == order.begin()) wait_for_last(order.back());
+        const auto before = window.get<std::int64_t>(Rank{0}, Offset{0});
+        window.put(Rank{0}, Offset{0}, before + 1);
+        window.put(Rank{0}, Offset::of<std::int64_t>(1 + static_cast<std::uint64_t>(before)), std::int64_t{runtime.rank().value});
+        lock.unlock();
+        runtime.barrier();
+        std::vector<std::int64_t> granted(ranks);
+        window.get(Rank{0}, Offset::of<std::int64_t>(1), std::span{granted});
+        CHECK(granted == order);
+        runtime.barrier();
+        if (runtime.rank().value == 0) window.put(Rank{0}, Offset{0}, std::int64_t{0});
+        runtime.barrier();
+        std::ranges::next_permutation(order);
+        std::ranges::reverse(order);
+    }
+}
+
+TEST_CASE("a lock that is destroyed while it is held is passed on, with a line that says so") {
+    Runtime runtime;
+    auto lock = std::make_unique<Lock>(runtime);
+    const bool holds = runtime.rank().value == 0;
+    if (holds) lock->lock();
+    runtime.barrier();
+    const std::string text = test::captured_stderr([&] {
+        if (!holds) lock->lock(); // would wait for ever
+        if (!holds) lock->unlock();
+        lock.reset();
+    });
+    CHECK((text.find("destroyed while this rank holds it; unlock it first") != std::string::npos) == holds);
     runtime.barrier();
 }
 
