@@ -18,7 +18,7 @@ inline void relax_processor() noexcept {
 }
 
 /// How many processors the ranks and the progress threads of a machine find.
-enum class Room : std::uint8_t {
+enum class ProcessorShare : std::uint8_t {
     ample,   ///< every rank has one for its computation and one for its progress thread
     shared,  ///< every rank has one, which its computation and progress threads share
     crowded, ///< there are more ranks than processors
@@ -28,7 +28,7 @@ enum class Room : std::uint8_t {
 /// since whoever it waits for may need it. A yield that nobody wants costs 0.2 us, so it is not made at every look.
 class Backoff {
 public:
-    explicit Backoff(Room room) noexcept : looks_{room == Room::ample ? 32U : room == Room::shared ? 4U : 1U} {}
+    explicit Backoff(ProcessorShare share) noexcept : looks_{share == ProcessorShare::ample ? 32U : share == ProcessorShare::shared ? 4U : 1U} {}
 
     void reset() noexcept { count_ = 0; }
     void pause() noexcept {

@@ -221,7 +221,8 @@ void TeamState::start_progress() {
     ProgressThread::Options options;
     options.spin = std::chrono::microseconds{spin_setting.get(settings_)};
     options.longest_sleep = std::chrono::microseconds{sleep_setting.get(settings_)};
-    options.room = topology_->room();
+    options.share = topology_->processors().share();
+    options.processors = topology_->processors().for_progress();
     progressing_ = true;
     ProgressThread::instance().add(*this, options);
 }
@@ -465,7 +466,7 @@ void TeamState::leave() noexcept {
         }
         // The others may be gone too: tell who listens, for a bounded time.
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
-        Backoff backoff{Room::crowded};
+        Backoff backoff{ProcessorShare::crowded};
         while (std::chrono::steady_clock::now() < end && !engine_->idle()) backoff.pause();
     } catch (...) { // leaving anyway
     }

@@ -55,8 +55,8 @@ public:
     template <class Done>
     void wait_until(Done&& done, const char* call, int target = no_rank) {
         if (done()) return;
-        const Attending attending{*this};
-        Backoff backoff{topology_->room()};
+        const Driving driving{*this};
+        Backoff backoff{topology_->processors().share()};
         while (!done()) {
             if (progress()) backoff.reset();
             else backoff.pause();
@@ -133,7 +133,7 @@ public:
 
     // Progressing
     Round progress_round(Clock::time_point now) noexcept override;
-    [[nodiscard]] bool attended() const noexcept override { return attending_.load(std::memory_order_relaxed) > 0; }
+    [[nodiscard]] bool driven() const noexcept override { return drivers_.load(std::memory_order_relaxed) > 0; }
     // EngineListener
     void on_barrier_token(const BarrierToken& token) override { barrier_.value().on_token(token); }
     void on_departed(int rank) override;
@@ -141,9 +141,9 @@ public:
 
 private:
     /// A computation thread that waits, and drives progress meanwhile.
-    struct Attending {
-        explicit Attending(TeamState& team) : team_{team} { team_.attending_.fetch_add(1, std::memory_order_relaxed); }
-        ~Attending() { team_.attending_.fetch_sub(1, std::memory_order_relaxed); }
+    struct Driving {
+        explicit Driving(TeamState& team) : team_{team} { team_.drivers_.fetch_add(1, std::memory_order_relaxed); }
+        ~Driving() { team_.drivers_.fetch_sub(1, std::memory_order_relaxed); }
         TeamState& team_;
     };
 
@@ -181,7 +181,7 @@ private:
     std::vector<WindowState*> windows_;
     std::uint64_t next_window_number_ = 1;
 
-    std::atomic<int> attending_{0};
+    std::atomic<int> drivers_{0};
     const std::atomic<std::uint32_t>& tick_ = ProgressThread::instance().tick();
     std::array<std::atomic<std::uint64_t>, 256> awake_{};
     std::uint64_t seen_wakes_ = 0;                                ///< progress thread only

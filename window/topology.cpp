@@ -2,42 +2,26 @@
 
 #include "src/support/mpi_error.hpp"
 
-#include <hwloc.h>
-
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace lapwing::window {
-namespace {
-
-using support::check_mpi;
-
-/// Cores of the machine that the operating system lets this job use, whatever this process is bound to. Asked once: it
-/// takes milliseconds.
-int count_cores() {
-    static const int cores = [] {
-        hwloc_topology_t topology = nullptr;
-        if (hwloc_topology_init(&topology) != 0) return 1;
-        const int count = hwloc_topology_load(topology) == 0 ? hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) : 1;
-        hwloc_topology_destroy(topology);
-        return std::max(1, count);
-    }();
-    return cores;
-}
-
-} // namespace
 
 Topology::Topology(MPI_Comm communicator, NodeMode mode) {
     int rank = 0;
     int size = 0;
-    check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+    support::check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+    support::check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+    const std::string who = fmt::format("rank {} of {}", rank, size);
+    const auto check_mpi = [&who](int code, const char* call) { support::check_mpi(code, call, who); };
 
     MPI_Comm shared = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &shared), "MPI_Comm_split_type");
     int shared_rank = 0;
     check_mpi(MPI_Comm_rank(shared, &shared_rank), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(shared, &physical_node_size_), "MPI_Comm_size");
-    one_machine_ = physical_node_size_ == size;
+    int machine_size = 0;
+    check_mpi(MPI_Comm_size(shared, &machine_size), "MPI_Comm_size");
+    one_machine_ = machine_size == size;
+    processors_.emplace(shared);
     first_of_machine_ = shared_rank == 0;
     if (mode == NodeMode::by_memory) {
         node_ = shared;
@@ -61,8 +45,6 @@ Topology::Topology(MPI_Comm communicator, NodeMode mode) {
     const int is_first = node_rank_ == 0 ? 1 : 0;
     check_mpi(MPI_Allreduce(&is_first, &nodes_, 1, MPI_INT, MPI_SUM, communicator), "MPI_Allreduce");
     check_mpi(MPI_Allreduce(&node_size, &largest_node_, 1, MPI_INT, MPI_MAX, communicator), "MPI_Allreduce");
-
-    cores_ = count_cores();
 }
 
 Topology::~Topology() { close(); }

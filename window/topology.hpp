@@ -1,12 +1,13 @@
 #pragma once
 
-#include "window/backoff.hpp"
+#include "window/processors.hpp"
 
 #include <lapwing/rank.hpp>
 
 #include <mpi.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,13 +54,7 @@ public:
     [[nodiscard]] bool one_machine() const noexcept { return one_machine_; }
     /// The first of the team's ranks on this machine.
     [[nodiscard]] bool first_of_machine() const noexcept { return first_of_machine_; }
-    /// Cores of this machine.
-    [[nodiscard]] int cores() const noexcept { return cores_; }
-    /// Whether this machine's ranks have processors of their own, and their progress threads others.
-    [[nodiscard]] Room room() const noexcept {
-        if (physical_node_size_ > cores_) return Room::crowded;
-        return 2 * physical_node_size_ > cores_ ? Room::shared : Room::ample;
-    }
+    [[nodiscard]] const Processors& processors() const noexcept { return *processors_; }
 
     /// Frees the communicator; nothing may use the topology's communicator after it.
     void close() noexcept;
@@ -71,10 +66,9 @@ private:
     int node_rank_ = 0;
     int nodes_ = 0;
     int largest_node_ = 0;
-    int physical_node_size_ = 0;
     bool one_machine_ = false;
     bool first_of_machine_ = false;
-    int cores_ = 1;
+    std::optional<Processors> processors_;
 };
 
 } // namespace lapwing::window

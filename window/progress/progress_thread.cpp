@@ -1,7 +1,10 @@
 #include "window/progress/progress_thread.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -15,7 +18,7 @@ using Clock = Progressing::Clock;
 constexpr std::chrono::milliseconds tick_length{4};
 constexpr std::chrono::microseconds first_sleep{50};
 /// While a waiting computation thread drives progress: it may go back to computing at any time, and does not say so.
-constexpr std::chrono::microseconds attended_sleep{1000};
+constexpr std::chrono::microseconds driven_sleep{1000};
 /// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a computation:
 /// whoever gave it up would get it back a time slice later, and the next request of a stream is here sooner. Counted in
 /// rounds, which are the slower the slower the network is.
@@ -49,46 +52,65 @@ void prefer_short_slices() {
 } // namespace
 
 ProgressThread& ProgressThread::instance() {
-    static ProgressThread thread;
-    return thread;
+    // Never destroyed: MPI may be finalized by an exit handler, and only then are the teams that nobody closed removed.
+    static ProgressThread* const thread = new ProgressThread;
+    return *thread;
 }
 
-ProgressThread::~ProgressThread() {
-    // Teams that were never closed: the process ends, and their memory goes with it.
-    stop_.store(true, std::memory_order_relaxed);
-    sleeper_.wake();
-    if (thread_.joinable()) thread_.join();
+std::unique_lock<std::mutex> ProgressThread::lock_teams() {
+    teams_wanted_.fetch_add(1, std::memory_order_relaxed); // a hint: the mutex orders what matters
+    std::unique_lock guard{teams_mutex_};
+    teams_wanted_.fetch_sub(1, std::memory_order_relaxed);
+    return guard;
 }
 
 void ProgressThread::add(Progressing& team, const Options& options) {
-    const std::lock_guard guard{teams_mutex_};
-    teams_.push_back(&team);
-    if (thread_.joinable()) return;
-    options_ = options;
-    stop_.store(false, std::memory_order_relaxed);
-    thread_ = std::thread{[this] { run(); }};
+    const std::lock_guard start_stop{start_stop_mutex_};
+    if (!thread_.joinable()) {
+        // The thread must not run on while the libraries that it calls are taken down: of the program's exit handlers this
+        // one runs before those that are registered already, as those libraries' are.
+        static const bool stops_at_exit = std::atexit([] { instance().stop(); }) == 0;
+        static_cast<void>(stops_at_exit);
+        options_ = options;
+        stop_.store(false, std::memory_order_relaxed);
+        thread_ = std::thread{[this] { run(); }};
+    }
+    {
+        const auto guard = lock_teams();
+        teams_.push_back(&team);
+    }
+    sleeper_.nudge(); // without teams it sleeps
 }
 
 void ProgressThread::remove(Progressing& team) {
-    bool last = false;
+    const std::lock_guard start_stop{start_stop_mutex_};
     {
-        const std::lock_guard guard{teams_mutex_};
+        const auto guard = lock_teams();
         std::erase(teams_, &team);
-        last = teams_.empty() && thread_.joinable();
-        if (last) stop_.store(true, std::memory_order_relaxed);
+        if (!teams_.empty()) return;
     }
-    if (!last) return;
-    sleeper_.wake();
+    stop_locked();
+}
+
+void ProgressThread::stop() {
+    const std::lock_guard start_stop{start_stop_mutex_};
+    stop_locked();
+}
+
+void ProgressThread::stop_locked() {
+    if (!thread_.joinable()) return;
+    stop_.store(true, std::memory_order_relaxed);
+    sleeper_.nudge();
     thread_.join();
 }
 
-Progressing::Round ProgressThread::round(Clock::time_point now, bool& attended) {
+Progressing::Round ProgressThread::round(Clock::time_point now, bool& driven) {
     const std::lock_guard guard{teams_mutex_};
     Progressing::Round all;
-    attended = true;
+    driven = true;
     for (Progressing* team : teams_) {
-        if (team->attended()) continue;
-        attended = false;
+        if (team->driven()) continue;
+        driven = false;
         const Progressing::Round one = team->progress_round(now);
         all.moved |= one.moved;
         all.awake |= one.awake;
@@ -97,13 +119,16 @@ Progressing::Round ProgressThread::round(Clock::time_point now, bool& attended) 
 }
 
 void ProgressThread::run() {
+    pthread_setname_np(pthread_self(), "lapwing"); // for debuggers and top -H
+    if (CPU_COUNT(&options_.processors) != 0)
+        pthread_setaffinity_np(pthread_self(), sizeof options_.processors, &options_.processors); // or stay where it is
     // Timers may fire up to 50 us late by default, which is more than a round trip takes.
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     prefer_short_slices();
     Clock::time_point now = Clock::now();
     Clock::time_point last_traffic = now - std::chrono::seconds{1};
     std::chrono::microseconds sleep = first_sleep;
-    Backoff backoff{options_.room == Room::ample ? Room::ample : Room::crowded};
+    Backoff backoff{options_.share == ProcessorShare::ample ? ProcessorShare::ample : ProcessorShare::crowded};
     unsigned cold_rounds = hot_rounds; ///< since the last traffic
     unsigned rounds = 0;
     bool woken = false; ///< lately, by a nudge or a socket
@@ -111,13 +136,14 @@ void ProgressThread::run() {
     unsigned false_wakes = 0;
     unsigned without_sockets = 0;
     while (!stop_.load(std::memory_order_relaxed)) {
+        while (teams_wanted_.load(std::memory_order_relaxed) != 0) sched_yield();
         if (rounds++ % rounds_per_look == 0) {
             now = Clock::now();
-            const auto tick = static_cast<std::uint32_t>(now.time_since_epoch() / tick_length) | 1U;
+            const auto tick = static_cast<std::uint32_t>(now.time_since_epoch() / tick_length);
             if (tick_.load(std::memory_order_relaxed) != tick) tick_.store(tick, std::memory_order_relaxed);
         }
-        bool attended = false;
-        const Progressing::Round what = round(now, attended);
+        bool driven = false;
+        const Progressing::Round what = round(now, driven);
         if (what.moved || what.awake) {
             last_traffic = now;
             cold_rounds = 0;
@@ -125,7 +151,7 @@ void ProgressThread::run() {
             socket_woke = false;
         }
         if (what.moved) continue;
-        if (!attended && (woken || now - last_traffic < options_.spin)) {
+        if (!driven && (woken || now - last_traffic < options_.spin)) {
             if (now - last_traffic < options_.spin) sleep = first_sleep;
             if (rounds > rounds_after_wake) woken = false;
             if (++cold_rounds < hot_rounds) relax_processor();
@@ -136,12 +162,14 @@ void ProgressThread::run() {
             false_wakes = 0;
             without_sockets = sleeps_without_sockets;
         }
-        const bool watch_sockets = !attended && without_sockets == 0;
+        const bool watch_sockets = !driven && without_sockets == 0;
         if (without_sockets > 0) --without_sockets;
-        const Sleeper::Woken by = sleeper_.sleep(attended ? std::min(attended_sleep, options_.longest_sleep) : sleep, watch_sockets);
+        const Sleeper::Woken by = sleeper_.sleep(driven ? std::min(driven_sleep, options_.longest_sleep) : sleep, watch_sockets);
         woken = by != Sleeper::Woken::by_time;
         socket_woke = by == Sleeper::Woken::by_socket;
-        sleep = std::min(2 * sleep, options_.longest_sleep);
+        // After a nudge the first sleeps are short again, so that the tick goes on while this rank needs it: whoever sleeps
+        // twice as long each time is late by less than what it slept before.
+        sleep = by == Sleeper::Woken::by_nudge ? first_sleep : std::min(2 * sleep, options_.longest_sleep);
         rounds = 0;
     }
 }

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+
 namespace lapwing::window {
 
 /// Something that the progress thread drives.
@@ -26,7 +28,7 @@ public:
     /// One round of progress. `now` is a few rounds old at most. Must not throw.
     virtual Round progress_round(Clock::time_point now) noexcept = 0;
     /// Whether a waiting computation thread drives it at the moment, so that the progress thread need not.
-    [[nodiscard]] virtual bool attended() const noexcept = 0;
+    [[nodiscard]] virtual bool driven() const noexcept = 0;
 };
 
 /// The progress thread: one per process, whatever the number of teams; started with the first and stopped with the last.
@@ -39,14 +41,16 @@ public:
     struct Options {
         std::chrono::microseconds spin{200};
         std::chrono::microseconds longest_sleep{10000};
-        Room room = Room::ample;
+        ProcessorShare share = ProcessorShare::ample;
+        cpu_set_t processors{}; ///< where it may run; none: where the thread may that starts it
     };
 
     static ProgressThread& instance();
 
-    /// The options of the first team hold while the thread runs.
+    /// The options of the first team hold while the thread runs. Throws std::system_error when the thread cannot be
+    /// started; then `team` is not added.
     void add(Progressing& team, const Options& options);
-    /// On return the thread does not touch `team` any more.
+    /// On return the thread does not touch `team` any more. Does nothing for a team that was not added.
     void remove(Progressing& team);
 
     /// Ends a sleep: there is something to do. Costs nothing when it is awake.
@@ -57,11 +61,17 @@ public:
 
 private:
     ProgressThread() = default;
-    ~ProgressThread();
+    ~ProgressThread() = default; // never called: see instance()
+    void stop();
+    void stop_locked();
     void run();
-    Progressing::Round round(Progressing::Clock::time_point now, bool& attended);
+    Progressing::Round round(Progressing::Clock::time_point now, bool& driven);
+    /// Waits for the end of a round at most: the thread, which takes the mutex again at once, gives way.
+    [[nodiscard]] std::unique_lock<std::mutex> lock_teams();
 
-    std::mutex teams_mutex_; ///< held during a round
+    std::mutex start_stop_mutex_; ///< held while the thread is started or joined: so of two callers the second finds it done
+    std::mutex teams_mutex_;      ///< held during a round
+    std::atomic<int> teams_wanted_{0}; ///< threads that wait for teams_mutex_
     std::vector<Progressing*> teams_;
     Options options_;
     std::thread thread_;

@@ -57,31 +57,38 @@ void Sleeper::watch_new_sockets() noexcept {
     closedir(directory);
 }
 
+int Sleeper::wait_for_events(std::span<epoll_event> found, const timespec& timeout, bool watch_sockets) noexcept {
+    if (watch_sockets && !sockets_unsupported_) {
+        const int count = epoll_pwait2(events_, found.data(), static_cast<int>(found.size()), &timeout, nullptr);
+        if (count >= 0 || errno == EINTR) return count;
+        // It came with Linux 5.11 (ENOSYS before), and container runtimes that are older than it forbid it (EPERM). To try
+        // again would end every sleep at once.
+        sockets_unsupported_ = true;
+    }
+    pollfd nudge{.fd = nudges_, .events = POLLIN, .revents = 0}; // a negative descriptor is passed over
+    const int count = ppoll(&nudge, 1, &timeout, nullptr);
+    if (count > 0) found[0].data.fd = nudges_;
+    if (count < 0 && errno != EINTR) nanosleep(&timeout, nullptr);
+    return count;
+}
+
 Sleeper::Woken Sleeper::sleep(std::chrono::microseconds time, bool watch_sockets) noexcept {
-    if (watch_sockets && sleeps_until_scan_-- == 0) {
+    if (watch_sockets && !sockets_unsupported_ && sleeps_until_scan_-- == 0) {
         sleeps_until_scan_ = sleeps_per_scan;
         watch_new_sockets();
     }
-    const timespec timeout = to_timespec(time);
     std::array<epoll_event, 8> found{};
     int count = 0;
-    asleep_.store(true, std::memory_order_seq_cst);
-    if (watch_sockets) {
-        count = epoll_pwait2(events_, found.data(), static_cast<int>(found.size()), &timeout, nullptr);
-    } else {
-        pollfd nudge{.fd = nudges_, .events = POLLIN, .revents = 0};
-        count = ppoll(&nudge, 1, &timeout, nullptr);
-        found[0].data.fd = nudges_;
-    }
-    const bool unsupported = count < 0 && errno == ENOSYS; // epoll_pwait2 came with Linux 5.11
+    asleep_.store(true, std::memory_order_seq_cst); // before the look at nudged_: see nudge()
+    if (!nudged_.load(std::memory_order_seq_cst)) count = wait_for_events(found, to_timespec(time), watch_sockets);
     asleep_.store(false, std::memory_order_seq_cst);
-    if (unsupported) return sleep(time, false);
     std::uint64_t ignored = 0;
     while (read(nudges_, &ignored, sizeof ignored) > 0) {}
-    if (count <= 0) return Woken::by_time;
-    for (int i = 0; i < count; ++i)
+    // Acquire: what was queued before the nudge is seen in the next round. A later nudge ends the next sleep.
+    if (nudged_.exchange(false, std::memory_order_acq_rel)) return Woken::by_nudge;
+    for (int i = 0; i < count; ++i) // the event of a nudge that was answered already
         if (found[static_cast<std::size_t>(i)].data.fd == nudges_) return Woken::by_nudge;
-    return Woken::by_socket;
+    return count > 0 ? Woken::by_socket : Woken::by_time;
 }
 
 void Sleeper::wake() noexcept {

@@ -2,6 +2,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <span>
+
+#include <sys/epoll.h>
+#include <time.h>
 
 namespace lapwing::window {
 
@@ -10,7 +14,8 @@ namespace lapwing::window {
 /// blocks until something arrives, but its sockets are sockets.
 ///
 /// Sockets are watched edge-triggered, so that data which nobody reads wakes the thread once. Those that belong to the
-/// host program wake it too; after several wakes in a row that brought nothing the caller sleeps without them for a while.
+/// host program wake it too; after several wakes in a row that brought nothing the caller sleeps without them for a while. Where the
+/// system has no epoll_pwait2, or does not permit it, sockets wake nobody.
 class Sleeper {
 public:
     Sleeper();
@@ -19,25 +24,29 @@ public:
     Sleeper& operator=(const Sleeper&) = delete;
 
     enum class Woken { by_time, by_nudge, by_socket };
-    /// By one thread at a time.
+    /// By one thread at a time. Returns at once after a nudge that no sleep has answered yet.
     Woken sleep(std::chrono::microseconds time, bool watch_sockets) noexcept;
 
-    /// From any thread: ends a sleep, or the next one.
+    /// From any thread: ends a sleep, or the next one. No system call while the thread is awake.
     void nudge() noexcept {
-        // Sequentially consistent with the store in sleep(): either this sees that the thread sleeps, or the thread sees
-        // what was queued before the nudge in its next round. One that is lost costs one sleep at most.
+        // Each side stores its flag first and then looks at the other's, all sequentially consistent: so either this sees
+        // that the thread sleeps, or the thread sees the nudge before it does.
+        nudged_.store(true, std::memory_order_seq_cst);
         if (asleep_.load(std::memory_order_seq_cst)) wake();
     }
-    /// The same without the shortcut.
-    void wake() noexcept;
 
 private:
     void watch_new_sockets() noexcept;
+    void wake() noexcept;
+    /// Waits for the events; the number of them, or -1 where the system does not let it.
+    int wait_for_events(std::span<epoll_event> found, const timespec& timeout, bool watch_sockets) noexcept;
 
     int events_ = -1; ///< epoll: sockets and nudges
     int nudges_ = -1; ///< eventfd
     unsigned sleeps_until_scan_ = 0;
+    bool sockets_unsupported_ = false;
     alignas(64) std::atomic<bool> asleep_{false};
+    std::atomic<bool> nudged_{false};
 };
 
 } // namespace lapwing::window
