@@ -55,7 +55,7 @@ void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity) 
         if (call == CollectiveCall::team_close) closing_[rank_].store(1, std::memory_order_release);
         const std::uint64_t generation = node_->generation.load(std::memory_order_relaxed); // cannot move without us
         sequence_ = generation;
-        notified_ = true;
+        notified_.store(true, std::memory_order_relaxed);
         lower_to(node_->lowest_call, own.lowest_call);
         raise_to(node_->highest_call, own.highest_call);
         if (identity) {
@@ -80,7 +80,7 @@ void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity) 
     round_ = 0;
     sent_ = false;
     active_ = true;
-    notified_ = true;
+    notified_.store(true, std::memory_order_relaxed);
     complete_.store(false, std::memory_order_relaxed);
     advance();
 }
@@ -133,14 +133,14 @@ Attendance Barrier::attendance() {
 }
 
 void Barrier::end() noexcept {
-    notified_ = false;
+    notified_.store(false, std::memory_order_relaxed);
     // A close that met another call is over; the next one says so again.
     if (node_ != nullptr && closing_[rank_].load(std::memory_order_relaxed) != 0)
         closing_[rank_].store(0, std::memory_order_relaxed);
 }
 
 int Barrier::closing_rank() {
-    if (notified_) return -1;
+    if (notified()) return -1;
     if (node_ != nullptr) {
         for (int i = 0; i < size_; ++i)
             if (i != rank_ && closing_[i].load(std::memory_order_acquire) != 0) return i;

@@ -59,7 +59,7 @@ public:
     [[nodiscard]] bool complete();
     /// What they brought, once complete.
     [[nodiscard]] Attendance attendance();
-    [[nodiscard]] bool notified() const noexcept { return notified_; }
+    [[nodiscard]] bool notified() const noexcept { return notified_.load(std::memory_order_relaxed); }
     void end() noexcept;
 
     /// A rank that waits in the close of this team, which this rank has not notified; -1 if none is known.
@@ -81,7 +81,7 @@ private:
     int size_;
     NodeBarrier* node_ = nullptr;
     std::atomic<std::uint8_t>* closing_ = nullptr;
-    bool notified_ = false;
+    std::atomic<bool> notified_{false}; ///< read by closes of other teams
 
     // Guarded by the engine's mutex. A rank is at most one barrier ahead of another, so two sets of rounds suffice.
     static constexpr int most_rounds = 32;

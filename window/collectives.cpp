@@ -52,6 +52,7 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
                       "MPI_Iallreduce", state_->who());
             return request;
         });
+        state_->count_collective();
         std::memcpy(piece, memory.get(), now * element);
     }
 }
@@ -78,6 +79,7 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
                       state_->who());
             return request;
         });
+        state_->count_collective();
         if (root != rank_) std::memcpy(bytes.data() + at, memory.get(), now);
     }
 }

@@ -26,7 +26,7 @@ Team::~Team() {
     if (state_->closed() || state_->left()) return;
     if (std::uncaught_exceptions() != exceptions_at_start_ || state_->broken()) {
         state_->leave();
-        window::TeamRegistry::instance().abandon(std::move(state_)); // windows that others reach may refer to it
+        window::TeamRegistry::instance().retain(std::move(state_)); // windows that others reach may refer to it
         return;
     }
     try {
@@ -87,6 +87,7 @@ void Team::require_same(std::span<const std::int64_t> value, const char* call, c
 StatisticsValues Team::statistics() const { return state_->statistics().read(); }
 
 StatisticsValues Team::total_statistics() {
+    if (const auto& total = state_->total_at_close()) return *total;
     StatisticsValues values = statistics();
     all_reduce(values.values.data(), values.values.size(), MPI_UINT64_T, MPI_SUM);
     return values;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <thread>
 
 namespace lapwing::window {
 namespace {
@@ -47,11 +48,12 @@ void TeamRegistry::add(TeamState& team) {
         watching_ = true;
     }
     teams_.push_back(&team);
+    if (team.needs_callers()) without_thread_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void TeamRegistry::remove(TeamState& team) noexcept {
     const std::lock_guard guard{mutex_};
-    std::erase(teams_, &team);
+    if (std::erase(teams_, &team) != 0 && team.needs_callers()) without_thread_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void TeamRegistry::keep(std::unique_ptr<TeamState> team) noexcept {
@@ -59,14 +61,26 @@ void TeamRegistry::keep(std::unique_ptr<TeamState> team) noexcept {
     kept_.push_back(std::move(team));
 }
 
-void TeamRegistry::abandon(std::unique_ptr<TeamState> team) noexcept {
+void TeamRegistry::retain(std::unique_ptr<TeamState> team) noexcept {
     const std::lock_guard guard{mutex_};
-    abandoned_teams_.push_back(std::move(team));
+    retained_teams_.push_back(std::move(team));
 }
 
-void TeamRegistry::abandon(std::unique_ptr<WindowState> window) noexcept {
+void TeamRegistry::retain(std::unique_ptr<WindowState> window) noexcept {
     const std::lock_guard guard{mutex_};
-    abandoned_windows_.push_back(std::move(window));
+    retained_windows_.push_back(std::move(window));
+}
+
+bool TeamRegistry::serve_others(const TeamState* served) noexcept {
+    const int own = served != nullptr && served->needs_callers() ? 1 : 0;
+    if (without_thread_.load(std::memory_order_relaxed) <= own) return false;
+    // Where another thread is at it, that is progress enough.
+    const std::unique_lock guard{mutex_, std::try_to_lock};
+    if (!guard.owns_lock()) return false;
+    bool moved = false;
+    for (TeamState* team : teams_)
+        if (team != served && team->needs_callers()) moved |= team->serve();
+    return moved;
 }
 
 void TeamRegistry::close_kept() noexcept {
@@ -86,11 +100,12 @@ void TeamRegistry::close_kept() noexcept {
     }
 }
 
-std::pair<TeamState*, int> TeamRegistry::blocked_by(TeamState& closing) {
+std::optional<TeamRegistry::Obstacle> TeamRegistry::blocked_by(const TeamState& closing) {
     const std::lock_guard guard{mutex_};
     for (auto at = std::ranges::find(teams_, &closing); at != teams_.end(); ++at) {
         TeamState* const other = *at;
-        if (other == &closing || other->closed()) continue;
+        // Of another thread's team that thread may be about to close it.
+        if (other == &closing || other->maker() != std::this_thread::get_id()) continue;
         const int rank = other->closing_rank();
         if (rank < 0) continue;
         MPI_Group others = MPI_GROUP_NULL;
@@ -101,9 +116,9 @@ std::pair<TeamState*, int> TeamRegistry::blocked_by(TeamState& closing) {
         MPI_Group_translate_ranks(others, 1, &rank, own, &translated);
         MPI_Group_free(&others);
         MPI_Group_free(&own);
-        if (translated != MPI_UNDEFINED) return {other, translated};
+        if (translated != MPI_UNDEFINED) return Obstacle{translated, other->size()};
     }
-    return {nullptr, -1};
+    return std::nullopt;
 }
 
 int TeamRegistry::on_finalize() {

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
-#include <utility>
+#include <optional>
 #include <vector>
 
 namespace lapwing::window {
@@ -10,8 +11,8 @@ namespace lapwing::window {
 class TeamState;
 class WindowState;
 
-/// The open teams of this process: to stop their progress before MPI ends, and to see that two ranks close two teams in
-/// different order.
+/// The open teams of this process: to serve all of them while a call waits for one, to stop their progress before MPI ends,
+/// and to see that two ranks close two teams in different order. A team that is in it has its communicators and its memory.
 class TeamRegistry {
 public:
     static TeamRegistry& instance();
@@ -21,17 +22,26 @@ public:
     /// Takes over a team whose owner is gone and whose close could not complete.
     void keep(std::unique_ptr<TeamState> team) noexcept;
     /// Takes over for good what other ranks may still reach, and MPI still read, until the process ends.
-    void abandon(std::unique_ptr<TeamState> team) noexcept;
-    void abandon(std::unique_ptr<WindowState> window) noexcept;
+    void retain(std::unique_ptr<TeamState> team) noexcept;
+    void retain(std::unique_ptr<WindowState> window) noexcept;
+
+    /// One round of progress for the teams that have no progress thread, except `served`, which the caller serves itself
+    /// (or null): a rank that waits in one team may be what another rank waits for in another. Returns whether anything
+    /// moved. Cheap where there is no such team.
+    bool serve_others(const TeamState* served) noexcept;
 
     /// Closes the teams that were taken over and that can be closed now: a close that succeeded may have been what they
     /// waited for.
     void close_kept() noexcept;
 
-    /// A team that this rank has not closed, and the number in `closing` of a rank that waits in that team's close: so it
-    /// cannot come to the close of `closing`. Only a team made after `closing`: both ranks would find the other's, and of
-    /// two that give way neither gets on. {nullptr, -1} if there is none.
-    [[nodiscard]] std::pair<TeamState*, int> blocked_by(TeamState& closing);
+    /// A team that this rank has not closed and in whose close another rank waits, which so cannot come to the close of
+    /// `closing`. Only a team made after `closing`, since both ranks would find the other's, and of two that give way
+    /// neither gets on; and by the calling thread, since another thread may close it yet.
+    struct Obstacle {
+        int rank = 0;      ///< number in `closing` of the rank that waits
+        int team_size = 0; ///< of the team that it closes
+    };
+    [[nodiscard]] std::optional<Obstacle> blocked_by(const TeamState& closing);
 
     /// MPI_Finalize has begun.
     [[nodiscard]] static bool mpi_ended() noexcept;
@@ -44,8 +54,10 @@ private:
     std::mutex mutex_;
     std::vector<TeamState*> teams_; ///< in the order they were made, which is the same on all ranks that share them
     std::vector<std::unique_ptr<TeamState>> kept_;
-    std::vector<std::unique_ptr<TeamState>> abandoned_teams_;
-    std::vector<std::unique_ptr<WindowState>> abandoned_windows_;
+    std::vector<std::unique_ptr<TeamState>> retained_teams_;
+    std::vector<std::unique_ptr<WindowState>> retained_windows_;
+    /// Of teams_, those that have no progress thread. Written with the mutex held; read without, as a hint.
+    std::atomic<int> without_thread_{0};
     bool watching_ = false;
 };
 

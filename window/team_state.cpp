@@ -12,8 +12,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 namespace lapwing::window {
 namespace {
@@ -66,8 +68,10 @@ const support::NumberSetting in_flight_setting{{.name = "LAPWING_SERVICE_IN_FLIG
                                                 .choices = {}},
                                                1, 1024};
 
-/// How long a wake command keeps the progress thread polling: longer than the interval at which keep_awake repeats it.
-constexpr std::chrono::milliseconds awake_time{10};
+/// How long a wake command keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
+/// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
+/// the target of a steady stream never dozes.
+constexpr std::chrono::milliseconds awake_time{16};
 
 int provided_thread_level() {
     int level = MPI_THREAD_SINGLE;
@@ -85,6 +89,19 @@ void require_mpi() {
     if (finalized != 0) throw UsageError{"Team: MPI is finalized already; make runtimes before MPI_Finalize"};
 }
 
+/// Waits for the other ranks of a team to be, serving the older teams of this process meanwhile: who is not here yet may
+/// need them first. After it all ranks are in the same calls, and MPI's blocking ones wait for nothing else.
+void meet(MPI_Comm communicator) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");
+    Backoff backoff{ProcessorShare::crowded};
+    for (int all_here = 0;;) {
+        check_mpi(MPI_Test(&request, &all_here, MPI_STATUS_IGNORE), "MPI_Test");
+        if (all_here != 0) return;
+        if (!TeamRegistry::instance().serve_others(nullptr)) backoff.pause();
+    }
+}
+
 } // namespace
 
 TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings_{settings} {
@@ -95,6 +112,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
     check_mpi(MPI_Comm_test_inter(communicator, &is_inter), "MPI_Comm_test_inter");
     if (is_inter != 0)
         throw UsageError{"Team: the communicator is an intercommunicator; merge it first (MPI_Intercomm_merge)"};
+    meet(communicator);
     check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
     try {
         check_mpi(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -111,14 +129,15 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         engine_ = std::make_unique<Engine>(engine_communicator_, limits, statistics_, *this);
         barrier_.emplace(*engine_, rank_, size_);
         make_node_barrier();
-        // Nobody may send to an engine that does not listen yet.
-        check_mpi(MPI_Barrier(communicator_), "MPI_Barrier");
+        TeamRegistry::instance().add(*this);
         start_progress();
     } catch (...) {
+        TeamRegistry::instance().remove(*this);
+        stop_progress();
+        if (engine_ != nullptr) engine_->stop(); // MPI would write to its buffers, which end with it
         free_mpi();
         throw;
     }
-    TeamRegistry::instance().add(*this);
 }
 
 TeamState::~TeamState() {
@@ -217,14 +236,28 @@ void TeamState::make_node_barrier() {
 }
 
 void TeamState::start_progress() {
-    if (progress_mode_ != ProgressMode::thread || size_ == 1) return;
-    ProgressThread::Options options;
-    options.spin = std::chrono::microseconds{spin_setting.get(settings_)};
-    options.longest_sleep = std::chrono::microseconds{sleep_setting.get(settings_)};
-    options.share = topology_->processors().share();
-    options.processors = topology_->processors().for_progress();
-    progressing_ = true;
-    ProgressThread::instance().add(*this, options);
+    std::string problem;
+    if (progress_mode_ == ProgressMode::thread && size_ > 1) {
+        ProgressThread::Options options;
+        options.spin = std::chrono::microseconds{spin_setting.get(settings_)};
+        options.longest_sleep = std::chrono::microseconds{sleep_setting.get(settings_)};
+        options.share = topology_->processors().share();
+        options.processors = topology_->processors().for_progress();
+        try {
+            ProgressThread::instance().add(*this, options);
+            progressing_ = true;
+        } catch (const std::system_error& error) {
+            problem = error.what();
+        }
+        awake_ = std::make_unique<std::atomic<std::uint16_t>[]>(static_cast<std::size_t>(size_));
+    }
+    // Nobody may send to an engine that does not listen yet; and all ranks get a team, or none.
+    if (all_agree(communicator_, problem.empty())) return;
+    if (problem.empty())
+        throw Error{fmt::format("{}: Team: another rank could not start its progress thread; see that rank's error", who_)};
+    throw Error{fmt::format("{}: Team: the progress thread could not be started ({}); raise the limit of threads (ulimit -u, or "
+                            "that of the container), or set LAPWING_PROGRESS=caller",
+                            who_, problem)};
 }
 
 void TeamState::stop_progress() noexcept {
@@ -239,21 +272,37 @@ Path TeamState::path(int target) const noexcept {
 // ---- progress and waiting -------------------------------------------------------------------------------------------
 
 Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
+    Round round;
+    round.moved = serve();
+    if (const std::uint64_t wakes = engine_->wakes(); wakes != seen_wakes_) {
+        seen_wakes_ = wakes;
+        awake_until_ = now + awake_time;
+    }
+    round.awake = now < awake_until_ || engine_->busy();
+    return round;
+}
+
+bool TeamState::serve() noexcept {
     try {
-        Round round;
-        round.moved = engine_->progress();
-        if (const std::uint64_t wakes = engine_->wakes(); wakes != seen_wakes_) {
-            seen_wakes_ = wakes;
-            awake_until_ = now + awake_time;
-        }
-        round.awake = now < awake_until_ || engine_->busy();
-        return round;
+        return engine_->progress();
     } catch (const std::exception& error) {
         const std::lock_guard guard{trouble_mutex_};
         if (failure_.empty()) failure_ = error.what();
         troubled_.store(true, std::memory_order_relaxed);
-        return {};
+        return false;
     }
+}
+
+bool TeamState::progress() {
+    const bool moved = engine_->progress();
+    return TeamRegistry::instance().serve_others(this) || moved;
+}
+
+void TeamState::wake(int target, std::uint16_t tick) {
+    if (target == rank_) return;
+    // Without room for the command now the next operation tries again.
+    if (engine_->try_wake(target)) awake_[static_cast<std::size_t>(target)].store(tick, std::memory_order_relaxed);
+    ProgressThread::instance().nudge(); // its tick stands still while it sleeps
 }
 
 void TeamState::on_progress() {
@@ -266,19 +315,22 @@ void TeamState::on_progress() {
             continue;
         }
         const auto neighbour = static_cast<int>((rank_ + distance) % size_);
-        const Command news{.kind = CommandKind::departed, .offset = static_cast<std::uint64_t>(departed_to_tell_.back())};
-        if (std::ranges::find(departed_, neighbour) == departed_.end() &&
+        const Departed& departed = departed_to_tell_.back();
+        const Command news{.kind = CommandKind::departed,
+                           .offset = static_cast<std::uint64_t>(departed.rank),
+                           .size = departed.collectives};
+        if (std::ranges::find(departed_, neighbour, &Departed::rank) == departed_.end() &&
             !engine_->try_send_locked(neighbour, news, nullptr, 0))
             return; // a later round
         ++departed_next_;
     }
 }
 
-void TeamState::on_departed(int rank) {
+void TeamState::on_departed(int rank, std::uint64_t collectives) {
     const std::lock_guard guard{trouble_mutex_};
-    if (std::ranges::find(departed_, rank) != departed_.end()) return;
-    departed_.push_back(rank);
-    departed_to_tell_.push_back(rank);
+    if (std::ranges::find(departed_, rank, &Departed::rank) != departed_.end()) return;
+    departed_.push_back({rank, collectives});
+    departed_to_tell_.push_back({rank, collectives});
     departed_next_ = 0;
     broken_.store(true, std::memory_order_release);
     troubled_.store(true, std::memory_order_relaxed);
@@ -287,12 +339,17 @@ void TeamState::on_departed(int rank) {
 void TeamState::check_trouble(const char* call, int target) {
     const std::lock_guard guard{trouble_mutex_};
     if (!failure_.empty()) throw Error{fmt::format("{}: {}: progress failed: {}", who_, call, failure_)};
-    const bool matters = target == no_rank || std::ranges::find(departed_, target) != departed_.end();
-    // A rank that others left can still reach the ones that stayed.
-    if (matters)
+    const auto found = std::ranges::find_if(departed_, [&](const Departed& departed) {
+        switch (target) {
+        case any_rank: return true;
+        case next_collective: return departed.collectives <= collectives_;
+        default: return departed.rank == target; // a rank that others left can still reach the ones that stayed
+        }
+    });
+    if (found != departed_.end())
         throw PeerLeftError{fmt::format("{}: {}: rank {} left the team by an exception, so this call cannot complete; see that "
                                         "rank's error",
-                                        who_, call, target == no_rank ? departed_.front() : target)};
+                                        who_, call, found->rank)};
 }
 
 void TeamState::wait(MPI_Request& request, const char* call) {
@@ -302,7 +359,7 @@ void TeamState::wait(MPI_Request& request, const char* call) {
             check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call, who_);
             return done != 0;
         },
-        call);
+        call, next_collective);
 }
 
 void TeamState::give_up(Memory memory) noexcept {
@@ -318,7 +375,7 @@ void TeamState::require_open(const char* call) const {
 
 void TeamState::notify(CollectiveCall call, std::optional<std::int64_t> identity) {
     require_open(name(call));
-    check_reachable(name(call), no_rank);
+    check_reachable(name(call), any_rank);
     if (barrier_->notified())
         throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing; call wait first", who_,
                                      name(call))};
@@ -327,7 +384,8 @@ void TeamState::notify(CollectiveCall call, std::optional<std::int64_t> identity
 }
 
 void TeamState::wait_barrier(CollectiveCall call, std::optional<std::int64_t> identity) {
-    wait_until([this] { return barrier_->complete(); }, name(call));
+    wait_until([this] { return barrier_->complete(); }, name(call), next_collective);
+    count_collective();
     barrier_->end();
     check_attendance(call, identity);
     acquire();
@@ -340,7 +398,7 @@ void TeamState::notify_split(std::optional<std::int64_t> identity) {
 
 void TeamState::wait_split(std::optional<std::int64_t> identity) {
     require_open("Team::wait");
-    if (!barrier_->notified()) throw UsageError{fmt::format("{}: Team::wait: there was no notify before it", who_)};
+    if (!barrier_->notified()) throw UsageError{fmt::format("{}: Team::wait: there was no notify before it; call notify first", who_)};
     if (identity != notify_identity_) {
         const auto text = [](const std::optional<std::int64_t>& value) { return value ? fmt::format("{}", *value) : "none"; };
         throw MismatchError{fmt::format("{}: Team::wait: its identity is {}, that of the notify before it {}; pass the same", who_,
@@ -371,11 +429,13 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
 }
 
 void TeamState::release() {
+    check_usable("Team::release");
     const std::lock_guard guard{windows_mutex_};
     for (WindowState* window : windows_) window->release();
 }
 
 void TeamState::acquire() {
+    check_usable("Team::acquire");
     const std::lock_guard guard{windows_mutex_};
     for (WindowState* window : windows_) window->acquire();
 }
@@ -393,12 +453,12 @@ void TeamState::remove(WindowState& window) noexcept {
 // ---- the end --------------------------------------------------------------------------------------------------------
 
 void TeamState::check_other_closes() {
-    const auto [other, rank] = TeamRegistry::instance().blocked_by(*this);
-    if (other == nullptr) return;
+    const auto obstacle = TeamRegistry::instance().blocked_by(*this);
+    if (!obstacle) return;
     throw UsageError{fmt::format("{}: Team::close: rank {} of this team waits in the close of another team, of {} ranks, that "
                                  "this rank has not closed: the two would wait for each other. Close teams in the same order "
                                  "on all ranks: close that one now, then call close again",
-                                 who_, rank, other->size())};
+                                 who_, obstacle->rank, obstacle->team_size)};
 }
 
 void TeamState::close() {
@@ -412,9 +472,9 @@ void TeamState::close() {
                                          "and locks before their runtime",
                                          who_, windows_.size(), windows_.front()->name())};
     }
-    if (!close_notified_) {
+    if (!close_notified_.load(std::memory_order_relaxed)) {
         notify(CollectiveCall::team_close, {});
-        close_notified_ = true;
+        close_notified_.store(true, std::memory_order_relaxed);
     }
     const auto next_check = std::chrono::milliseconds{20}; // looking at other teams costs more than polling
     auto check_at = std::chrono::steady_clock::now() + next_check;
@@ -427,17 +487,29 @@ void TeamState::close() {
             }
             return false;
         },
-        "Team::close");
+        "Team::close", next_collective);
+    count_collective();
     barrier_->end();
-    close_notified_ = false; // if another rank is elsewhere, the next close starts anew
+    close_notified_.store(false, std::memory_order_relaxed); // if another rank is elsewhere, the next close starts anew
     check_attendance(CollectiveCall::team_close, {});
-    close_notified_ = true;
+    close_notified_.store(true, std::memory_order_relaxed);
     // Everything sent is acknowledged and everything owed has left; then wait until that holds for all, so that no message
     // is on its way when the receives are taken back.
     wait_until([this] { return engine_->idle(); }, "Team::close");
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Ibarrier(communicator_, &request), "MPI_Ibarrier", who_);
-    wait(request, "Team::close");
+    StatisticsValues total = statistics_.read();
+    constexpr std::size_t bytes = sizeof total.values;
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    std::memcpy(memory.get(), total.values.data(), bytes);
+    complete(memory, "Team::close", [&](std::byte* place) { // no rank has the sum before all have come
+        MPI_Request request = MPI_REQUEST_NULL;
+        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(counter_count), MPI_UINT64_T, MPI_SUM, communicator_,
+                                 &request),
+                  "MPI_Iallreduce", who_);
+        return request;
+    });
+    std::memcpy(total.values.data(), memory.get(), bytes);
+    total_at_close_ = total;
+    TeamRegistry::instance().remove(*this); // before anything goes that closes of other teams look at
     stop_progress();
     engine_->stop();
     free_mpi();
@@ -461,7 +533,7 @@ void TeamState::leave() noexcept {
     try {
         {
             const std::lock_guard guard{engine_->mutex()};
-            departed_to_tell_.push_back(rank_);
+            departed_to_tell_.push_back({rank_, collectives_});
             departed_next_ = 0;
         }
         // The others may be gone too: tell who listens, for a bounded time.
@@ -470,6 +542,7 @@ void TeamState::leave() noexcept {
         while (std::chrono::steady_clock::now() < end && !engine_->idle()) backoff.pause();
     } catch (...) { // leaving anyway
     }
+    TeamRegistry::instance().remove(*this);
     stop_progress();
     engine_->stop();
     // Communicators and windows stay: freeing them is collective, and the others are elsewhere.

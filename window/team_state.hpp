@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -49,11 +50,13 @@ public:
     [[nodiscard]] std::string report() const;
     [[nodiscard]] Path path(int target) const noexcept;
 
-    /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` (or any rank, for no_rank) has
-    /// left, and what the progress thread failed with; `call` goes into the message.
-    static constexpr int no_rank = -1;
+    /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` has left, and what the progress
+    /// thread failed with; `call` goes into the message.
+    static constexpr int any_rank = -1; ///< for `target`: anybody may be needed
+    /// For `target`: everybody is needed in the next collective call. A rank that made it and then left was there.
+    static constexpr int next_collective = -2;
     template <class Done>
-    void wait_until(Done&& done, const char* call, int target = no_rank) {
+    void wait_until(Done&& done, const char* call, int target = any_rank) {
         if (done()) return;
         const Driving driving{*this};
         Backoff backoff{topology_->processors().share()};
@@ -68,10 +71,12 @@ public:
     void check_reachable(const char* call, int target) {
         if (troubled_.load(std::memory_order_relaxed)) check_trouble(call, target);
     }
+    /// Throws what the progress thread failed with, or that MPI is finalized.
+    void check_usable(const char* call) { check_reachable(call, rank_); }
 
     using Memory = std::unique_ptr<std::byte[]>;
-    /// Waits for the request that `start(memory)` returns, serving other ranks meanwhile. The memory is kept when the wait
-    /// ends by an exception: MPI may still write there.
+    /// Waits for the request that `start(memory)` returns, of a collective call or of a message that is part of one, serving
+    /// other ranks meanwhile. The memory is kept when the wait ends by an exception: MPI may still write there.
     template <class Start>
     void complete(Memory& memory, const char* call, Start start) {
         MPI_Request request = start(memory.get());
@@ -83,8 +88,15 @@ public:
         }
     }
 
-    /// One round of progress by the calling thread.
-    bool progress() { return engine_->progress(); }
+    /// A collective call of all ranks is complete on this one.
+    void count_collective() noexcept { ++collectives_; }
+
+    /// One round of progress by the calling thread, for this team and those that have no progress thread.
+    bool progress();
+    /// Only calls into Lapwing keep this team moving, those that concern other teams too.
+    [[nodiscard]] bool needs_callers() const noexcept { return progress_mode_ == ProgressMode::caller && size_ > 1; }
+    /// One round of progress for this team; failures are kept for those who wait.
+    bool serve() noexcept;
 
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity);
     void notify(CollectiveCall call, std::optional<std::int64_t> identity);
@@ -106,14 +118,10 @@ public:
     /// Makes sure that the progress thread of `target` polls: for operations that MPI carries out without Lapwing's
     /// engine seeing them. Costs a load and a compare when that was done a few milliseconds ago.
     void keep_awake(int target) {
-        if (progress_mode_ != ProgressMode::thread) return;
-        const std::uint32_t tick = tick_.load(std::memory_order_relaxed);
-        auto& entry = awake_[static_cast<std::size_t>(target) % awake_.size()];
-        const std::uint64_t wanted = static_cast<std::uint64_t>(static_cast<std::uint32_t>(target)) << 32 | tick;
-        if (entry.load(std::memory_order_relaxed) == wanted) return;
-        entry.store(wanted, std::memory_order_relaxed);
-        engine_->try_wake(target);
-        ProgressThread::instance().nudge(); // its tick stands still while it sleeps
+        if (awake_ == nullptr) return;
+        // Of the tick the low bits: a rank that was woken exactly 2^16 ticks ago, minutes, is woken a tick late.
+        const auto tick = static_cast<std::uint16_t>(tick_.load(std::memory_order_relaxed));
+        if (awake_[static_cast<std::size_t>(target)].load(std::memory_order_relaxed) != tick) wake(target, tick);
     }
 
     /// Collective.
@@ -123,8 +131,12 @@ public:
     /// For a destructor whose close cannot complete: keeps serving until MPI ends.
     static void defer(std::unique_ptr<TeamState> team) noexcept;
     [[nodiscard]] bool closed() const noexcept { return closed_; }
+    /// The counters summed over all ranks, once the team is closed.
+    [[nodiscard]] const std::optional<StatisticsValues>& total_at_close() const noexcept { return total_at_close_; }
+    /// The thread that made the team.
+    [[nodiscard]] std::thread::id maker() const noexcept { return maker_; }
     /// A rank that waits in the close of this team, which this rank has not closed; -1 if none is known.
-    [[nodiscard]] int closing_rank() { return close_notified_ ? -1 : barrier_->closing_rank(); }
+    [[nodiscard]] int closing_rank() { return close_notified_.load(std::memory_order_relaxed) ? -1 : barrier_->closing_rank(); }
     /// MPI ends while the team is open: stops using it.
     void on_finalize() noexcept;
     [[nodiscard]] bool left() const noexcept { return left_; }
@@ -136,7 +148,7 @@ public:
     [[nodiscard]] bool driven() const noexcept override { return drivers_.load(std::memory_order_relaxed) > 0; }
     // EngineListener
     void on_barrier_token(const BarrierToken& token) override { barrier_.value().on_token(token); }
-    void on_departed(int rank) override;
+    void on_departed(int rank, std::uint64_t collectives) override;
     void on_progress() override;
 
 private:
@@ -146,7 +158,13 @@ private:
         ~Driving() { team_.drivers_.fetch_sub(1, std::memory_order_relaxed); }
         TeamState& team_;
     };
+    /// A rank that left by an exception.
+    struct Departed {
+        int rank = 0;
+        std::uint64_t collectives = 0; ///< that it had completed
+    };
 
+    void wake(int target, std::uint16_t tick);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
     void choose_paths();
@@ -159,6 +177,7 @@ private:
     void check_attendance(CollectiveCall call, std::optional<std::int64_t> identity);
     void check_other_closes();
 
+    const std::thread::id maker_ = std::this_thread::get_id();
     Settings settings_;
     support::Statistics statistics_;
     MPI_Comm communicator_ = MPI_COMM_NULL;        ///< collectives and windows
@@ -183,7 +202,8 @@ private:
 
     std::atomic<int> drivers_{0};
     const std::atomic<std::uint32_t>& tick_ = ProgressThread::instance().tick();
-    std::array<std::atomic<std::uint64_t>, 256> awake_{};
+    /// For each rank the tick in which it was last woken; null where there is no progress thread.
+    std::unique_ptr<std::atomic<std::uint16_t>[]> awake_;
     std::uint64_t seen_wakes_ = 0;                                ///< progress thread only
     std::chrono::steady_clock::time_point awake_until_{};         ///< progress thread only
 
@@ -191,14 +211,17 @@ private:
     std::atomic<bool> troubled_{false};
     std::atomic<bool> broken_{false};
     std::mutex trouble_mutex_;
-    std::vector<int> departed_;
-    std::vector<int> departed_to_tell_; ///< guarded by the engine's mutex
+    std::vector<Departed> departed_;
+    std::vector<Departed> departed_to_tell_; ///< guarded by the engine's mutex
     int departed_next_ = 0;             ///< neighbour that is told next
     std::string failure_;
     std::vector<Memory> given_up_;
 
+    /// Completed by this rank: every rank counts the same calls in the same order.
+    std::uint64_t collectives_ = 0;
+    std::optional<StatisticsValues> total_at_close_;
     bool progressing_ = false;
-    bool close_notified_ = false;
+    std::atomic<bool> close_notified_{false}; ///< read by closes of other teams
     bool closed_ = false;
     bool left_ = false;
 };

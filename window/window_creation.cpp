@@ -221,7 +221,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
         support::log_line(problem);
     }
     window->state_.remove(*window);
-    TeamRegistry::instance().abandon(std::move(window)); // others may still reach its memory
+    TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory
 }
 
 } // namespace lapwing::window

@@ -98,6 +98,7 @@ void WindowState::flush_all_service() {
 }
 
 void WindowState::flush(int target) {
+    state_.check_usable("Window::flush");
     if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
         if (!outstanding_.empty()) {
             const support::BiasedMutex::Guard guard{mutex_};
@@ -128,6 +129,7 @@ void WindowState::flush_rma(int target) {
 }
 
 void WindowState::flush() {
+    state_.check_usable("Window::flush");
     if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
         support::BiasedMutex::Guard guard{mutex_};
         if (network_ == Path::rma && !outstanding_.empty()) {

@@ -105,7 +105,7 @@ public:
     /// This rank's counters of the team: messages, and the counters of its windows that are closed. Those of open windows
     /// are in the windows.
     [[nodiscard]] StatisticsValues statistics() const;
-    /// Collective: the sum over all ranks.
+    /// Collective: the sum over all ranks. After close() it is a local call that returns what the close summed.
     [[nodiscard]] StatisticsValues total_statistics();
 
     /// Text that starts an error message: "rank 2 of 4". For code that builds on the team.

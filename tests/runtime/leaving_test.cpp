@@ -9,10 +9,13 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -88,12 +91,10 @@ TEST_CASE("collective calls that a rank cannot come to any more are ended") {
     check_last_leaves("Team::close", [](Program& p) {
         p.lock.close(); // ended in the same way, below
         p.window.close();
-        test::world_barrier(); // the news of a rank that left may pass the last tokens of the barriers before
         p.runtime.close();
     }, [](Program& p) {
         p.lock.close();
         p.window.close();
-        test::world_barrier();
     });
     check_all_can_start_again();
 }
@@ -131,6 +132,71 @@ TEST_CASE("those that stay can still reach each other's memory") {
         // Nobody leaves before the others have been served.
         test::world_barrier();
     } catch (const std::logic_error&) {
+        test::world_barrier();
+    }
+    check_all_can_start_again();
+}
+
+TEST_CASE("transfers that are under way when a rank leaves end") {
+    // Large ones travel straight from and to memory, which their owners give up when they leave.
+    constexpr std::size_t bytes = 1U << 15;
+    const auto transfer = [](Program& p, Rank target, const std::function<void()>& meanwhile) {
+        std::vector<std::byte> in(bytes);
+        const std::vector<std::byte> out(bytes);
+        std::int64_t word = 0;
+        lapwing::Completion get = p.window.start_get(target, Offset{0}, std::span{in});
+        lapwing::Completion put = p.window.start_put(target, Offset{bytes}, std::span{out});
+        lapwing::Completion small = p.window.start_get(target, Offset{0}, std::span{&word, 1});
+        meanwhile();
+        for (lapwing::Completion* each : {&get, &put, &small}) {
+            try {
+                each->wait();
+            } catch (const PeerLeftError&) { // or it was faster
+            }
+        }
+    };
+    check_last_leaves("Team::barrier", [&](Program& p) {
+        transfer(p, Rank{p.runtime.size() - 1}, [] {});
+        p.runtime.barrier();
+    }, [&](Program& p) { transfer(p, Rank{0}, [] { throw std::logic_error{"an error of the program"}; }); });
+    check_all_can_start_again();
+}
+
+TEST_CASE("several ranks leave at once") {
+    if (test::world_size() == 1) return;
+    try {
+        Program program;
+        test::world_barrier();
+        if (test::world_rank() != 0) throw std::logic_error{"an error of the program"};
+        for (int i = 0; i < 2; ++i)
+            CHECK_THAT(message_of<PeerLeftError>([&] { program.runtime.barrier(); }),
+                       says({program.runtime.who(), "Team::barrier", "left the team by an exception"}));
+    } catch (const std::logic_error&) {
+        CHECK(test::world_rank() != 0);
+    }
+    test::world_barrier();
+    check_all_can_start_again();
+}
+
+TEST_CASE("collective calls that a rank made before it left are complete on the others") {
+    // The news that it left goes from rank to rank, and may be there before what is still to come of those calls.
+    const int last = test::world_size() - 1;
+    if (last == 0) return;
+    for (int round = 0; round < 10; ++round) {
+        try {
+            Program program;
+            program.runtime.barrier();
+            program.values = {1, 2};
+            program.runtime.sum(program.values);
+            program.runtime.notify();
+            program.runtime.wait();
+            if (round % 2 == 1) program.runtime.sum(program.values);
+            if (test::world_rank() == last) throw std::logic_error{"an error of the program"};
+            CHECK(program.values[0] == (round % 2 == 1 ? (last + 1) * (last + 1) : last + 1));
+            REQUIRE_THROWS_AS(program.runtime.barrier(), PeerLeftError);
+        } catch (const std::logic_error&) {
+            CHECK(test::world_rank() == last);
+        }
         test::world_barrier();
     }
     check_all_can_start_again();

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <thread>
 
 using lapwing::Offset;
 using lapwing::Rank;
@@ -98,6 +99,55 @@ TEST_CASE("several runtimes at once, on overlapping and reordered communicators"
     MPI_Comm_free(&reversed);
     again.close();
     check_works(all);
+}
+
+TEST_CASE("a rank that waits in one runtime serves the others") {
+    Runtime older;
+    Runtime newer;
+    Window window{newer, 64};
+    const bool waits = older.rank().value == 0;
+    // Whatever the wait is for: a barrier, a runtime to be made, or one to be closed.
+    for (int way = 0; way < 3; ++way) {
+        Runtime other;
+        const auto meet = [&] {
+            if (way == 0) older.barrier();
+            if (way == 1) Runtime{};
+            if (way == 2) other.close();
+        };
+        if (!waits)
+            for (int i = 0; i < 5; ++i) {
+                window.fetch_add(Rank{0}, Offset{0}, 1);
+                CHECK(window.get<int>(Rank{0}, Offset{4}) == 0);
+            }
+        meet();
+        newer.barrier();
+        CHECK(window.get<int>(Rank{0}, Offset{0}) == 5 * (way + 1) * (newer.size() - 1));
+        newer.barrier();
+    }
+}
+
+TEST_CASE("several threads make, use and close runtimes at once") {
+    if (!test::many_threads_allowed()) return;
+    constexpr int count = 3;
+    std::array<MPI_Comm, count> communicators{};
+    std::array<int, count> right{};
+    for (MPI_Comm& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    constexpr int rounds = 4;
+    std::array<std::thread, count> threads;
+    for (std::size_t i = 0; i < count; ++i)
+        threads[i] = std::thread{[&, i] { // assertions are for one thread
+            for (int round = 0; round < rounds; ++round) {
+                Runtime runtime{communicators[i]};
+                Window window{runtime, 64};
+                window.put(test::next(runtime), Offset{8 * i}, round);
+                runtime.barrier();
+                if (window.local_as<int>()[2 * i] == round) ++right[i];
+                runtime.barrier();
+            }
+        }};
+    for (std::thread& thread : threads) thread.join();
+    for (const int rounds_right : right) CHECK(rounds_right == rounds);
+    for (MPI_Comm& communicator : communicators) MPI_Comm_free(&communicator);
 }
 
 TEST_CASE("the host program's communicator, attributes and error handlers are not changed, and its messages are its own") {

@@ -22,7 +22,7 @@ enum class CommandKind : std::uint8_t {
     bulk_put, ///< receive `size` bytes straight into memory with tag `tag`
     atomic,   ///< payload: operand, expected; answer with the value from before
     barrier,  ///< a token of the dissemination barrier; payload: BarrierToken
-    departed, ///< rank `offset` left by an exception
+    departed, ///< rank `offset` left by an exception after `size` collective calls
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
 };
 
