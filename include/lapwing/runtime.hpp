@@ -35,7 +35,8 @@ public:
     Runtime& operator=(const Runtime&) = delete;
     ~Runtime();
 
-    /// Collective. As Team::close(), and prints statistics if LAPWING_STATS asks for them.
+    /// Collective. As Team::close(), then rank 0 writes the statistics of all ranks if its LAPWING_STATS asks for them: it
+    /// throws FileError when the file cannot be written, and the runtime is closed all the same.
     void close();
 };
 

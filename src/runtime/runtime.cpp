@@ -26,9 +26,8 @@ public:
 const StatsSetting stats_setting{{.name = "LAPWING_STATS",
                                   .default_value = "",
                                   .unit = "",
-                                  .help = "statistics summed over all ranks when a runtime closes: text, or json:FILE",
+                                  .help = "rank 0's: statistics of all ranks when a runtime closes: text, or json:FILE",
                                   .choices = {},
-                                  .collective = true,
                                   .range = "empty, text or json:FILE"}};
 const support::ChoiceSetting verbose_setting{{.name = "LAPWING_VERBOSE",
                                               .default_value = "0",
@@ -57,14 +56,6 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : runtime::MpiSession{settings}, Team{communicator, settings} {
-    try {
-        // Statistics are summed over all ranks: those that take part would wait for ever for those that do not.
-        const std::int64_t wants_statistics = stats_setting.get(settings).empty() ? 0 : 1;
-        require_same({&wants_statistics, 1}, "Runtime", "whether LAPWING_STATS is set (0 no, 1 yes)");
-    } catch (const MismatchError&) { // on every rank
-        Team::close();
-        throw;
-    }
     if (rank().value != 0) return;
     if (verbose_setting.get(settings) == 1) {
         support::log_line(report());
@@ -79,18 +70,21 @@ Runtime::~Runtime() {
     if (closed() || std::uncaught_exceptions() > 0) return;
     try {
         close();
-    } catch (const std::exception&) { // Team's destructor meets the same obstacle, and reports it
+    } catch (const std::exception& error) {
+        // What keeps the team from closing Team's destructor meets, too, and reports.
+        if (closed()) support::log_line(error.what());
     }
 }
 
 void Runtime::close() {
-    if (!closed() && !stats_setting.get(settings()).empty()) {
-        const StatisticsValues total = total_statistics();
-        const std::string where = stats_setting.get(settings());
-        if (rank().value == 0 && where == "text") support::log_line(as_text(total));
-        if (rank().value == 0 && where != "text") write_json(where.substr(5), total, size());
-    }
+    if (closed()) return;
     Team::close();
+    const std::string where = stats_setting.get(settings());
+    if (where.empty() || rank().value != 0) return;
+    // Only now: when the file cannot be written the other ranks do not wait for this one.
+    const StatisticsValues total = total_statistics();
+    if (where == "text") support::log_line(as_text(total));
+    else write_json(where.substr(5), total, size());
 }
 
 } // namespace lapwing
