@@ -157,7 +157,10 @@ void WindowState::forget(int target, std::uint64_t version) noexcept {
 }
 
 void WindowState::release() { flush(); }
-void WindowState::acquire() { order_memory(); }
+void WindowState::acquire() {
+    state_.check_usable("Window::acquire");
+    order_memory();
+}
 
 void WindowState::order_memory() {
     // Sequentially consistent: of two ranks that store, flush and load what the other stores, one must see it.
