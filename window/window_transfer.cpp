@@ -71,7 +71,7 @@ bool RmaTransfer::arrived() {
 void RmaTransfer::give_up() noexcept {
     // Requests of one-sided operations can neither be cancelled nor freed (MPI 3.1, section 11.3.5), so they are completed:
     // a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
-    Backoff backoff{Room::crowded};
+    Backoff backoff{ProcessorShare::crowded};
     int done = 0;
     while (!TeamRegistry::mpi_ended() &&
            MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done == 0)
