@@ -58,7 +58,7 @@ MemoryLimit memory_limit(bool shared) noexcept {
     if (shared && statvfs("/dev/shm", &file_system) == 0 && file_system.f_blocks != 0) {
         const std::uint64_t available = static_cast<std::uint64_t>(file_system.f_bavail) * file_system.f_frsize;
         if (available < limit.bytes)
-            limit = {available, "what is free in /dev/shm; ask for less, or make it larger (in a container: --shm-size; else "
+            limit = {available, "the memory that is free in /dev/shm; ask for less, or make it larger (in a container: --shm-size; else "
                                 "mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each"};
     }
     return limit;

@@ -101,6 +101,7 @@ struct Maker {
     std::function<lapwing::GlobalArray<T, N>(lapwing::Team&, const lapwing::Extents<N>&)> make;
     bool replicated = false;
     bool lower_triangle = false; ///< square extents only, and nothing is stored above the diagonal
+    bool foreign = false;        ///< a distribution of a program's own
 };
 
 template <std::size_t N>
@@ -120,7 +121,8 @@ template <class T, std::size_t N>
                                   return lapwing::GlobalArray<T, N>{team, extents, distribution, {.name = "tested"}};
                               },
                           .replicated = lapwing::ReplicatedDistribution<D>,
-                          .lower_triangle = std::is_same_v<D, example::Triangular>});
+                          .lower_triangle = std::is_same_v<D, example::Triangular>,
+                          .foreign = std::is_same_v<D, example::Triangular> || std::is_same_v<D, Reversed>});
     };
     // Two sizes of blocks, neither a divisor of the other, in turn.
     std::vector<std::int64_t> blocks;
