@@ -156,7 +156,10 @@ void WindowState::forget(int target, std::uint64_t version) noexcept {
     if (outstanding_.empty()) staged_ = 0;
 }
 
-void WindowState::release() { flush(); }
+void WindowState::release() {
+    state_.check_usable("Window::release");
+    flush();
+}
 void WindowState::acquire() {
     state_.check_usable("Window::acquire");
     order_memory();
