@@ -336,6 +336,11 @@ void TeamState::on_departed(int rank, std::uint64_t collectives) {
     troubled_.store(true, std::memory_order_relaxed);
 }
 
+bool TeamState::has_left(int rank) {
+    const std::lock_guard guard{trouble_mutex_};
+    return std::ranges::find(departed_, rank, &Departed::rank) != departed_.end();
+}
+
 void TeamState::check_trouble(const char* call, int target) {
     const std::lock_guard guard{trouble_mutex_};
     if (!failure_.empty()) throw Error{fmt::format("{}: {}: progress failed: {}", who_, call, failure_)};

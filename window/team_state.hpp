@@ -140,6 +140,8 @@ public:
     /// MPI ends while the team is open: stops using it.
     void on_finalize() noexcept;
     [[nodiscard]] bool left() const noexcept { return left_; }
+    /// `rank` is known to have left the team.
+    [[nodiscard]] bool has_left(int rank);
     /// A rank of the team is known to have left it.
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
 

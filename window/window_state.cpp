@@ -88,8 +88,13 @@ void WindowState::flush_service(int target) {
 }
 
 void WindowState::flush_all_service() {
+    std::vector<int> targets = state_.engine().busy_targets();
+    if (state_.broken()) {
+        // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
+        const support::BiasedMutex::Guard guard{mutex_};
+        std::erase_if(targets, [this](int target) { return !outstanding_.touches(target) && state_.has_left(target); });
+    }
     // Start all before waiting for the first.
-    const std::vector<int> targets = state_.engine().busy_targets();
     std::vector<Engine::FlushTicket> tickets;
     for (const int target : targets) tickets.push_back(state_.engine().start_flush(target));
     for (std::size_t i = 0; i < targets.size(); ++i)

@@ -155,7 +155,7 @@ TEST_CASE("transfers that are under way when a rank leaves end") {
             }
         }
     };
-    check_last_leaves("Team::barrier", [&](Program& p) {
+    check_last_leaves("", [&](Program& p) { // a start may hear of it, or the barrier
         transfer(p, Rank{p.runtime.size() - 1}, [] {});
         p.runtime.barrier();
     }, [&](Program& p) { transfer(p, Rank{0}, [] { throw std::logic_error{"an error of the program"}; }); });
@@ -200,4 +200,34 @@ TEST_CASE("collective calls that a rank made before it left are complete on the 
         test::world_barrier();
     }
     check_all_can_start_again();
+}
+
+TEST_CASE("a transfer with a rank that stays completes although others have left") {
+    const int rank = test::world_rank();
+    if (test::world_size() < 3) return;
+    constexpr std::size_t part = 400'000;
+    const auto pattern = [](int owner, std::size_t i) { return static_cast<std::byte>(7 * i + 31 * static_cast<std::size_t>(owner)); };
+    MPI_Comm staying = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank, &staying);
+    try {
+        Runtime runtime;
+        Window window{runtime, part};
+        for (std::size_t i = 0; i < part; ++i) window.local()[i] = pattern(rank, i);
+        test::world_barrier(); // nobody leaves while another is still making it
+        if (rank < 2) {
+            CHECK_FALSE(message_of<PeerLeftError>([&] { runtime.barrier(); }).empty()); // the news is here
+            for (const std::size_t size : {std::size_t{100}, std::size_t{3000}, part}) {
+                std::vector<std::byte> here(size);
+                window.start_get_bytes(Rank{1 - rank}, Offset{0}, here).wait();
+                std::size_t right = 0;
+                while (right < size && here[right] == pattern(1 - rank, right)) ++right;
+                CHECK(right == size);
+            }
+            MPI_Barrier(staying);
+        }
+        throw std::logic_error{"an error of the program"};
+    } catch (const std::logic_error&) {
+    }
+    MPI_Comm_free(&staying);
+    test::world_barrier();
 }

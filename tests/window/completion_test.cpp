@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -126,32 +125,6 @@ TEST_CASE("a completion may outlive its window and its team, which have complete
     CHECK(get.test());
     put.wait();
     CHECK(has_pattern(here, to.value, 0));
-}
-
-TEST_CASE("a transfer with a rank that stays completes although others have left") {
-    const int rank = test::world_rank();
-    if (test::world_size() < 3) return;
-    MPI_Comm staying = MPI_COMM_NULL;
-    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank, &staying);
-    try {
-        Runtime runtime;
-        Window window{runtime, part};
-        fill_own(window, rank);
-        test::world_barrier(); // nobody leaves while another is still making it
-        if (rank < 2) {
-            CHECK_FALSE(test::message_of<lapwing::PeerLeftError>([&] { runtime.barrier(); }).empty()); // the news is here
-            for (const std::size_t size : {std::size_t{100}, std::size_t{3000}, part}) {
-                std::vector<std::byte> here(size);
-                window.start_get_bytes(Rank{1 - rank}, Offset{0}, here).wait();
-                CHECK(has_pattern(here, 1 - rank, 0));
-            }
-            MPI_Barrier(staying);
-        }
-        throw std::logic_error{"an error of the program"};
-    } catch (const std::logic_error&) {
-    }
-    MPI_Comm_free(&staying);
-    test::world_barrier();
 }
 
 TEST_CASE("notified puts of all sizes, from all ranks, on many counters") {
