@@ -7,6 +7,10 @@
 include_guard(GLOBAL)
 
 function(add_compile_fail_test name)
+    if(LAPWING_SANITIZE)
+        # Nothing of a sanitizer is in the compiler's messages.
+        return()
+    endif()
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;MESSAGE" "LABELS")
     # Built with everything else: the file without the lines that must fail.
     add_library(${name}_without OBJECT ${arg_SOURCE})

@@ -18,6 +18,13 @@
 include_guard(GLOBAL)
 find_package(Catch2 2.13 REQUIRED)
 
+# Tests of a normal build have the machine for themselves, and their waits poll. Sanitizers are there for other faults than
+# those of timing, and their runs are often idle: several at a time (ctest --parallel), with waits that yield.
+set(LAPWING_TESTS_SHARE_CORES OFF)
+if(LAPWING_SANITIZE)
+    set(LAPWING_TESTS_SHARE_CORES ON)
+endif()
+
 set(LAPWING_TEST_TIME_FACTOR 1)
 set(LAPWING_TEST_ENVIRONMENT "")
 if("thread" IN_LIST LAPWING_SANITIZE)
@@ -56,6 +63,9 @@ function(lapwing_test_executable name)
     target_precompile_headers(${name} REUSE_FROM lapwing_test_headers)
 endfunction()
 
+# What scripts/test builds for ThreadSanitizer: the tests with the label tsan.
+add_custom_target(lapwing_tests_tsan)
+
 function(lapwing_test_properties test timeout)
     math(EXPR timeout "${timeout} * ${LAPWING_TEST_TIME_FACTOR} + 15")
     set_tests_properties(
@@ -64,11 +74,12 @@ function(lapwing_test_properties test timeout)
             LABELS "${ARGN}"
             # scripts/launch ends a run in time and says what it did; this is for the case that it cannot.
             TIMEOUT ${timeout}
-            # Two runs at a time would share the cores, and waits that poll make that expensive.
-            RESOURCE_LOCK machine
             SKIP_RETURN_CODE 77
             ENVIRONMENT "${LAPWING_TEST_ENVIRONMENT}"
     )
+    if(NOT LAPWING_TESTS_SHARE_CORES)
+        set_tests_properties(${test} PROPERTIES RESOURCE_LOCK machine)
+    endif()
 endfunction()
 
 function(add_mpi_test name)
@@ -106,8 +117,14 @@ function(add_mpi_test name)
     elseif(NOT TARGET ${name})
         message(FATAL_ERROR "add_mpi_test(${name}): no SOURCES, and no executable of that name yet")
     endif()
+    if("tsan" IN_LIST arg_LABELS)
+        add_dependencies(lapwing_tests_tsan ${name})
+    endif()
 
     set(options "")
+    if(LAPWING_TESTS_SHARE_CORES)
+        list(APPEND options --crowded)
+    endif()
     if(arg_DELAY)
         list(APPEND options --delay)
     endif()
@@ -131,6 +148,10 @@ function(add_mpi_test name)
                         ${seconds} ${judge} ${options} -n ${ranks} $<TARGET_FILE:${name}> ${arg_ARGS}
                 )
                 lapwing_test_properties(${full} ${arg_TIMEOUT} ${arg_LABELS} ${path} ${network})
+                if(ranks GREATER 2)
+                    # Not beside another of its kind: more ranks than that only wait for each other.
+                    set_tests_properties(${full} PROPERTIES PROCESSORS 2)
+                endif()
             endforeach()
         endforeach()
     endforeach()
@@ -142,6 +163,9 @@ function(add_plain_test name)
         set(arg_TIMEOUT 60)
     endif()
     lapwing_test_executable(${name} MAIN lapwing_plain_test_main SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+    if("tsan" IN_LIST arg_LABELS)
+        add_dependencies(lapwing_tests_tsan ${name})
+    endif()
     add_test(NAME ${name} COMMAND ${name})
     lapwing_test_properties(${name} ${arg_TIMEOUT} ${arg_LABELS} plain)
 endfunction()

@@ -2,8 +2,19 @@
 # registers a test on every path: over shared memory (auto is direct there), over TCP, and with two ranks a node, so that
 # direct and network paths meet in one window. RANKS of a list that is not given: none.
 function(window_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;SHM_RANKS;TCP_RANKS;PAIR_RANKS;ENV")
-    set(rest ${arg_UNPARSED_ARGUMENTS})
+    # Every keyword of add_mpi_test that may follow is named, or the list before it would take it in.
+    cmake_parse_arguments(
+        PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;SHM_RANKS;TCP_RANKS;PAIR_RANKS;ENV;LABELS;ARGS;LIBRARIES"
+    )
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "window_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    set(rest "")
+    foreach(keyword IN ITEMS TIMEOUT LABELS ARGS LIBRARIES)
+        if(DEFINED arg_${keyword})
+            list(APPEND rest ${keyword} ${arg_${keyword}})
+        endif()
+    endforeach()
     set(sources SOURCES ${arg_SOURCES})
     if(arg_SHM_RANKS)
         add_mpi_test(

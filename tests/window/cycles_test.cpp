@@ -39,7 +39,7 @@ std::int64_t open_descriptors() {
 /// Runs `cycle` some times for caches to fill, then `cycles` times more. The growth of any rank must stay below what
 /// `bytes_each` kept in each cycle would give, and no descriptor may be left open in each, nor in every tenth.
 template <class Cycle>
-void check_growth(int cycles, std::int64_t bytes_each, Cycle&& cycle) {
+void check_growth(int cycles, [[maybe_unused]] std::int64_t bytes_each, Cycle&& cycle) {
     for (int i = 0; i < cycles / 4; ++i) cycle(i);
     const std::int64_t descriptors = open_descriptors();
     const std::int64_t before = resident_bytes();
