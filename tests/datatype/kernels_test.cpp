@@ -263,7 +263,7 @@ TEST_CASE("counts around the widths of vectors") {
         CAPTURE(hwy::TargetName(set->target));
         for (const Method method : {Method::moves, Method::permute, Method::lookup}) {
             Forced::method(method);
-            for (const std::uint64_t length : {1, 2, 4, 8, 12, 16, 20, 24, 28, 32}) {
+            for (const std::uint64_t length : {1U, 2U, 4U, 8U, 12U, 16U, 20U, 24U, 28U, 32U}) {
                 for (std::uint64_t count = 1; count <= 70; ++count) {
                     for (std::size_t d = 0; d < directions; ++d) {
                         const std::int64_t kind = number(0, RandomSide::kinds - 1);
@@ -322,7 +322,7 @@ TEST_CASE("pages between blocks are not touched") {
 
 TEST_CASE("a large run is the same through every size class, with and without the caches") {
     constexpr std::uint64_t count = 20000;
-    for (const std::uint64_t length : {4, 12, 52, 128}) {
+    for (const std::uint64_t length : {4U, 12U, 52U, 128U}) {
         const std::int64_t stride = 2 * static_cast<std::int64_t>(length);
         std::vector<std::byte> source(count * length * 2);
         fill(source);
@@ -337,7 +337,7 @@ TEST_CASE("a large run is the same through every size class, with and without th
             choices.set_limits({.tiny = 512, .level1 = 1 << 12, .level2 = 1 << 13, .last_level = last_level});
             use_copy_choices(choices);
             for (const Reuse reuse : {Reuse::soon, Reuse::never}) {
-                for (const std::size_t misalignment : {0, 1, 63}) {
+                for (const std::size_t misalignment : {0U, 1U, 63U}) {
                     std::vector<std::byte> packed(expected.size() + 64);
                     gather(packed.data() + misalignment, source.data(), {.count = count, .block_bytes = length, .stride = stride},
                            reuse);

@@ -110,9 +110,11 @@ TEST_CASE("a transfer that would leave its target's part is refused and moves no
             std::uint64_t size;
         };
         // The last three wrap around: offset + size is small again.
-        for (const auto& [offset, size] : {Range{part - 4, 8}, Range{part, 1}, Range{0, part + 1}, Range{part + 1, 0},
-                                           Range{largest, 0}, Range{0, largest}, Range{largest, 8}, Range{largest - 7, 8},
-                                           Range{8, largest - 3}}) {
+        for (const Range range :
+             {Range{part - 4, 8}, Range{part, 1}, Range{0, part + 1}, Range{part + 1, 0}, Range{largest, 0},
+              Range{0, largest}, Range{largest, 8}, Range{largest - 7, 8}, Range{8, largest - 3}}) {
+            const std::uint64_t offset = range.offset;
+            const std::uint64_t size = range.size;
             for (const Transfer& transfer : transfers) {
                 std::vector<std::byte> memory(part + 1, std::byte{2});
                 INFO(transfer.name << " of " << size << " bytes at offset " << offset << " of rank " << target);

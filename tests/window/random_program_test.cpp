@@ -261,7 +261,6 @@ private:
         std::uint32_t a;
         std::uint16_t b;
         std::uint8_t c[3];
-        friend bool operator==(const Value&, const Value&) = default;
     };
 
     void put_value() {
