@@ -37,11 +37,7 @@ void open_epoch(MPI_Win window, const std::string& who) {
 }
 
 std::string mpi_problem(int code, const char* call) {
-    if (code == MPI_SUCCESS) return {};
-    std::array<char, MPI_MAX_ERROR_STRING> text{};
-    int length = 0;
-    if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
-    return fmt::format("{} failed: {}", call, std::string_view{text.data(), static_cast<std::size_t>(length)});
+    return code == MPI_SUCCESS ? "" : fmt::format("{} failed: {}", call, support::mpi_error_text(code));
 }
 
 std::string system_problem(std::uint64_t bytes) {
@@ -70,6 +66,12 @@ std::string cannot_map(std::uint64_t bytes) {
     if (mapping == MAP_FAILED) return system_problem(bytes);
     munmap(mapping, std::max(bytes, page));
     return {};
+}
+
+void throw_no_memory(const std::string& who, std::uint64_t bytes, const Problem& first) {
+    throw RangeError{fmt::format("{}: {} bytes asked for here, and rank {} cannot have its part: {}; ask for less, or raise that "
+                                 "rank's limits (ulimit -v, its container's memory)",
+                                 who, bytes, first.rank, first.text)};
 }
 
 WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_t bytes, unsigned alignment, unsigned counters)
@@ -132,9 +134,7 @@ void WindowMemory::agree(const std::string& who, const std::string& problem, std
     const Problem first = first_problem(team_.communicator(), problem);
     if (first.text.empty()) return;
     if (mapped_) munmap(own_, total_bytes_);
-    throw RangeError{fmt::format("{}: {} bytes asked for here, and rank {} cannot have its part: {}; ask for less, or raise that "
-                                 "rank's limits (ulimit -v, its container's memory)",
-                                 who, bytes, first.rank, first.text)};
+    throw_no_memory(who, bytes, first);
 }
 
 WindowMemory::~WindowMemory() = default; // freeing is collective: close() does it

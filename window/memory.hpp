@@ -10,6 +10,7 @@
 
 namespace lapwing::window {
 
+struct Problem;
 class TeamState;
 
 /// The memory behind an allocated window: shared by the ranks of a node, with an MPI window over it where the network path
@@ -69,5 +70,9 @@ struct MemoryLimit {
 /// Why so many bytes cannot be mapped here (a limit of this rank alone); empty if they can. Asked before MPI is, whose
 /// creation of a window may fail on one rank and wait on the others.
 [[nodiscard]] std::string cannot_map(std::uint64_t bytes);
+
+/// The RangeError of every rank when `first` is the first one that cannot have its part; `bytes` is what this rank asked for,
+/// `who` begins the message.
+[[noreturn]] void throw_no_memory(const std::string& who, std::uint64_t bytes, const Problem& first);
 
 } // namespace lapwing::window

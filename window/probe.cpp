@@ -90,11 +90,7 @@ ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int t
     turn.end();
     if (!created) {
         if (code == MPI_SUCCESS) return {false, "windows could not be created on some ranks"}; // freeing is collective
-        std::string text(MPI_MAX_ERROR_STRING, '\0');
-        int length = 0;
-        MPI_Error_string(code, text.data(), &length);
-        text.resize(static_cast<std::size_t>(length));
-        return {false, "MPI_Win_allocate failed with " + text};
+        return {false, "MPI_Win_allocate failed with " + support::mpi_error_text(code)};
     }
     MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
     int rank = 0;

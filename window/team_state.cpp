@@ -319,8 +319,7 @@ void TeamState::on_progress() {
         const Command news{.kind = CommandKind::departed,
                            .offset = static_cast<std::uint64_t>(departed.rank),
                            .size = departed.collectives};
-        if (std::ranges::find(departed_, neighbour, &Departed::rank) == departed_.end() &&
-            !engine_->try_send_locked(neighbour, news, nullptr, 0))
+        if (!is_departed(neighbour) && !engine_->try_send_locked(neighbour, news, nullptr, 0))
             return; // a later round
         ++departed_next_;
     }
@@ -328,7 +327,7 @@ void TeamState::on_progress() {
 
 void TeamState::on_departed(int rank, std::uint64_t collectives) {
     const std::lock_guard guard{trouble_mutex_};
-    if (std::ranges::find(departed_, rank, &Departed::rank) != departed_.end()) return;
+    if (is_departed(rank)) return;
     departed_.push_back({rank, collectives});
     departed_to_tell_.push_back({rank, collectives});
     departed_next_ = 0;
@@ -338,6 +337,10 @@ void TeamState::on_departed(int rank, std::uint64_t collectives) {
 
 bool TeamState::has_left(int rank) {
     const std::lock_guard guard{trouble_mutex_};
+    return is_departed(rank);
+}
+
+bool TeamState::is_departed(int rank) const {
     return std::ranges::find(departed_, rank, &Departed::rank) != departed_.end();
 }
 

@@ -166,6 +166,8 @@ private:
         std::uint64_t collectives = 0; ///< that it had completed
     };
 
+    /// The caller holds the engine's mutex or trouble_mutex_.
+    [[nodiscard]] bool is_departed(int rank) const;
     void wake(int target, std::uint16_t tick);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;

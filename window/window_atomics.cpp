@@ -69,11 +69,9 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
         begin_access(target, offset, size_of(type), true, "Window::fetch");
         if (mpi_atomics_) {
             state_.keep_awake(target);
-            check_transfer(MPI_Fetch_and_op(operand, result, mpi_type(type), target, *displacement(target, offset),
-                                       mpi_operation(operation), remote_),
-                      "MPI_Fetch_and_op", "fetch", target, offset);
-            check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", "atomic", target, offset);
-            statistics_.add(Counter::rma_atomics);
+            finish_mpi_atomic(MPI_Fetch_and_op(operand, result, mpi_type(type), target, *displacement(target, offset),
+                                               mpi_operation(operation), remote_),
+                              "MPI_Fetch_and_op", "fetch", target, offset);
         } else {
             AtomicPayload payload;
             std::memcpy(&payload.operand, operand, size_of(type));
@@ -83,6 +81,12 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
         }
     }
     if (acquires(order)) acquire();
+}
+
+void WindowState::finish_mpi_atomic(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset) {
+    check_transfer(code, mpi_call, call, target, offset);
+    check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", call, target, offset);
+    statistics_.add(Counter::rma_atomics);
 }
 
 void WindowState::service_atomic(int target, const Command& command, const AtomicPayload& payload, void* result,
@@ -129,10 +133,9 @@ void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t
             const MPI_Datatype bits = type == AtomicType::float32   ? MPI_UINT32_T
                                       : type == AtomicType::float64 ? MPI_UINT64_T
                                                                     : mpi_type(type);
-            check_transfer(MPI_Compare_and_swap(desired, expected, result, bits, target, *displacement(target, offset), remote_),
-                      "MPI_Compare_and_swap", "compare_swap", target, offset);
-            check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", "atomic", target, offset);
-            statistics_.add(Counter::rma_atomics);
+            finish_mpi_atomic(
+                MPI_Compare_and_swap(desired, expected, result, bits, target, *displacement(target, offset), remote_),
+                "MPI_Compare_and_swap", "compare_swap", target, offset);
         } else {
             AtomicPayload payload;
             std::memcpy(&payload.operand, desired, size_of(type));

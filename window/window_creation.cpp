@@ -66,12 +66,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (worst[3] != -worst[4])
         throw MismatchError{
             fmt::format("{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
-    if (worst[0] <= -(std::int64_t{3} << 32)) {
-        const Problem first = first_problem(state_.communicator(), problem);
-        throw RangeError{fmt::format("{}: {} bytes asked for here, and rank {} cannot have its part: {}; ask for less, or raise that "
-                                     "rank's limits (ulimit -v, its container's memory)",
-                                     what, bytes, first.rank, first.text)};
-    }
+    if (worst[0] <= -(std::int64_t{3} << 32)) throw_no_memory(what, bytes, first_problem(state_.communicator(), problem));
     if (worst[0] != 0)
         throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit here is {} bytes, {}", what,
                                      bytes, -worst[0] & 0xFFFFFFFF,

@@ -100,8 +100,9 @@ private:
     void flush_service(int target);
     void flush_all_service();
     static constexpr int any_rank = -1;
-    /// With the mutex held: MPI's part of a flush, and what follows when everything to `target` is complete that was under
-    /// way when the record of outstanding accesses had that version.
+    /// With the mutex held: MPI's part of a flush, of one target or of all that have accesses under way; and what follows
+    /// when everything to `target` is complete that was under way when the record of those accesses had that version.
+    void flush_rma();
     void flush_rma(int target);
     void forget(int target, std::uint64_t version) noexcept;
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
@@ -135,8 +136,8 @@ private:
     void for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes, Piece piece);
     /// With the mutex held: a copy of a small source, which stays until MPI has read it.
     const std::byte* stage(std::span<const std::byte> source);
-    /// Waits until MPI has read and written the origin's memory of operations to `target`, or to any rank. Returns whether
-    /// they are complete at the target, too.
+    /// Waits until MPI has read and written the origin's memory of operations to `target`. Returns whether they are complete
+    /// at the target, too.
     bool finish_locally(int target);
     /// Calls `start(begin, size, displacement, request)` for each piece of a non-blocking transfer.
     template <class Start>
@@ -154,6 +155,8 @@ private:
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void service_atomic(int target, const Command& command, const AtomicPayload& payload, void* result, const char* call);
+    /// Waits for an atomic that MPI was given with this result.
+    void finish_mpi_atomic(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset);
     void service_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void service_put(int target, std::uint64_t offset, std::span<const std::byte> source, std::uint32_t counter_plus_one);
 

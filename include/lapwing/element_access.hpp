@@ -139,7 +139,7 @@ private:
         std::uint64_t first = 0; ///< of the node's indices
         std::uint64_t extent = 0;
         std::uint64_t stride = 0;
-        int divisions = 0;
+        int divisions = 0; ///< that an address needs: 0, 1 by the block, or 2
         Reciprocal by_block;
         std::uint64_t block_stride = 0;
         Reciprocal by_processes;
@@ -168,12 +168,11 @@ private:
             to.by_block = to.by_processes;
             to.block_stride = to.round_stride;
             to.divisions = from.one_round() || to.round_stride == 0 ? 0 : 1;
-        } else if (low == high || to.block_stride == 0) {
-            to.divisions = 0;
+        } else if (from.one_round()) {
+            to.divisions = low == high || to.block_stride == 0 ? 0 : 1;
         } else {
-            to.divisions = 1;
+            to.divisions = 2;
         }
-        if (block != 1 && !from.one_round()) to.divisions = 2;
         return to;
     }
 

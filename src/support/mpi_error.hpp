@@ -2,9 +2,13 @@
 
 #include <lapwing/error.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace lapwing::support {
+
+/// MPI's own text of an error code.
+[[nodiscard]] std::string mpi_error_text(int code);
 
 /// Throws MpiError with MPI's own text. `who` is "rank 2 of 4", `call` the MPI function.
 [[noreturn]] void throw_mpi_error(int code, std::string_view call, std::string_view who);
