@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 namespace lapwing::window {
@@ -105,13 +106,17 @@ public:
         return (at != writes_.end() && at->rank == rank) ||
                std::ranges::any_of(reads_, [rank](const Read& read) { return read.rank == rank; });
     }
-    /// The only rank with accesses under way, or -1 if there are several or none.
-    [[nodiscard]] int only_rank() const noexcept {
-        if (empty()) return -1;
-        const int rank = writes_.empty() ? reads_[0].rank : writes_[0].rank;
-        const bool only = (writes_.empty() || writes_.back().rank == rank) &&
-                          std::ranges::all_of(reads_, [rank](const Read& read) { return read.rank == rank; });
-        return only ? rank : -1;
+    /// Calls `visit(rank)` once for each rank with accesses under way.
+    template <class Visit>
+    void for_each_rank(Visit&& visit) const {
+        for (auto write = writes_.begin(); write != writes_.end(); ++write)
+            if (write == writes_.begin() || write->rank != std::prev(write)->rank) visit(write->rank);
+        for (auto read = reads_.begin(); read != reads_.end(); ++read) {
+            const auto written = first_reaching(read->rank, 0);
+            if (written != writes_.end() && written->rank == read->rank) continue;
+            if (std::find_if(reads_.begin(), read, [&](const Read& before) { return before.rank == read->rank; }) == read)
+                visit(read->rank);
+        }
     }
 
 private:

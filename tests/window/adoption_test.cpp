@@ -112,7 +112,7 @@ TEST_CASE("created, allocated and shared windows are adopted, locked by the host
                 if (!locked) MPI_Win_lock_all(0, host.get());
                 const std::int64_t value = 100 + runtime.rank().value;
                 MPI_Put(&value, 8, MPI_BYTE, test::next(runtime).value, 8 / unit, 8, MPI_BYTE, host.get());
-                MPI_Win_flush_all(host.get());
+                MPI_Win_flush(test::next(runtime).value, host.get());
                 test::world_barrier();
                 MPI_Win_sync(host.get());
                 CHECK(*reinterpret_cast<std::int64_t*>(host.memory() + 8) == 100 + test::previous(runtime).value);

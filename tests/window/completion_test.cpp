@@ -192,3 +192,39 @@ TEST_CASE("a notification is taken once, also when several threads wait for it")
     CHECK(window.notified(3) == 0);
     runtime.barrier();
 }
+
+TEST_CASE("a release completes the puts to every target, however many") {
+    // MPI reads a small put's copy at any time before a flush, and the next puts take its place after it: what a flush leaves
+    // out has another put's value in the end.
+    constexpr std::uint64_t batches = 32;
+    constexpr std::uint64_t puts = 250; // to places that are not neighbours: fewer than complete everything by themselves
+    Runtime runtime;
+    const int own = runtime.rank().value;
+    const int ranks = runtime.size();
+    const auto value = [](std::uint64_t batch, int writer) {
+        return static_cast<std::byte>(batch * 7 + static_cast<std::uint64_t>(writer) + 1);
+    };
+    const auto place = [&](std::uint64_t put, std::uint64_t batch, int writer) {
+        return ((put * batches + batch) * static_cast<std::uint64_t>(ranks) + static_cast<std::uint64_t>(writer)) * 2;
+    };
+    for (int round = 0; round < 10; ++round) {
+        Window window{runtime, place(puts, 0, 0)};
+        for (std::uint64_t batch = 0; batch < batches; ++batch) {
+            for (std::uint64_t put = 0; put < puts; ++put) {
+                const int distance = 1 + static_cast<int>(put % static_cast<std::uint64_t>(std::max(1, ranks - 1)));
+                window.put(Rank{(own + distance) % ranks}, Offset{place(put, batch, own)}, value(batch, own));
+            }
+            window.release();
+        }
+        runtime.barrier();
+        std::uint64_t wrong = 0;
+        for (std::uint64_t batch = 0; batch < batches; ++batch)
+            for (std::uint64_t put = 0; put < puts; ++put) {
+                const int distance = 1 + static_cast<int>(put % static_cast<std::uint64_t>(std::max(1, ranks - 1)));
+                const int writer = (own - distance % ranks + ranks) % ranks;
+                wrong += window.local()[place(put, batch, writer)] != value(batch, writer);
+            }
+        CHECK(wrong == 0);
+        window.close();
+    }
+}
