@@ -40,6 +40,23 @@ std::string mpi_problem(int code, const char* call) {
     return code == MPI_SUCCESS ? "" : fmt::format("{} failed: {}", call, support::mpi_error_text(code));
 }
 
+/// What MPI may rely on to make a window's operations cheaper.
+class WindowInfo {
+public:
+    explicit WindowInfo(bool same_size) {
+        check_mpi(MPI_Info_create(&info_), "MPI_Info_create");
+        check_mpi(MPI_Info_set(info_, "same_disp_unit", "true"), "MPI_Info_set");
+        if (same_size) check_mpi(MPI_Info_set(info_, "same_size", "true"), "MPI_Info_set");
+    }
+    ~WindowInfo() { MPI_Info_free(&info_); }
+    WindowInfo(const WindowInfo&) = delete;
+    WindowInfo& operator=(const WindowInfo&) = delete;
+    [[nodiscard]] MPI_Info get() const { return info_; }
+
+private:
+    MPI_Info info_ = MPI_INFO_NULL;
+};
+
 std::string system_problem(std::uint64_t bytes) {
     return fmt::format("{} bytes of memory cannot be mapped ({})", bytes, std::strerror(errno));
 }
@@ -74,7 +91,8 @@ void throw_no_memory(const std::string& who, std::uint64_t bytes, const Problem&
                                  who, bytes, first.rank, first.text)};
 }
 
-WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_t bytes, unsigned alignment, unsigned counters)
+WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
+                           unsigned counters)
     : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
     const Topology& topology = team.topology();
     const bool rma = team.network_path() == Path::rma;
@@ -84,8 +102,9 @@ WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_
     const auto size = static_cast<MPI_Aint>(total_bytes_);
     // Every step that can fail on one rank ends with the question whether it has: else the others would wait in the next.
     const auto create = [&](auto&& call, const char* name) {
+        const WindowInfo info{same_size};
         CreationTurn turn{team.communicator(), topology};
-        const int code = call();
+        const int code = call(info.get());
         agree(who, mpi_problem(code, name), bytes);
         turn.end();
     };
@@ -111,10 +130,11 @@ WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_
         own_ = bases_[static_cast<std::size_t>(topology.node_rank())];
         for (unsigned i = 0; i < counters; ++i) new (this->counters(topology.node_rank()) + i) std::atomic<std::uint64_t>{0};
         if (rma)
-            create([&] { return MPI_Win_create(own_, size, 1, MPI_INFO_NULL, team.communicator(), &remote_); }, "MPI_Win_create");
+            create([&](MPI_Info info) { return MPI_Win_create(own_, size, 1, info, team.communicator(), &remote_); },
+                   "MPI_Win_create");
     } else {
         if (rma) {
-            create([&] { return MPI_Win_allocate(size, 1, MPI_INFO_NULL, team.communicator(), &own_, &remote_); },
+            create([&](MPI_Info info) { return MPI_Win_allocate(size, 1, info, team.communicator(), &own_, &remote_); },
                    "MPI_Win_allocate");
         } else {
             void* const mapping = mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -56,8 +56,9 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     const std::int64_t too_much = !problem.empty() ? 3 : bytes > limit.bytes ? 2 : !fits ? 1 : 0;
     // One number that orders by how much too much, then by rank.
     const std::int64_t alignment = options.alignment;
-    std::array<std::int64_t, 5> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
-                                      -alignment};
+    const auto size = static_cast<std::int64_t>(bytes);
+    std::array<std::int64_t, 7> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
+                                      -alignment, size, -size};
     team_.min(std::span{worst});
     if (worst[1] != -worst[2])
         throw MismatchError{fmt::format("{}: {} notification counters here and another number on another rank; pass the same on "
@@ -73,7 +74,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
                                      worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "",
                                      limit.bytes, limit.what)};
 
-    memory_ = std::make_unique<WindowMemory>(state_, what, bytes, options.alignment, counter_count_);
+    const bool same_size = worst[5] == -worst[6];
+    memory_ = std::make_unique<WindowMemory>(state_, what, bytes, same_size, options.alignment, counter_count_);
     network_ = state_.network_path();
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
@@ -89,7 +91,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     map_.node_index = topology.is_run() ? nullptr : topology.index().data();
     map_.bases = memory_->bases().data();
     counters_ = memory_->counters(topology.node_rank());
-    share_sizes();
+    share_sizes(same_size);
     state_.engine().expose(number_, {map_.own, bytes, counters_, counter_count_});
     state_.add(*this);
     state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
@@ -171,7 +173,10 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
                   state_.who());
     }
     plain_rma_ = network_ == Path::rma && unit_ == 1 && units_.empty();
-    share_sizes();
+    const auto size = static_cast<std::int64_t>(map_.own_bytes);
+    std::array<std::int64_t, 2> smallest{size, -size};
+    team_.min(std::span{smallest});
+    share_sizes(smallest[0] == -smallest[1]);
     counters_ = own_counters_.data();
     state_.engine().expose(number_, {map_.own, map_.own_bytes, counters_, counter_count_});
     state_.add(*this);
@@ -180,12 +185,9 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
 
 WindowState::~WindowState() = default;
 
-void WindowState::share_sizes() {
-    std::array<std::int64_t, 2> extremes{static_cast<std::int64_t>(map_.own_bytes), -static_cast<std::int64_t>(map_.own_bytes)};
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_INT64_T, MPI_MIN, state_.communicator()), "MPI_Allreduce",
-              state_.who());
+void WindowState::share_sizes(bool same) {
     map_.uniform_bytes = map_.own_bytes;
-    if (extremes[0] == -extremes[1]) return;
+    if (same) return;
     sizes_.resize(static_cast<std::size_t>(state_.size()));
     check_mpi(MPI_Allgather(&map_.own_bytes, 1, MPI_UINT64_T, sizes_.data(), 1, MPI_UINT64_T, state_.communicator()),
               "MPI_Allgather", state_.who());

@@ -79,7 +79,8 @@ public:
     void remove(WindowTransfer& transfer) noexcept;
 
 private:
-    void share_sizes();
+    /// Collective. `same`: all ranks' parts have the same size.
+    void share_sizes(bool same);
     void check_counter(unsigned counter, const char* call) const;
     /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that,
     /// or everything if too much is under way to tell.

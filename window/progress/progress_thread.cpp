@@ -22,7 +22,7 @@ constexpr std::chrono::microseconds driven_sleep{1000};
 /// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a computation:
 /// whoever gave it up would get it back a time slice later, and the next request of a stream is here sooner. Counted in
 /// rounds, which are the slower the slower the network is.
-constexpr unsigned hot_rounds = 20;
+constexpr unsigned hot_rounds = 8;
 /// Rounds between two looks at the clock.
 constexpr unsigned rounds_per_look = 8;
 /// Fruitless rounds after a wake before the next sleep: MPI may need several to see what woke the thread.
