@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <unistd.h>
@@ -31,7 +32,8 @@ constexpr std::array words<SizeClass>{"tiny"sv, "level1"sv, "level2"sv, "last-le
 template <>
 constexpr std::array words<Reuse>{"soon"sv, "never"sv};
 template <>
-constexpr std::array words<Method>{"moves"sv, "permute"sv, "lookup"sv, "library"sv, "streamed"sv};
+constexpr std::array words<Method>{"moves"sv,  "moves-ahead"sv,  "permute"sv, "permute-ahead"sv,
+                                   "lookup"sv, "lookup-ahead"sv, "library"sv, "streamed"sv};
 
 static_assert(words<BlockClass>.size() == block_classes && words<Method>.size() == methods);
 
@@ -44,23 +46,72 @@ std::uint64_t cache_bytes(int what, std::uint64_t otherwise) {
 SizeLimits limits_of_machine() {
     SizeLimits limits;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-    // A third of a cache each: the source has gaps that are cached with it, and the target is there as well.
-    limits.level1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 3 * limits.level1) / 3;
-    limits.level2 = std::max(cache_bytes(_SC_LEVEL2_CACHE_SIZE, 3 * limits.level2) / 3, limits.level1);
+    limits.level1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, limits.level1);
+    // What just fits was hardly left alone since it was last used.
+    limits.level2 = std::max(cache_bytes(_SC_LEVEL2_CACHE_SIZE, 2 * limits.level2) / 2, limits.level1);
     limits.last_level = std::max(cache_bytes(_SC_LEVEL3_CACHE_SIZE, limits.last_level), limits.level2);
     limits.tiny = std::min(limits.tiny, limits.level1);
 #endif
     return limits;
 }
 
+/// Whether a kernel is clearly faster than plain moves, by a measurement of some 20 us.
+bool pays(Place to, Place from, BlockClass block, Method method) {
+    constexpr std::uint64_t count = 256;
+    constexpr std::uint64_t block_bytes = 8;
+    const KernelSet& set = kernel_set();
+    const Kernel candidate = set.find(to, from, block, method);
+    if (candidate == nullptr) return false;
+    std::vector<std::byte> blocks(2 * count * block_bytes);
+    std::vector<std::byte> packed(count * block_bytes);
+    std::vector<std::int64_t> offsets(count);
+    for (std::size_t k = 0; k < count; ++k) offsets[k] = static_cast<std::int64_t>(2 * k * block_bytes);
+    const auto placement = [&](Place place) {
+        return Placement{place == Place::contiguous ? std::int64_t{block_bytes} : std::int64_t{2 * block_bytes},
+                         place == Place::indexed ? offsets.data() : nullptr};
+    };
+    std::byte* const target = to == Place::contiguous ? packed.data() : blocks.data();
+    const std::byte* const source = to == Place::contiguous ? blocks.data() : packed.data();
+    const auto nanoseconds = [&](Kernel kernel) {
+        const auto start = std::chrono::steady_clock::now();
+        for (int i = 0; i < 8; ++i) kernel(target, placement(to), source, placement(from), count, block_bytes);
+        return std::chrono::steady_clock::now() - start;
+    };
+    auto best = std::chrono::steady_clock::duration::max();
+    auto best_of_moves = best;
+    for (int repetition = 0; repetition < 5; ++repetition) {
+        best = std::min(best, nanoseconds(candidate));
+        best_of_moves = std::min(best_of_moves, nanoseconds(set.find(to, from, block, Method::moves)));
+    }
+    return best < best_of_moves;
+}
+
+/// What depends on the processor more than its instruction set tells. Gather instructions are microcode on some, slow by
+/// decree where they would leak data, and a gain elsewhere; the same holds for masked stores.
+struct Processor {
+    bool lookup_strided = pays(Place::contiguous, Place::strided, BlockClass::b8, Method::lookup);
+    bool lookup_indexed = pays(Place::contiguous, Place::indexed, BlockClass::b8, Method::lookup);
+    bool permute_gather = pays(Place::contiguous, Place::strided, BlockClass::b8, Method::permute);
+    bool permute_scatter = pays(Place::strided, Place::contiguous, BlockClass::b8, Method::permute);
+};
+
 Method built_in(const CopyCase& where) {
     using enum BlockClass;
+    static const Processor processor;
     if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.direction == Direction::gather)
         return Method::streamed;
     if (where.block > b513_to_1024) return Method::library;
-    if (where.stride == StrideClass::close && where.direction != Direction::copy && where.size != SizeClass::tiny)
-        return Method::permute; // for the lengths that it has; moves for the others
-    return Method::moves;
+    // Beyond the second-level cache the target's lines are not there.
+    const bool ahead = where.size >= SizeClass::level2;
+    if (where.size != SizeClass::tiny && where.stride == StrideClass::close &&
+        ((where.direction == Direction::gather && processor.permute_gather) ||
+         (where.direction == Direction::scatter && processor.permute_scatter)))
+        return ahead ? Method::permute_ahead : Method::permute; // for the lengths that it has; moves for the others
+    if (where.direction == Direction::gather && (where.block == b4 || where.block == b8) &&
+        (where.stride == StrideClass::indexed ? processor.lookup_indexed
+                                              : processor.lookup_strided && where.stride == StrideClass::near))
+        return ahead ? Method::lookup_ahead : Method::lookup;
+    return ahead ? Method::moves_ahead : Method::moves;
 }
 
 std::atomic<const CopyChoices*>& in_use() {

@@ -17,10 +17,13 @@ struct Side {
     StrideClass stride;
 };
 
+std::uint64_t distance_of(std::int64_t stride) noexcept {
+    return stride < 0 ? -static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
+}
+
 Side side_of(const Placement& placement, std::uint64_t block_bytes, const KernelSet& set) noexcept {
     if (placement.offsets != nullptr) return {placement, Place::indexed, StrideClass::indexed};
-    const std::uint64_t distance = placement.stride < 0 ? -static_cast<std::uint64_t>(placement.stride)
-                                                        : static_cast<std::uint64_t>(placement.stride);
+    const std::uint64_t distance = distance_of(placement.stride);
     constexpr std::uint64_t page_bytes = 4096;
     const StrideClass stride = distance >= page_bytes                                       ? StrideClass::far
                                : set.permuted_blocks(block_bytes, placement.stride) >= 2 ? StrideClass::close
@@ -32,9 +35,28 @@ bool is_contiguous(const Placement& placement, std::uint64_t block_bytes) noexce
     return placement.offsets == nullptr && placement.stride == static_cast<std::int64_t>(block_bytes);
 }
 
+/// The kernel of `method`, or the nearest one that there is.
 Kernel kernel_for(const KernelSet& set, Place to, Place from, BlockClass block, Method method) noexcept {
-    const Kernel kernel = set.find(to, from, block, method);
-    return kernel != nullptr ? kernel : set.find(to, from, block, Method::moves);
+    if (const Kernel kernel = set.find(to, from, block, method)) return kernel;
+    if (method == Method::permute_ahead || method == Method::lookup_ahead) {
+        if (const Kernel kernel = set.find(to, from, block, Method::moves_ahead)) return kernel;
+    }
+    return set.find(to, from, block, Method::moves);
+}
+
+/// Bytes of the cache lines that a side touches. For offsets a guess from a few of them.
+std::uint64_t touched_bytes(const Placement& placement, std::uint64_t count, std::uint64_t block_bytes) noexcept {
+    constexpr std::uint64_t line = 64;
+    const std::uint64_t apart = (block_bytes + line - 1) / line * line; // of a block that shares no line with others
+    std::uint64_t distance = 0;
+    if (placement.offsets != nullptr) {
+        const auto [lowest, highest] =
+            std::minmax({placement.offsets[0], placement.offsets[count / 2], placement.offsets[count - 1]});
+        distance = (static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest)) / count;
+    } else {
+        distance = distance_of(placement.stride);
+    }
+    return count * std::clamp(distance, block_bytes, apart);
 }
 
 /// Gathers into a small buffer that stays in the first-level cache, and from there past the caches into the target.
@@ -84,7 +106,8 @@ void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* f
     CopyCase where{.direction = to_contiguous ? Direction::gather : from_contiguous ? Direction::scatter : Direction::copy,
                    .block = block_class(block_bytes),
                    .stride = std::max(target.stride, source.stride),
-                   .size = choices.size_class(count * block_bytes),
+                   .size = choices.size_class(touched_bytes(to_placement, count, block_bytes) +
+                                              touched_bytes(from_placement, count, block_bytes)),
                    .reuse = reuse};
     Method method = choices.method(where);
     if (method == Method::streamed) {
@@ -100,7 +123,8 @@ void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* f
         method = Method::moves;
     }
     // A foreign profile may say anything; permutations are made for close blocks only.
-    if (method == Method::permute && where.stride != StrideClass::close) method = Method::moves;
+    if ((method == Method::permute || method == Method::permute_ahead) && where.stride != StrideClass::close)
+        method = Method::moves;
     kernel_for(set, target.place, source.place, where.block, method)(to, to_placement, from, from_placement, count,
                                                                      block_bytes);
 }

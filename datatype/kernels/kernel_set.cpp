@@ -63,19 +63,23 @@ constexpr KernelSet::OfBlocks kernels_between() {
 
     using enum BlockClass;
     using enum Method;
-    set(moves, b1, &move_blocks<WholeBlock<Word1>, To, From>);
-    set(moves, b2, &move_blocks<WholeBlock<Word2>, To, From>);
-    set(moves, b3, &move_blocks<JoinedBlock<Word2, Word1>, To, From>);
-    set(moves, b4, &move_blocks<WholeBlock<Word4>, To, From>);
-    set(moves, b5_to_7, &move_blocks<OverlappingBlock<Word4>, to, from>);
-    set(moves, b8, &move_blocks<WholeBlock<Word8>, To, From>);
-    set(moves, b9_to_15, &move_blocks<OverlappingBlock<Word8>, to, from>);
-    set(moves, b16, &move_blocks<WholeBlock<VectorPiece<16>>, To, From>);
-    set(moves, b17_to_31, &move_blocks<OverlappingBlock<VectorPiece<16>>, to, from>);
-    set(moves, b32, &move_blocks<WholeBlock<VectorPiece<32>>, To, From>);
-    set(moves, b33_to_64, &move_blocks<OverlappingBlock<VectorPiece<32>>, to, from>);
-    set(moves, b65_to_128, &move_blocks<OverlappingBlock<VectorPiece<64>>, to, from>);
-    set(moves, b129_to_256, &move_blocks<OverlappingBlock<VectorPiece<128>>, to, from>);
+    const auto set_moves = [&set]<class Block, Place to_place, Place from_place>(BlockClass block) {
+        set(moves, block, &move_blocks<Block, to_place, from_place, false>);
+        set(moves_ahead, block, &move_blocks<Block, to_place, from_place, true>);
+    };
+    set_moves.template operator()<WholeBlock<Word1>, To, From>(b1);
+    set_moves.template operator()<WholeBlock<Word2>, To, From>(b2);
+    set_moves.template operator()<JoinedBlock<Word2, Word1>, To, From>(b3);
+    set_moves.template operator()<WholeBlock<Word4>, To, From>(b4);
+    set_moves.template operator()<OverlappingBlock<Word4>, to, from>(b5_to_7);
+    set_moves.template operator()<WholeBlock<Word8>, To, From>(b8);
+    set_moves.template operator()<OverlappingBlock<Word8>, to, from>(b9_to_15);
+    set_moves.template operator()<WholeBlock<VectorPiece<16>>, To, From>(b16);
+    set_moves.template operator()<OverlappingBlock<VectorPiece<16>>, to, from>(b17_to_31);
+    set_moves.template operator()<WholeBlock<VectorPiece<32>>, To, From>(b32);
+    set_moves.template operator()<OverlappingBlock<VectorPiece<32>>, to, from>(b33_to_64);
+    set_moves.template operator()<OverlappingBlock<VectorPiece<64>>, to, from>(b65_to_128);
+    set(moves, b129_to_256, &move_blocks<OverlappingBlock<VectorPiece<128>>, to, from, false>);
     for (const BlockClass block : {b257_to_512, b513_to_1024, b1025_to_2048, b2049_to_4096, b4097_up})
         set(moves, block, &move_long_blocks<to, from>);
 
@@ -84,24 +88,37 @@ constexpr KernelSet::OfBlocks kernels_between() {
 #if LAPWING_MASKS_REACH_MEMORY
     constexpr bool to_contiguous = To == Place::contiguous;
     constexpr bool from_contiguous = From == Place::contiguous;
-    set(moves, b12, &move_blocks<WideBlock<std::uint32_t, Block12, to_contiguous, from_contiguous>, To, From>);
-    set(moves, b24, &move_blocks<WideBlock<std::uint64_t, Block24, to_contiguous, from_contiguous>, To, From>);
+    using Wide12 = WideBlock<std::uint32_t, Block12, to_contiguous, from_contiguous>;
+    using Wide24 = WideBlock<std::uint64_t, Block24, to_contiguous, from_contiguous>;
+    set_moves.template operator()<Wide12, To, From>(b12);
+    set_moves.template operator()<Wide24, To, From>(b24);
     // Of the lengths from 17 to 31, permutations take those that are multiples of 4: see StrideClass::close.
     for (const BlockClass block : {b4, b8, b12, b16, b17_to_31, b24, b32}) {
-        if constexpr (to_contiguous && From == Place::strided) set(permute, block, &permute_gather);
-        if constexpr (from_contiguous && To == Place::strided) set(permute, block, &permute_scatter);
+        if constexpr (to_contiguous && From == Place::strided) {
+            set(permute, block, &permute_gather<false>);
+            set(permute_ahead, block, &permute_gather<true>);
+        }
+        if constexpr (from_contiguous && To == Place::strided) {
+            set(permute, block, &permute_scatter<false>);
+            set(permute_ahead, block, &permute_scatter<true>);
+        }
     }
 #else
-    set(moves, b12, &move_blocks<Block12, To, From>);
-    set(moves, b24, &move_blocks<Block24, To, From>);
+    set_moves.template operator()<Block12, To, From>(b12);
+    set_moves.template operator()<Block24, To, From>(b24);
 #endif
 #if LAPWING_HAS_LOOKUP
     if constexpr (To == Place::contiguous) {
         if constexpr (From == Place::strided) {
-            set(lookup, b4, &lookup_strided<std::int32_t>);
-            set(lookup, b8, &lookup_strided<std::int64_t>);
+            set(lookup, b4, &lookup_strided<std::int32_t, false>);
+            set(lookup, b8, &lookup_strided<std::int64_t, false>);
+            set(lookup_ahead, b4, &lookup_strided<std::int32_t, true>);
+            set(lookup_ahead, b8, &lookup_strided<std::int64_t, true>);
         } else if constexpr (From == Place::indexed) {
-            set(lookup, b8, &lookup_indexed);
+            set(lookup, b4, &lookup_indexed<std::int32_t, false>);
+            set(lookup, b8, &lookup_indexed<std::int64_t, false>);
+            set(lookup_ahead, b4, &lookup_indexed<std::int32_t, true>);
+            set(lookup_ahead, b8, &lookup_indexed<std::int64_t, true>);
         }
     }
 #endif

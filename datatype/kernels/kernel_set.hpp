@@ -65,15 +65,19 @@ inline constexpr std::size_t block_classes = 20;
     return static_cast<BlockClass>(static_cast<int>(b33_to_64) + std::bit_width(bytes - 1) - 6);
 }
 
-/// Ways to copy a run.
+/// Ways to copy a run. Those that look ahead ask for the target's cache lines before they get there: a store that misses
+/// holds up all later ones, and the processor foresees lines that are read far better than lines that are written.
 enum class Method : std::uint8_t {
-    moves,    ///< block by block through registers, with overlapping moves where the length is no power of two
-    permute,  ///< several close blocks with one masked vector: their words are gathered or spread by a permutation
-    lookup,   ///< the processor's gather instruction
-    library,  ///< memcpy for each block
-    streamed, ///< stores that go around the caches
+    moves,         ///< block by block through registers, with overlapping moves where the length is no power of two
+    moves_ahead,   ///< the same, looking ahead
+    permute,       ///< several close blocks with one masked vector: a permutation gathers or spreads their words
+    permute_ahead, ///< the same, looking ahead
+    lookup,        ///< the processor's gather instruction
+    lookup_ahead,  ///< the same, looking ahead
+    library,       ///< memcpy for each block
+    streamed,      ///< stores that go around the caches
 };
-inline constexpr std::size_t methods = 5;
+inline constexpr std::size_t methods = 8;
 
 using Kernel = void (*)(std::byte* to, Placement to_place, const std::byte* from, Placement from_place,
                         std::uint64_t count, std::uint64_t block_bytes);

@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 #if LAPWING_HAS_LOOKUP
 /// Blocks of one Word, 4 or 8 bytes.
-template <class Word>
+template <class Word, bool Ahead>
 void lookup_strided(std::byte* to, Placement to_place, const std::byte* from, Placement from_place, std::uint64_t count,
                     std::uint64_t block_bytes) {
     constexpr hn::ScalableTag<Word> tag;
@@ -33,30 +33,47 @@ void lookup_strided(std::byte* to, Placement to_place, const std::byte* from, Pl
     if (-highest <= stride && stride <= highest) {
         const auto offsets = hn::Mul(hn::Iota(tag, 0), hn::Set(tag, static_cast<Word>(stride)));
         for (; count >= static_cast<std::uint64_t>(lanes); count -= static_cast<std::uint64_t>(lanes)) {
+            if constexpr (Ahead) look_ahead(to + bytes_ahead);
             const auto words = hn::GatherOffset(tag, reinterpret_cast<const Word*>(from), offsets);
             hn::StoreU(words, tag, reinterpret_cast<Word*>(to));
             from += lanes * stride;
             to += HWY_MAX_BYTES;
         }
     }
-    move_blocks<WholeBlock<WordPiece<Word>>, Place::contiguous, Place::strided>(to, to_place, from, from_place, count,
-                                                                               block_bytes);
+    move_blocks<WholeBlock<WordPiece<Word>>, Place::contiguous, Place::strided, false>(to, to_place, from, from_place,
+                                                                                      count, block_bytes);
 }
 
-/// Blocks of 8 bytes; the offsets are as long as the words, as the instruction wants them.
-inline void lookup_indexed(std::byte* to, Placement to_place, const std::byte* from, Placement from_place,
-                           std::uint64_t count, std::uint64_t block_bytes) {
-    using Word = std::int64_t;
-    constexpr hn::ScalableTag<Word> tag;
-    constexpr std::uint64_t lanes = HWY_MAX_BYTES / sizeof(Word);
+/// The words at 8 offsets, or 4 without AVX-512: half a vector of words where these have 4 bytes, which is more than
+/// Highway's gather expresses.
+HWY_INLINE auto words_at(const std::byte* from, const std::int64_t* offsets, std::int32_t) {
+#if HWY_TARGET <= HWY_AVX3
+    return hn::Vec<hn::FixedTag<std::int32_t, 8>>{
+        _mm512_i64gather_epi32(hn::LoadU(hn::FixedTag<std::int64_t, 8>{}, offsets).raw, from, 1)};
+#else
+    return hn::Vec<hn::FixedTag<std::int32_t, 4>>{_mm256_i64gather_epi32(
+        reinterpret_cast<const int*>(from), hn::LoadU(hn::FixedTag<std::int64_t, 4>{}, offsets).raw, 1)};
+#endif
+}
+HWY_INLINE auto words_at(const std::byte* from, const std::int64_t* offsets, std::int64_t) {
+    constexpr hn::ScalableTag<std::int64_t> tag;
+    return hn::GatherOffset(tag, reinterpret_cast<const std::int64_t*>(from), hn::LoadU(tag, offsets));
+}
+
+/// Blocks of one Word, 4 or 8 bytes.
+template <class Word, bool Ahead>
+void lookup_indexed(std::byte* to, Placement to_place, const std::byte* from, Placement from_place, std::uint64_t count,
+                    std::uint64_t block_bytes) {
+    constexpr std::uint64_t lanes = HWY_MAX_BYTES / sizeof(std::int64_t);
+    constexpr hn::FixedTag<Word, lanes> tag;
     for (; count >= lanes; count -= lanes) {
-        const auto offsets = hn::LoadU(tag, from_place.offsets);
-        hn::StoreU(hn::GatherOffset(tag, reinterpret_cast<const Word*>(from), offsets), tag, reinterpret_cast<Word*>(to));
+        if constexpr (Ahead) look_ahead(to + bytes_ahead);
+        hn::StoreU(words_at(from, from_place.offsets, Word{}), tag, reinterpret_cast<Word*>(to));
         from_place.offsets += lanes;
-        to += HWY_MAX_BYTES;
+        to += lanes * sizeof(Word);
     }
-    move_blocks<WholeBlock<WordPiece<Word>>, Place::contiguous, Place::indexed>(to, to_place, from, from_place, count,
-                                                                               block_bytes);
+    move_blocks<WholeBlock<WordPiece<Word>>, Place::contiguous, Place::indexed, false>(to, to_place, from, from_place,
+                                                                                      count, block_bytes);
 }
 #endif
 

@@ -82,6 +82,7 @@ template <class Piece>
 struct WholeBlock {
     using Value = typename Piece::Value;
     static constexpr std::int64_t fixed_bytes = Piece::bytes;
+    static constexpr std::uint64_t longest = Piece::bytes;
     static constexpr bool exact = true;
 
     explicit WholeBlock(std::uint64_t) {}
@@ -97,6 +98,7 @@ struct JoinedBlock {
         typename Second::Value second;
     };
     static constexpr std::int64_t fixed_bytes = First::bytes + Second::bytes;
+    static constexpr std::uint64_t longest = fixed_bytes;
     static constexpr bool exact = true;
 
     explicit JoinedBlock(std::uint64_t) {}
@@ -115,6 +117,7 @@ struct OverlappingBlock {
         typename Piece::Value back;
     };
     static constexpr std::int64_t fixed_bytes = 0;
+    static constexpr std::uint64_t longest = 2 * Piece::bytes;
     static constexpr bool exact = true;
 
     explicit OverlappingBlock(std::uint64_t bytes) : back_{bytes - Piece::bytes} {}
@@ -137,6 +140,7 @@ struct WideBlock {
     using Value = hn::Vec<Tag>;
     using Last = Exact;
     static constexpr std::int64_t fixed_bytes = Exact::fixed_bytes;
+    static constexpr std::uint64_t longest = fixed_bytes;
     static constexpr bool exact = false;
 
     explicit WideBlock(std::uint64_t) : mask_{hn::FirstN(Tag{}, 3)} {}
@@ -211,26 +215,64 @@ private:
     const std::int64_t* offsets_;
 };
 
-template <class Block, Place To, Place From>
+/// Brings a cache line here. Also for lines to be written: measured on Granite Rapids, asking for ownership at once
+/// (prefetchw) is slower by up to 2 times when the lines come from memory.
+HWY_INLINE void look_ahead(const std::byte* at) { __builtin_prefetch(at, 0, 3); }
+
+/// How far, on a contiguous target; 256 to 2048 measure alike.
+inline constexpr std::uint64_t bytes_ahead = 512;
+/// And elsewhere; 4 to 32 measure alike.
+inline constexpr int blocks_ahead = 16;
+
+/// Asks for the lines of the 4 blocks that are some way ahead of `out`.
+template <class Block, Place To, class Out>
+HWY_INLINE void look_ahead_of(const Out& out, std::uint64_t block_bytes) {
+    if constexpr (To == Place::contiguous) {
+        for (std::int64_t line = 0; line < 4 * Block::fixed_bytes; line += 64)
+            look_ahead(out.template at<0>() + bytes_ahead + line);
+    } else {
+        look_ahead(out.template at<blocks_ahead>());
+        look_ahead(out.template at<blocks_ahead + 1>());
+        look_ahead(out.template at<blocks_ahead + 2>());
+        look_ahead(out.template at<blocks_ahead + 3>());
+        if constexpr (Block::longest > 32) {
+            look_ahead(out.template at<blocks_ahead>() + block_bytes - 1);
+            look_ahead(out.template at<blocks_ahead + 1>() + block_bytes - 1);
+            look_ahead(out.template at<blocks_ahead + 2>() + block_bytes - 1);
+            look_ahead(out.template at<blocks_ahead + 3>() + block_bytes - 1);
+        }
+    }
+}
+
+template <class Block, class Out, class In>
+HWY_INLINE void move_4_blocks(const Block& block, Out& out, In& in) {
+    // Loads before stores: the compiler must assume that a store changes what the next load reads.
+    const auto v0 = block.load(in.template at<0>());
+    const auto v1 = block.load(in.template at<1>());
+    const auto v2 = block.load(in.template at<2>());
+    const auto v3 = block.load(in.template at<3>());
+    block.store(out.template at<0>(), v0);
+    block.store(out.template at<1>(), v1);
+    block.store(out.template at<2>(), v2);
+    block.store(out.template at<3>(), v3);
+    in.template advance<4>();
+    out.template advance<4>();
+}
+
+template <class Block, Place To, Place From, bool Ahead>
 void move_blocks(std::byte* to, Placement to_place, const std::byte* from, Placement from_place, std::uint64_t count,
                  std::uint64_t block_bytes) {
     const Block block{block_bytes};
     Cursor<std::byte, To, Block::fixed_bytes> out{to, to_place};
     Cursor<const std::byte, From, Block::fixed_bytes> in{from, from_place};
     std::uint64_t left = count - (Block::exact ? 0 : 1);
-    for (; left >= 4; left -= 4) {
-        // Loads before stores: the compiler must assume that a store changes what the next load reads.
-        const auto v0 = block.load(in.template at<0>());
-        const auto v1 = block.load(in.template at<1>());
-        const auto v2 = block.load(in.template at<2>());
-        const auto v3 = block.load(in.template at<3>());
-        block.store(out.template at<0>(), v0);
-        block.store(out.template at<1>(), v1);
-        block.store(out.template at<2>(), v2);
-        block.store(out.template at<3>(), v3);
-        in.template advance<4>();
-        out.template advance<4>();
+    if constexpr (Ahead) {
+        for (; left >= 4 + blocks_ahead; left -= 4) {
+            look_ahead_of<Block, To>(out, block_bytes);
+            move_4_blocks(block, out, in);
+        }
     }
+    for (; left >= 4; left -= 4) move_4_blocks(block, out, in);
     for (; left > 0; --left) {
         block.store(out.template at<0>(), block.load(in.template at<0>()));
         in.template advance<1>();

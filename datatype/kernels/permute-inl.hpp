@@ -57,7 +57,8 @@ inline std::uint64_t permuted_blocks(std::uint64_t block_bytes, std::int64_t str
     return (Window::bytes - block_bytes) / distance + 1;
 }
 
-inline void permute_gather(std::byte* to, Placement, const std::byte* from, Placement from_place, std::uint64_t count,
+template <bool Ahead>
+void permute_gather(std::byte* to, Placement, const std::byte* from, Placement from_place, std::uint64_t count,
                            std::uint64_t block_bytes) {
     constexpr Window::Tag tag;
     const std::int64_t stride = from_place.stride;
@@ -72,6 +73,7 @@ inline void permute_gather(std::byte* to, Placement, const std::byte* from, Plac
         // Whole vectors are stored as long as what they write beyond these blocks is written again, inside the target.
         std::uint64_t left = count * block_bytes;
         while (left >= Window::bytes) {
+            if constexpr (Ahead) look_ahead(to + bytes_ahead);
             const auto words = hn::MaskedLoad(mask, tag, reinterpret_cast<const std::uint32_t*>(source));
             hn::StoreU(hn::TableLookupLanes(words, indices), tag, reinterpret_cast<std::uint32_t*>(to));
             source += step;
@@ -93,7 +95,8 @@ inline void permute_gather(std::byte* to, Placement, const std::byte* from, Plac
     }
 }
 
-inline void permute_scatter(std::byte* to, Placement to_place, const std::byte* from, Placement, std::uint64_t count,
+template <bool Ahead>
+void permute_scatter(std::byte* to, Placement to_place, const std::byte* from, Placement, std::uint64_t count,
                             std::uint64_t block_bytes) {
     constexpr Window::Tag tag;
     const std::int64_t stride = to_place.stride;
@@ -104,9 +107,11 @@ inline void permute_scatter(std::byte* to, Placement to_place, const std::byte* 
         const auto indices = hn::SetTableIndices(tag, window.packed_of);
         const std::uint64_t packed_bytes = blocks * block_bytes;
         const std::int64_t step = stride * static_cast<std::int64_t>(blocks);
+        const std::int64_t ahead = step < 0 ? -static_cast<std::int64_t>(bytes_ahead) : bytes_ahead;
         std::byte* target = to + window.origin;
         std::uint64_t left = count * block_bytes;
         while (left >= Window::bytes) {
+            if constexpr (Ahead) look_ahead(target + ahead);
             const auto words = hn::LoadU(tag, reinterpret_cast<const std::uint32_t*>(from));
             hn::BlendedStore(hn::TableLookupLanes(words, indices), mask, tag, reinterpret_cast<std::uint32_t*>(target));
             target += step;
