@@ -98,7 +98,7 @@ public:
         : cell_{cell}, stride_{cell.spacing->stride(cell.block_bytes)}, count_{count(cell)},
           blocks_{count_ * stride_ + 4096}, packed_{count_ * cell.block_bytes},
           offsets_{cell.indexed ? irregular() : std::vector<std::int64_t>{}},
-          datatype_{count_, cell.block_bytes, stride_, offsets_} {}
+          lines_{touched_lines()}, datatype_{count_, cell.block_bytes, stride_, offsets_} {}
 
     void by_lapwing() {
         const datatype::Run run{count_, cell_.block_bytes, static_cast<std::int64_t>(stride_),
@@ -124,6 +124,30 @@ public:
         const int bytes = static_cast<int>(packed_.bytes);
         if (cell_.pack) MPI_Pack(blocks_.data, 1, datatype_.get(), packed_.data, bytes, &position, MPI_COMM_SELF);
         else MPI_Unpack(packed_.data, bytes, &position, blocks_.data, 1, datatype_.get(), MPI_COMM_SELF);
+    }
+
+    /// The memory traffic of the copy and nothing else: a word of each line that is read, a word of each that is written,
+    /// lines to be written asked for ahead. No copy of cold blocks can be faster.
+    void by_lines() {
+        std::uint64_t sum = 0;
+        const auto read = [&sum](const std::byte* line) { sum += static_cast<std::uint64_t>(*line); };
+        const auto write = [](std::byte* line, const std::byte* ahead) {
+            __builtin_prefetch(ahead, 0, 3);
+            *line = std::byte{1};
+        };
+        const std::size_t n = lines_.size();
+        std::size_t packed = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            std::byte* const line = blocks_.data + lines_[i];
+            if (cell_.pack) read(line);
+            else write(line, blocks_.data + lines_[std::min(i + 16, n - 1)]);
+            // The lines of the contiguous side, spread evenly among them.
+            for (; packed * n < (i + 1) * (packed_.bytes / 64); ++packed) {
+                if (cell_.pack) write(packed_.data + packed * 64, packed_.data + packed * 64 + 512);
+                else read(packed_.data + packed * 64);
+            }
+        }
+        keep(sum);
     }
 
     /// Seconds of `iterations` copies. A cold one begins with everything that it touches in memory and not in a cache.
@@ -164,8 +188,8 @@ private:
     /// Hot blocks fit in the first-level cache, except long ones and those a page apart, which are in the second level: a
     /// stride of a page maps all of them to one set of the first. Cold ones are many enough to time.
     static std::uint64_t count(const Cell& cell) {
-        const std::uint64_t total = cell.cold ? 512 << 10 : 4 << 10;
-        const std::uint64_t most = cell.spacing->blocks != 0 ? total : cell.cold ? 4096 : 256;
+        const std::uint64_t total = cell.cold ? 256 << 10 : 4 << 10;
+        const std::uint64_t most = cell.spacing->blocks != 0 ? total : cell.cold ? 2048 : 256;
         return std::clamp<std::uint64_t>(total / cell.block_bytes, 8, most);
     }
 
@@ -180,13 +204,19 @@ private:
         return offsets;
     }
 
-    void flush() const {
+    /// Offsets of the lines that hold blocks, each once.
+    [[nodiscard]] std::vector<std::uint64_t> touched_lines() const {
+        std::vector<std::uint64_t> lines;
         for (std::uint64_t k = 0; k < count_; ++k) {
-            const std::byte* const block =
-                blocks_.data + (offsets_.empty() ? static_cast<std::int64_t>(k * stride_) : offsets_[k]);
-            for (std::uint64_t i = 0; i < cell_.block_bytes; i += 64) hwy::FlushCacheline(block + i);
-            hwy::FlushCacheline(block + cell_.block_bytes - 1);
+            const std::uint64_t begin = offsets_.empty() ? k * stride_ : static_cast<std::uint64_t>(offsets_[k]);
+            for (std::uint64_t line = begin / 64 * 64; line < begin + cell_.block_bytes; line += 64)
+                if (lines.empty() || line > lines.back()) lines.push_back(line);
         }
+        return lines;
+    }
+
+    void flush() const {
+        for (const std::uint64_t line : lines_) hwy::FlushCacheline(blocks_.data + line);
         for (std::uint64_t i = 0; i < packed_.bytes; i += 64) hwy::FlushCacheline(packed_.data + i);
         std::atomic_thread_fence(std::memory_order_seq_cst);
     }
@@ -197,6 +227,7 @@ private:
     Memory blocks_;
     Memory packed_;
     std::vector<std::int64_t> offsets_;
+    std::vector<std::uint64_t> lines_;
     Datatype datatype_;
 };
 
@@ -222,7 +253,9 @@ void measure_cell(Context& context, const Cell& cell) {
     const Subject loop = subject.template operator()<&Blocks::by_memcpy>("memcpy loop", "");
     const Subject mpi = subject.template operator()<&Blocks::by_mpi>(cell.pack ? "MPI_Pack" : "MPI_Unpack", ", MPI");
     double bytes = blocks ? blocks->bytes() : 0;
-    context.compare(cell.name(), gigabytes_per_second(bytes), lapwing, {loop, mpi});
+    std::vector<Subject> baselines{loop, mpi};
+    if (cell.cold) baselines.push_back(subject.template operator()<&Blocks::by_lines>("one word a line", ", limit"));
+    context.compare(cell.name(), gigabytes_per_second(bytes), lapwing, std::move(baselines));
 }
 
 void pack_kernels(Context& context) {

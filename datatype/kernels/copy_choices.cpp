@@ -100,7 +100,8 @@ Method built_in(const CopyCase& where) {
     static const Processor processor;
     if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.direction == Direction::gather)
         return Method::streamed;
-    if (where.block > b513_to_1024) return Method::library;
+    // From here on the call is little beside the copy, and no loop of ours is faster on all sides.
+    if (where.block > b129_to_256) return Method::library;
     // Beyond the second-level cache the target's lines are not there.
     const bool ahead = where.size >= SizeClass::level2;
     if (where.size != SizeClass::tiny && where.stride == StrideClass::close &&
@@ -111,6 +112,8 @@ Method built_in(const CopyCase& where) {
         (where.stride == StrideClass::indexed ? processor.lookup_indexed
                                               : processor.lookup_strided && where.stride == StrideClass::near))
         return ahead ? Method::lookup_ahead : Method::lookup;
+    if (where.block > b33_to_64 && where.direction == Direction::gather && where.size >= SizeClass::level2)
+        return Method::library; // the contiguous target is foreseen well, and the sources come in any case
     return ahead ? Method::moves_ahead : Method::moves;
 }
 

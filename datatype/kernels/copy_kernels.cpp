@@ -35,10 +35,14 @@ bool is_contiguous(const Placement& placement, std::uint64_t block_bytes) noexce
     return placement.offsets == nullptr && placement.stride == static_cast<std::int64_t>(block_bytes);
 }
 
-/// The kernel of `method`, or the nearest one that there is.
-Kernel kernel_for(const KernelSet& set, Place to, Place from, BlockClass block, Method method) noexcept {
+/// The kernel of `method`, or the nearest one that there is: tables come from other machines and other instruction sets.
+Kernel kernel_for(const KernelSet& set, Place to, Place from, BlockClass block, StrideClass stride, Method method) noexcept {
+    const bool ahead = method == Method::permute_ahead || method == Method::lookup_ahead;
+    // A permutation of blocks that are not close would take none at a time.
+    const bool permutes = method == Method::permute || method == Method::permute_ahead;
+    if (permutes && stride != StrideClass::close) method = ahead ? Method::moves_ahead : Method::moves;
     if (const Kernel kernel = set.find(to, from, block, method)) return kernel;
-    if (method == Method::permute_ahead || method == Method::lookup_ahead) {
+    if (ahead) {
         if (const Kernel kernel = set.find(to, from, block, Method::moves_ahead)) return kernel;
     }
     return set.find(to, from, block, Method::moves);
@@ -116,17 +120,14 @@ void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* f
             where.size = SizeClass::level1;
             where.reuse = Reuse::soon;
             const Kernel kernel =
-                kernel_for(set, target.place, source.place, where.block, choices.method(where));
+                kernel_for(set, target.place, source.place, where.block, where.stride, choices.method(where));
             gather_streamed(set, kernel, to, from, from_placement, count, block_bytes);
             return;
         }
         method = Method::moves;
     }
-    // A foreign profile may say anything; permutations are made for close blocks only.
-    if ((method == Method::permute || method == Method::permute_ahead) && where.stride != StrideClass::close)
-        method = Method::moves;
-    kernel_for(set, target.place, source.place, where.block, method)(to, to_placement, from, from_placement, count,
-                                                                     block_bytes);
+    kernel_for(set, target.place, source.place, where.block, where.stride, method)(to, to_placement, from, from_placement,
+                                                                                   count, block_bytes);
 }
 
 } // namespace

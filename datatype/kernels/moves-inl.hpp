@@ -235,6 +235,13 @@ HWY_INLINE void look_ahead_of(const Out& out, std::uint64_t block_bytes) {
         look_ahead(out.template at<blocks_ahead + 1>());
         look_ahead(out.template at<blocks_ahead + 2>());
         look_ahead(out.template at<blocks_ahead + 3>());
+        // The other lines of a block; short ones seldom have any.
+        if constexpr (Block::longest > 64) {
+            look_ahead(out.template at<blocks_ahead>() + 64);
+            look_ahead(out.template at<blocks_ahead + 1>() + 64);
+            look_ahead(out.template at<blocks_ahead + 2>() + 64);
+            look_ahead(out.template at<blocks_ahead + 3>() + 64);
+        }
         if constexpr (Block::longest > 32) {
             look_ahead(out.template at<blocks_ahead>() + block_bytes - 1);
             look_ahead(out.template at<blocks_ahead + 1>() + block_bytes - 1);

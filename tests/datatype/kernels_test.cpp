@@ -3,11 +3,13 @@
 #include "datatype/kernels/copy_choices.hpp"
 #include "datatype/kernels/copy_kernels.hpp"
 #include "datatype/kernels/kernel_set.hpp"
+#include "datatype/kernels/measure_kernels.hpp"
 
 #include <catch2/catch.hpp>
 #include <hwy/targets.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -398,4 +400,49 @@ TEST_CASE("a table of choices goes to a flat list and back") {
     CHECK(named<StrideClass>("indexed") == StrideClass::indexed);
     CHECK_FALSE(named<SizeClass>("huge").has_value());
     CHECK_FALSE(named<Direction>("").has_value());
+}
+
+TEST_CASE("a measured table is valid, keeps to its time, and copies what the built-in one copies") {
+    const auto start = std::chrono::steady_clock::now();
+    const CopyChoices measured = measure_copy_kernels(0.2);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    CHECK(seconds < 20); // a busy machine with sanitizers; alone it is 0.2
+    CHECK(measured.limits() == CopyChoices{}.limits());
+    // Without time nothing is measured.
+    CHECK(measure_copy_kernels(0) == CopyChoices{});
+
+    const CopyChoices before = copy_choices();
+    use_copy_choices(measured);
+    Check check;
+    for (int i = 0; i < 2000; ++i) {
+        const Direction direction = static_cast<Direction>(number(0, 2));
+        const std::uint64_t length = static_cast<std::uint64_t>(number(1, 300));
+        const std::uint64_t count = static_cast<std::uint64_t>(number(1, 60));
+        const std::int64_t to_kind = number(0, RandomSide::kinds - 1);
+        const std::int64_t from_kind = number(0, RandomSide::kinds - 1);
+        REQUIRE(check.run(direction, count, length, to_kind, from_kind, Reuse::soon));
+    }
+    use_copy_choices(before);
+}
+
+TEST_CASE("a damaged table does not damage a copy") {
+    // Methods where there is no code for them, as a foreign profile may have it.
+    const CopyChoices before = copy_choices();
+    Check check;
+    for (int table = 0; table < 20; ++table) {
+        CopyChoices choices;
+        for (const CopyChoice& cell : choices.entries())
+            choices.set(cell.where, static_cast<Method>(number(0, static_cast<std::int64_t>(methods) - 1)));
+        use_copy_choices(choices);
+        for (int i = 0; i < 300; ++i) {
+            const std::uint64_t length = static_cast<std::uint64_t>(number(1, 100));
+            REQUIRE(check.run(static_cast<Direction>(number(0, 2)), static_cast<std::uint64_t>(number(1, 60)), length,
+                              number(0, RandomSide::kinds - 1), number(0, RandomSide::kinds - 1),
+                              number(0, 1) == 0 ? Reuse::soon : Reuse::never));
+        }
+    }
+    use_copy_choices(before);
+    CopyChoices choices;
+    CHECK_THROWS_WITH(choices.set_limits({.tiny = 2, .level1 = 1, .level2 = 3, .last_level = 4}),
+                      Catch::Contains("must ascend") && Catch::Contains("2, 1, 3 and 4"));
 }

@@ -1,0 +1,159 @@
+#include "datatype/kernels/measure_kernels.hpp"
+
+#include "datatype/kernels/kernel_set.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <random>
+#include <vector>
+
+namespace lapwing::datatype {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// A length of each class, in the order in which they matter.
+constexpr std::array<std::uint64_t, block_classes> lengths{8,  4,  16,  12,  24,  32,  48,   128,  256, 512,
+                                                           2,  1,  20,  6,   11,  3,   1024, 2048, 4096, 16384};
+constexpr std::array<StrideClass, stride_classes> strides{StrideClass::close, StrideClass::indexed, StrideClass::near,
+                                                          StrideClass::far};
+constexpr std::array<SizeClass, 4> sizes{SizeClass::level1, SizeClass::level2, SizeClass::last_level, SizeClass::tiny};
+
+std::uint64_t footprint(SizeClass size, const SizeLimits& limits) {
+    switch (size) {
+    case SizeClass::tiny: return limits.tiny / 2;
+    case SizeClass::level1: return limits.level1 / 2;
+    case SizeClass::level2: return limits.level2 / 2;
+    default: return std::min(4 * limits.level2, (limits.level2 + limits.last_level) / 2);
+    }
+}
+
+/// What a case is measured with: blocks somewhere in one memory, and their contiguous or strided counterpart in another.
+struct Sample {
+    Sample(const CopyCase& where, std::uint64_t length, const SizeLimits& limits) : block_bytes{length} {
+        const std::int64_t bytes = static_cast<std::int64_t>(length);
+        switch (where.stride) {
+        case StrideClass::close: stride = 2 * bytes; break;
+        case StrideClass::near: stride = std::max<std::int64_t>(3 * bytes, 160); break;
+        case StrideClass::far: stride = std::max<std::int64_t>(2 * bytes, 4096 + 64); break;
+        case StrideClass::indexed: stride = 2 * bytes; break;
+        }
+        const std::uint64_t lines = (length + 63) / 64 * 64;
+        const std::uint64_t touched = length + std::min(static_cast<std::uint64_t>(stride), lines);
+        count = std::max<std::uint64_t>(2, footprint(where.size, limits) / touched);
+        span = count * static_cast<std::uint64_t>(stride);
+        if (where.stride == StrideClass::indexed) {
+            std::mt19937 random{1};
+            std::uniform_int_distribution<std::int64_t> gap{0, bytes};
+            offsets.resize(count);
+            for (std::uint64_t k = 0; k < count; ++k) offsets[k] = static_cast<std::int64_t>(k) * stride + gap(random);
+        }
+    }
+
+    [[nodiscard]] Placement blocks() const { return {stride, offsets.empty() ? nullptr : offsets.data()}; }
+    [[nodiscard]] Placement packed() const { return {static_cast<std::int64_t>(block_bytes), nullptr}; }
+
+    std::uint64_t block_bytes;
+    std::int64_t stride = 0;
+    std::uint64_t count = 0;
+    std::uint64_t span = 0; ///< bytes from the first block's begin to the last one's end, or somewhat more
+    std::vector<std::int64_t> offsets;
+};
+
+/// The fastest method for a case; none when there was not enough time, or only one.
+std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Method favourite, std::byte* a, std::byte* b,
+                              double slice_seconds) {
+    const KernelSet& set = kernel_set();
+    const Place irregular = where.stride == StrideClass::indexed ? Place::indexed : Place::strided;
+    const Place to = where.direction == Direction::gather ? Place::contiguous : irregular;
+    const Place from = where.direction == Direction::scatter ? Place::contiguous : irregular;
+    const Placement to_placement = to == Place::contiguous ? sample.packed() : sample.blocks();
+    const Placement from_placement = from == Place::contiguous ? sample.packed() : sample.blocks();
+
+    struct Candidate {
+        Method method;
+        Kernel kernel;
+        double best = std::numeric_limits<double>::infinity();
+    };
+    std::vector<Candidate> candidates;
+    for (std::size_t m = 0; m < methods; ++m) {
+        const Method method = static_cast<Method>(m);
+        if ((method == Method::permute || method == Method::permute_ahead) && where.stride != StrideClass::close) continue;
+        if (const Kernel kernel = set.find(to, from, where.block, method)) candidates.push_back({method, kernel});
+    }
+    if (candidates.size() < 2) return {};
+
+    // A clock tick must not decide: short copies are timed some at a time.
+    const int copies = static_cast<int>(std::clamp<std::uint64_t>((16 << 10) / (sample.count * sample.block_bytes), 1, 64));
+    const auto start = Clock::now();
+    for (int round = 0; round < 50; ++round) {
+        for (Candidate& candidate : candidates) {
+            const auto copy = [&] {
+                candidate.kernel(a, to_placement, b, from_placement, sample.count, sample.block_bytes);
+            };
+            if (round == 0) copy();
+            const auto begin = Clock::now();
+            for (int i = 0; i < copies; ++i) copy();
+            candidate.best = std::min(candidate.best, seconds_since(begin));
+        }
+        if (seconds_since(start) > slice_seconds) break;
+    }
+    const Candidate& best = *std::ranges::min_element(candidates, {}, &Candidate::best);
+    const auto now = std::ranges::find(candidates, favourite, &Candidate::method);
+    constexpr double noise = 0.05;
+    if (now != candidates.end() && now->best <= best.best * (1 + noise)) return {};
+    return best.method;
+}
+
+} // namespace
+
+CopyChoices measure_copy_kernels(double budget_seconds) {
+    const auto start = Clock::now();
+    CopyChoices choices;
+    std::size_t cells_left = directions * lengths.size() * strides.size() * sizes.size();
+    std::vector<std::byte> a;
+    std::vector<std::byte> b;
+    for (const std::uint64_t length : lengths) {
+        for (const SizeClass size : sizes) {
+            for (const StrideClass stride : strides) {
+                CopyCase where{.block = block_class(length), .stride = stride, .size = size};
+                const Sample sample{where, length, choices.limits()};
+                const bool exists = stride != StrideClass::close ||
+                                    kernel_set().permuted_blocks(length, sample.stride) >= 2;
+                for (const Direction direction : {Direction::gather, Direction::scatter, Direction::copy}) {
+                    where.direction = direction;
+                    const double left = budget_seconds - seconds_since(start);
+                    const double slice = left / static_cast<double>(cells_left--);
+                    if (!exists) continue;
+                    if (left <= 0) return choices;
+                    if (const std::uint64_t bytes = sample.span + length; a.size() < bytes) {
+                        a.resize(bytes);
+                        b.resize(bytes);
+                    }
+                    where.reuse = Reuse::soon;
+                    const auto method = fastest(where, sample, choices.method(where), a.data(), b.data(), slice);
+                    if (!method) continue;
+                    for (const Reuse reuse : {Reuse::soon, Reuse::never}) {
+                        where.reuse = reuse;
+                        where.size = size;
+                        choices.set(where, *method);
+                        if (size != SizeClass::last_level) continue;
+                        where.size = SizeClass::memory;
+                        if (choices.method(where) != Method::streamed) choices.set(where, *method);
+                    }
+                    where.size = size;
+                }
+            }
+        }
+    }
+    return choices;
+}
+
+} // namespace lapwing::datatype
