@@ -101,7 +101,8 @@ Method built_in(const CopyCase& where) {
     if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.direction == Direction::gather)
         return Method::streamed;
     // From here on the call is little beside the copy, and no loop of ours is faster on all sides.
-    if (where.block > b129_to_256) return Method::library;
+    if (where.block > b257_to_512 || (where.block > b129_to_256 && where.size >= SizeClass::level2))
+        return Method::library;
     // Beyond the second-level cache the target's lines are not there.
     const bool ahead = where.size >= SizeClass::level2;
     if (where.size != SizeClass::tiny && where.stride == StrideClass::close &&
@@ -117,10 +118,14 @@ Method built_in(const CopyCase& where) {
     return ahead ? Method::moves_ahead : Method::moves;
 }
 
-std::atomic<const CopyChoices*>& in_use() {
+constinit std::atomic<const CopyChoices*> in_use{nullptr};
+
+const CopyChoices& initial_choices() {
     static const CopyChoices initial;
-    static std::atomic<const CopyChoices*> table{&initial};
-    return table;
+    const CopyChoices* none = nullptr;
+    // A table that another thread has set meanwhile stays.
+    in_use.compare_exchange_strong(none, &initial, std::memory_order_acq_rel);
+    return none == nullptr ? initial : *none;
 }
 
 } // namespace
@@ -179,7 +184,8 @@ void CopyChoices::set(std::span<const CopyChoice> entries) noexcept {
 
 const CopyChoices& copy_choices() noexcept {
     // Acquire: pairs with the release in use_copy_choices(), which publishes the table's contents.
-    return *in_use().load(std::memory_order_acquire);
+    const CopyChoices* const table = in_use.load(std::memory_order_acquire);
+    return table != nullptr ? *table : initial_choices();
 }
 
 void use_copy_choices(const CopyChoices& choices) {
@@ -187,7 +193,7 @@ void use_copy_choices(const CopyChoices& choices) {
     static std::vector<std::unique_ptr<const CopyChoices>> tables; // a copy under way may still read an old one
     const std::scoped_lock lock{mutex};
     tables.push_back(std::make_unique<const CopyChoices>(choices));
-    in_use().store(tables.back().get(), std::memory_order_release);
+    in_use.store(tables.back().get(), std::memory_order_release);
 }
 
 } // namespace lapwing::datatype

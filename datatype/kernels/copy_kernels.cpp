@@ -25,9 +25,11 @@ Side side_of(const Placement& placement, std::uint64_t block_bytes, const Kernel
     if (placement.offsets != nullptr) return {placement, Place::indexed, StrideClass::indexed};
     const std::uint64_t distance = distance_of(placement.stride);
     constexpr std::uint64_t page_bytes = 4096;
-    const StrideClass stride = distance >= page_bytes                                       ? StrideClass::far
-                               : set.permuted_blocks(block_bytes, placement.stride) >= 2 ? StrideClass::close
-                                                                                            : StrideClass::near;
+    constexpr std::uint64_t longest_vector = 64; // what is further apart needs no closer look
+    const StrideClass stride = distance >= page_bytes ? StrideClass::far
+                               : distance <= longest_vector && set.permuted_blocks(block_bytes, placement.stride) >= 2
+                                   ? StrideClass::close
+                                   : StrideClass::near;
     return {placement, Place::strided, stride};
 }
 
@@ -52,15 +54,11 @@ Kernel kernel_for(const KernelSet& set, Place to, Place from, BlockClass block, 
 std::uint64_t touched_bytes(const Placement& placement, std::uint64_t count, std::uint64_t block_bytes) noexcept {
     constexpr std::uint64_t line = 64;
     const std::uint64_t apart = (block_bytes + line - 1) / line * line; // of a block that shares no line with others
-    std::uint64_t distance = 0;
-    if (placement.offsets != nullptr) {
-        const auto [lowest, highest] =
-            std::minmax({placement.offsets[0], placement.offsets[count / 2], placement.offsets[count - 1]});
-        distance = (static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest)) / count;
-    } else {
-        distance = distance_of(placement.stride);
-    }
-    return count * std::clamp(distance, block_bytes, apart);
+    if (placement.offsets == nullptr) return count * std::clamp(distance_of(placement.stride), block_bytes, apart);
+    const auto [lowest, highest] =
+        std::minmax({placement.offsets[0], placement.offsets[count / 2], placement.offsets[count - 1]});
+    return std::clamp(static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest), count * block_bytes,
+                      count * apart);
 }
 
 /// Gathers into a small buffer that stays in the first-level cache, and from there past the caches into the target.
