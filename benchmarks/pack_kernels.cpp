@@ -190,7 +190,7 @@ private:
     static std::uint64_t count(const Cell& cell) {
         const std::uint64_t total = cell.cold ? 256 << 10 : 4 << 10;
         const std::uint64_t most = cell.spacing->blocks != 0 ? total : cell.cold ? 2048 : 256;
-        return std::clamp<std::uint64_t>(total / cell.block_bytes, 8, most);
+        return std::clamp<std::uint64_t>(total / cell.block_bytes, 16, most);
     }
 
     /// Blocks with gaps of random length that are a stride apart on average.
