@@ -19,12 +19,21 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <typeindex>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace lapwing::window {
 
 class WindowState;
+
+/// What a room above keeps for each team: see TeamState::part().
+class TeamPart {
+public:
+    virtual ~TeamPart() = default;
+};
 
 /// The inside of a Team: what its windows, locks and barriers share.
 class TeamState final : public Progressing, public EngineListener {
@@ -122,6 +131,16 @@ public:
         // Of the tick the low bits: a rank that was woken exactly 2^16 ticks ago, minutes, is woken a tick late.
         const auto tick = static_cast<std::uint16_t>(tick_.load(std::memory_order_relaxed));
         if (awake_[static_cast<std::size_t>(target)].load(std::memory_order_relaxed) != tick) wake(target, tick);
+    }
+
+    /// The team's one object of a type that a room above defines, made by the first call; it lives as long as the team.
+    template <class Part>
+    [[nodiscard]] Part& part() {
+        static_assert(std::is_base_of_v<TeamPart, Part>);
+        const std::lock_guard guard{parts_mutex_};
+        std::unique_ptr<TeamPart>& part = parts_[std::type_index{typeid(Part)}];
+        if (part == nullptr) part = std::make_unique<Part>();
+        return static_cast<Part&>(*part);
     }
 
     /// Collective.
@@ -224,6 +243,10 @@ private:
     /// Completed by this rank: every rank counts the same calls in the same order.
     std::uint64_t collectives_ = 0;
     std::optional<StatisticsValues> total_at_close_;
+
+    std::mutex parts_mutex_;
+    std::unordered_map<std::type_index, std::unique_ptr<TeamPart>> parts_;
+
     bool progressing_ = false;
     std::atomic<bool> close_notified_{false}; ///< read by closes of other teams
     bool closed_ = false;

@@ -1,5 +1,6 @@
 #include <lapwing/runtime.hpp>
 
+#include "pipeline/team_costs.hpp"
 #include "src/support/log.hpp"
 
 #include <lapwing/error.hpp>
@@ -56,6 +57,7 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : runtime::MpiSession{settings}, Team{communicator, settings} {
+    pipeline::use_profile(*this);
     if (rank().value != 0) return;
     if (verbose_setting.get(settings) == 1) {
         support::log_line(report());

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "pipeline/copy_model.hpp"
+#include "pipeline/transfer_model.hpp"
+
+#include <lapwing/path.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+namespace lapwing::pipeline {
+
+/// Where a transfer model comes from.
+enum class Source : std::uint8_t {
+    built_in,   ///< round numbers of a TCP network
+    calibrated, ///< a few gets of this process
+    profile,    ///< lapwing-tune
+};
+
+[[nodiscard]] constexpr std::string_view name(Source source) {
+    switch (source) {
+    case Source::built_in: return "built in";
+    case Source::calibrated: return "calibrated in this process";
+    case Source::profile: return "profile of lapwing-tune";
+    }
+    return "?";
+}
+
+/// Everything that plans are made from: T_copy, and T_put and T_get of each path. This is plain data, as a profile stores it.
+struct CostTables {
+    /// Indexed by path: direct, rma, service.
+    struct PathTables {
+        std::array<TransferModel, 2> transfers; ///< by direction; empty: not measured
+    };
+    CopyModel copy;
+    std::array<PathTables, 3> paths;
+
+    [[nodiscard]] TransferModel& transfers(Path path, Direction direction);
+    [[nodiscard]] const TransferModel& transfers(Path path, Direction direction) const;
+};
+
+/// Times of a path that nothing was measured of.
+[[nodiscard]] TransferModel built_in_model(Path path);
+
+/// The cost tables of a process, which it keeps true: transfers report what they took, and a model whose predictions have
+/// drifted is rescaled. Safe for several threads.
+class CostModel {
+public:
+    /// Takes over what `tables` hold.
+    void set(const CostTables& tables, Source source);
+
+    /// The model of a path: measured, else built in.
+    [[nodiscard]] TransferModel transfers(Path path, Direction direction) const;
+    [[nodiscard]] Source source(Path path, Direction direction) const;
+    [[nodiscard]] CopyModel copy() const;
+
+    void set_transfers(Path path, Direction direction, const TransferModel& model, Source source);
+
+    /// A transfer took `observed` seconds where `predicted` were expected. An exponentially weighted mean of the logarithm of
+    /// their quotient, single values bounded, triggers a rescale when it leaves [1/1.25, 1.25] after at least 8 transfers: a
+    /// network that has become twice as slow is believed after about a dozen, a single stall never.
+    void observe(Path path, Direction direction, double predicted, double observed);
+
+    /// Changes whenever predictions do: plans made from an older version are made again.
+    [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
+    /// Times that a rescale has happened.
+    [[nodiscard]] std::uint64_t rescales() const;
+
+private:
+    struct Drift {
+        double mean = 0; ///< of log(observed / predicted)
+        unsigned count = 0;
+    };
+    [[nodiscard]] static std::size_t index(Path path, Direction direction) noexcept;
+
+    mutable std::mutex mutex_;
+    CostTables tables_;
+    std::array<Source, 6> sources_{};
+    std::array<Drift, 6> drifts_{};
+    std::uint64_t rescales_ = 0;
+    std::atomic<std::uint64_t> version_{1};
+};
+
+} // namespace lapwing::pipeline

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "pipeline/transfer_model.hpp"
+
+#include <lapwing/window.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lapwing::pipeline {
+
+/// What one measurement runs: `operations` transfers of `bytes` each, to places that lie one behind the other.
+struct TransferCell {
+    std::uint64_t bytes = 0;
+    std::uint64_t operations = 1;
+};
+
+/// The cells that a full model is fitted to: sizes from 8 bytes to `largest_bytes` by factors of 2, alone and in batches.
+[[nodiscard]] std::vector<TransferCell> transfer_grid(std::uint64_t largest_bytes);
+
+/// Typical times (lower quartiles) of `cells` between this rank and `target`. Every rank may call it by itself; the target should be
+/// idle. Cells take turns, so that a slow stretch of the machine does not fall on one of them. Reads and, for puts, writes
+/// bytes of `memory` and as many of `target`'s part of the window from offset 0 on; they must hold the largest cell, and
+/// should exceed the caches. Takes about `seconds`.
+[[nodiscard]] std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direction direction,
+                                                            std::span<const TransferCell> cells, std::span<std::byte> memory,
+                                                            double seconds);
+
+/// How much of a transfer of `bytes` goes on while this rank copies memory: see TransferModel::overlap().
+[[nodiscard]] double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes,
+                                     std::span<std::byte> memory, double seconds);
+
+} // namespace lapwing::pipeline

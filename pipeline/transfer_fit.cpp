@@ -1,0 +1,222 @@
+// How a TransferModel is fitted to samples.
+#include "pipeline/transfer_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace lapwing::pipeline {
+namespace {
+
+constexpr std::size_t terms = 4;
+using Row = std::array<double, terms>; ///< what a sample's time is a sum of: parameters times these
+
+/// Timers and neighbours on the machine blur every median by about this much, so that a smaller error is no reason for
+/// another piece.
+constexpr double noise = 0.04;
+
+/// One equation: row * parameters = value, to be met with this weight.
+struct Equation {
+    Row row{};
+    double value = 0;
+    double weight = 1;
+};
+
+/// Least squares over the parameters in `mask`, the others 0, by the normal equations. False if they are singular.
+bool solve(std::span<const Equation> equations, unsigned mask, Row& parameters) {
+    std::array<std::size_t, terms> chosen{};
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < terms; ++i)
+        if ((mask >> i & 1U) != 0) chosen[n++] = i;
+    std::array<std::array<double, terms + 1>, terms> m{};
+    for (const Equation& equation : equations)
+        for (std::size_t i = 0; i < n; ++i) {
+            const double scaled = equation.weight * equation.row[chosen[i]];
+            for (std::size_t j = 0; j < n; ++j) m[i][j] += scaled * equation.row[chosen[j]];
+            m[i][n] += scaled * equation.value;
+        }
+    // Bytes and counts differ by many orders of magnitude: bring the diagonal to 1.
+    std::array<double, terms> scale{};
+    for (std::size_t i = 0; i < n; ++i) {
+        if (!(m[i][i] > 0)) return false;
+        scale[i] = 1 / std::sqrt(m[i][i]);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) m[i][j] *= scale[i] * scale[j];
+        m[i][n] *= scale[i];
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        if (m[i][i] < 1e-9) return false;
+        for (std::size_t k = i + 1; k < n; ++k) {
+            const double factor = m[k][i] / m[i][i];
+            for (std::size_t j = i; j <= n; ++j) m[k][j] -= factor * m[i][j];
+        }
+    }
+    parameters = {};
+    for (std::size_t i = n; i-- > 0;) {
+        double value = m[i][n];
+        for (std::size_t j = i + 1; j < n; ++j) value -= m[i][j] * parameters[chosen[j]] / scale[j];
+        parameters[chosen[i]] = value / m[i][i] * scale[i];
+    }
+    return true;
+}
+
+double error_of(std::span<const Equation> equations, const Row& parameters) {
+    double sum = 0;
+    for (const Equation& equation : equations) {
+        double predicted = 0;
+        for (std::size_t i = 0; i < terms; ++i) predicted += equation.row[i] * parameters[i];
+        sum += equation.weight * (predicted - equation.value) * (predicted - equation.value);
+    }
+    return sum;
+}
+
+/// The best parameters that are not negative. With so few the subsets that may be positive can all be tried.
+Row solve_not_negative(std::span<const Equation> equations) {
+    Row best{};
+    double best_error = std::numeric_limits<double>::infinity();
+    for (unsigned mask = 1; mask < 1U << terms; ++mask) {
+        Row parameters{};
+        if (!solve(equations, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
+        if (const double error = error_of(equations, parameters); error < best_error) {
+            best_error = error;
+            best = parameters;
+        }
+    }
+    return best;
+}
+
+struct Solution {
+    Row parameters{};
+    double loss = 0; ///< sum of Huber's loss of the relative errors, in units of the noise
+};
+
+/// Huber's loss: grows with the square of errors within the noise, and linearly beyond.
+double loss_of(double relative_error) {
+    const double ratio = std::abs(relative_error) / noise;
+    return ratio <= 1 ? ratio * ratio : 2 * ratio - 1;
+}
+
+/// Fits values by relative error, robustly.
+Solution solve_robustly(std::vector<Equation> equations) {
+    for (Equation& equation : equations) equation.weight = 1 / (equation.value * equation.value);
+    Solution solution;
+    constexpr int rounds = 8;
+    for (int round = 0; round < rounds; ++round) {
+        solution.parameters = solve_not_negative(equations);
+        solution.loss = 0;
+        for (Equation& equation : equations) {
+            double predicted = 0;
+            for (std::size_t t = 0; t < terms; ++t) predicted += equation.row[t] * solution.parameters[t];
+            const double error = predicted / equation.value - 1;
+            solution.loss += loss_of(error);
+            // With these weights least squares has its minimum where the sum of Huber's losses has.
+            equation.weight = std::min(1.0, noise / std::max(std::abs(error), 1e-12)) / (equation.value * equation.value);
+        }
+    }
+    return solution;
+}
+
+/// Samples of sizes [first, last) of the sorted list of sizes.
+Solution fit_piece(std::span<const TransferSample> samples) {
+    std::vector<Equation> equations;
+    for (const TransferSample& sample : samples) {
+        const auto operations = static_cast<double>(sample.operations);
+        const bool alone = sample.operations == 1;
+        equations.push_back({.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * static_cast<double>(sample.bytes)}, .value = sample.seconds});
+    }
+    return solve_robustly(std::move(equations));
+}
+
+/// Processor time of one start call.
+Solution fit_issue(std::span<const TransferSample> samples) {
+    std::vector<Equation> equations;
+    for (const TransferSample& sample : samples) {
+        const double each = sample.issue_seconds / static_cast<double>(sample.operations);
+        if (each > 0) equations.push_back({.row = {1, 0, 0, static_cast<double>(sample.bytes)}, .value = each});
+    }
+    return equations.empty() ? Solution{} : solve_robustly(std::move(equations));
+}
+
+} // namespace
+
+TransferModel fit_transfers(std::span<const TransferSample> all) {
+    std::vector<TransferSample> samples;
+    for (const TransferSample& sample : all)
+        if (std::isfinite(sample.seconds) && sample.seconds > 0 && sample.operations > 0) samples.push_back(sample);
+    std::ranges::stable_sort(samples, {}, &TransferSample::bytes);
+    std::vector<std::size_t> starts; // where each size begins
+    for (std::size_t i = 0; i < samples.size(); ++i)
+        if (i == 0 || samples[i].bytes != samples[i - 1].bytes) starts.push_back(i);
+    const std::size_t sizes = starts.size();
+    if (sizes < 2) return {};
+    starts.push_back(samples.size());
+    const auto range = [&](std::size_t first, std::size_t last) {
+        return std::span<const TransferSample>{samples}.subspan(starts[first], starts[last] - starts[first]);
+    };
+
+    // Sizes a piece needs: a line through fewer says nothing.
+    const std::size_t least = std::min<std::size_t>(3, sizes);
+    const std::size_t most = std::max<std::size_t>(1, std::min(TransferModel::most_pieces, sizes / least));
+    constexpr double impossible = std::numeric_limits<double>::infinity();
+    // best[k][j]: least loss of the first j sizes in k + 1 pieces; from[k][j]: where the last of them begins.
+    std::vector<std::vector<double>> loss(sizes, std::vector<double>(sizes + 1, impossible));
+    for (std::size_t i = 0; i < sizes; ++i)
+        for (std::size_t j = i + least; j <= sizes; ++j) loss[i][j] = fit_piece(range(i, j)).loss;
+    std::vector<std::vector<double>> best(most, std::vector<double>(sizes + 1, impossible));
+    std::vector<std::vector<std::size_t>> from(most, std::vector<std::size_t>(sizes + 1, 0));
+    for (std::size_t j = 0; j <= sizes; ++j) best[0][j] = loss[0][j];
+    for (std::size_t k = 1; k < most; ++k)
+        for (std::size_t j = 0; j <= sizes; ++j)
+            for (std::size_t i = 1; i < j; ++i) {
+                if (i >= sizes) break;
+                const double sum = best[k - 1][i] + loss[i][j];
+                if (sum < best[k][j]) {
+                    best[k][j] = sum;
+                    from[k][j] = i;
+                }
+            }
+
+    std::size_t chosen = 0;
+    double lowest = impossible;
+    for (std::size_t k = 0; k < most; ++k) {
+        // Five numbers a piece, with its begin.
+        const double criterion =
+            best[k][sizes] + 5 * static_cast<double>(k + 1) * std::log(static_cast<double>(samples.size()));
+        if (criterion < lowest) {
+            lowest = criterion;
+            chosen = k;
+        }
+    }
+
+    std::vector<TransferPiece> pieces(chosen + 1);
+    std::size_t end = sizes;
+    for (std::size_t k = chosen + 1; k-- > 0;) {
+        const std::size_t begin = k == 0 ? 0 : from[k][end];
+        const Row line = fit_piece(range(begin, end)).parameters;
+        const Row call = fit_issue(range(begin, end)).parameters;
+        std::uint64_t begin_bytes = 0;
+        if (begin != 0) {
+            // The change is somewhere between two sizes that were measured: where their ratios are alike.
+            const double product =
+                static_cast<double>(samples[starts[begin]].bytes) * static_cast<double>(samples[starts[begin - 1]].bytes);
+            begin_bytes = static_cast<std::uint64_t>(std::sqrt(product)) + 1;
+        }
+        // Without several at a time or without one alone: the other's latency is the best guess.
+        const bool no_batches = std::ranges::all_of(range(begin, end), [](const auto& s) { return s.operations == 1; });
+        const bool no_single = std::ranges::none_of(range(begin, end), [](const auto& s) { return s.operations == 1; });
+        pieces[k] = {.begin_bytes = begin_bytes,
+                     .latency = no_single ? line[1] : line[0],
+                     .batch_latency = no_batches ? line[0] : line[1],
+                     .overhead = line[2],
+                     .per_byte = line[3],
+                     .issue = call[0],
+                     .issue_per_byte = call[3]};
+        end = begin;
+    }
+    return TransferModel{pieces};
+}
+
+} // namespace lapwing::pipeline

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace lapwing::pipeline {
+
+/// Which way the bytes of a transfer go.
+enum class Direction : std::uint8_t { put, get };
+
+[[nodiscard]] constexpr std::string_view name(Direction direction) { return direction == Direction::put ? "put" : "get"; }
+
+/// Times of contiguous transfers with sizes from `begin_bytes` on: `operations` of them, started one after the other and
+/// then completed at both ends, take
+///
+///     latency + operations * (overhead + per_byte * bytes)
+///
+/// (Schneider, Gerstenberger and Hoefler, "Compiler Optimizations for Non-Contiguous Remote Data Movement", section 4: L, o
+/// and G), where the latency of several differs from that of one: the service path sends the first at once, and gathers those
+/// behind it until its answer is here. Of that time, the calls that start the transfers keep the origin's processor for
+/// issue + issue_per_byte * bytes each.
+struct TransferPiece {
+    std::uint64_t begin_bytes = 0;
+    double latency = 0;       ///< L of one operation alone, seconds
+    double batch_latency = 0; ///< L of several, seconds
+    double overhead = 0;      ///< o, seconds
+    double per_byte = 0;      ///< G, seconds
+    double issue = 0;
+    double issue_per_byte = 0;
+};
+
+/// A measured (or predicted) batch of transfers.
+struct TransferSample {
+    std::uint64_t bytes = 0;      ///< of each
+    std::uint64_t operations = 1; ///< started before the first is waited for
+    double seconds = 0;           ///< until all are complete at both ends
+    double issue_seconds = 0;     ///< until all are started
+};
+
+/// T(bytes) of one path, network and direction. The paper's one line holds on networks that treat all sizes alike; here it
+/// is a few lines, each for a range of sizes, since MPI libraries change protocol with the size (eager and rendezvous) and
+/// Lapwing's service path does (inside a packet, or straight from memory).
+class TransferModel {
+public:
+    static constexpr std::size_t most_pieces = 5;
+
+    TransferModel() = default;
+    /// Pieces in ascending order; the first begins at 0.
+    explicit TransferModel(std::span<const TransferPiece> pieces);
+
+    [[nodiscard]] std::span<const TransferPiece> pieces() const noexcept { return {pieces_.data(), count_}; }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] const TransferPiece& piece(std::uint64_t bytes) const noexcept;
+
+    /// Seconds until `operations` transfers of `bytes` each are complete.
+    [[nodiscard]] double time(std::uint64_t bytes, std::uint64_t operations = 1) const noexcept;
+    /// Seconds after which the next transfer can follow one of `bytes`: o + G s.
+    [[nodiscard]] double gap(std::uint64_t bytes) const noexcept;
+    /// Seconds of the origin's processor that the call to start one takes; never more than gap().
+    [[nodiscard]] double issue(std::uint64_t bytes) const noexcept;
+    /// What comes on top of the gaps of `operations` transfers, the last of which has so many bytes: L.
+    [[nodiscard]] double latency(std::uint64_t bytes, std::uint64_t operations) const noexcept {
+        return operations > 1 ? piece(bytes).batch_latency : piece(bytes).latency;
+    }
+
+    /// How much of a transfer under way goes on while the origin's processor does something else: 1 all, 0 nothing.
+    [[nodiscard]] double overlap() const noexcept { return overlap_; }
+    void set_overlap(double overlap) noexcept;
+
+    /// All times `factor` times as long.
+    void scale(double factor) noexcept;
+
+private:
+    std::array<TransferPiece, most_pieces> pieces_{};
+    std::size_t count_ = 0;
+    double overlap_ = 0;
+};
+
+/// How well a model describes samples.
+struct FitQuality {
+    double r_squared = 0;    ///< share of the samples' variance that the model explains
+    double within_15 = 0;    ///< share of the samples that it predicts within 15 %
+    double worst_ratio = 1;  ///< the largest of predicted / measured and its inverse
+};
+
+[[nodiscard]] FitQuality judge(const TransferModel& model, std::span<const TransferSample> samples);
+
+/// Fits a model to samples: least squares of the relative errors, since sizes span seven orders of magnitude, with outliers
+/// weighted down (iteratively reweighted, Huber's loss), parameters not negative, and as many pieces as pay for
+/// themselves (Bayesian information criterion). Samples with a time that is not positive and finite are left out.
+/// Gives an empty model when fewer than two sizes remain.
+[[nodiscard]] TransferModel fit_transfers(std::span<const TransferSample> samples);
+
+} // namespace lapwing::pipeline

@@ -1,0 +1,77 @@
+// The cost model of a process: where its numbers come from, and how it follows what transfers really take.
+#include "pipeline/cost_model.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+#include <vector>
+
+using namespace lapwing;
+using namespace lapwing::pipeline;
+
+namespace {
+
+const TransferModel line{std::vector<TransferPiece>{{0, 10e-6, 10e-6, 1e-6, 1e-9, 0, 0}}};
+
+} // namespace
+
+TEST_CASE("a path that was not measured has built-in times") {
+    const CostModel model;
+    for (const Path path : {Path::direct, Path::rma, Path::service}) {
+        CHECK(model.source(path, Direction::put) == Source::built_in);
+        CHECK(model.transfers(path, Direction::put).time(1 << 20) > 0);
+    }
+    CHECK(model.transfers(Path::direct, Direction::get).time(8) < model.transfers(Path::rma, Direction::get).time(8));
+}
+
+TEST_CASE("what is set is used, for its path and direction alone") {
+    CostModel model;
+    const auto before = model.version();
+    CostTables tables;
+    tables.transfers(Path::rma, Direction::get) = line;
+    model.set(tables, Source::profile);
+    CHECK(model.version() != before);
+    CHECK(model.transfers(Path::rma, Direction::get).time(1000) == Approx(12e-6));
+    CHECK(model.source(Path::rma, Direction::get) == Source::profile);
+    CHECK(model.source(Path::rma, Direction::put) == Source::built_in);
+    CHECK(model.source(Path::service, Direction::get) == Source::built_in);
+}
+
+TEST_CASE("a network that has become slower is believed after some transfers, then predicted") {
+    CostModel model;
+    model.set_transfers(Path::rma, Direction::put, line, Source::profile);
+    const auto before = model.version();
+    const auto predicted = [&] { return model.transfers(Path::rma, Direction::put).time(1000); };
+    const double observed = 2 * predicted();
+    int transfers = 0;
+    for (; model.rescales() == 0 && transfers < 100; ++transfers) model.observe(Path::rma, Direction::put, predicted(), observed);
+    CHECK(transfers >= 8);
+    CHECK(transfers <= 20);
+    CHECK(model.version() != before);
+    CHECK(predicted() == Approx(observed).epsilon(0.1));
+    for (int i = 0; i < 100; ++i) model.observe(Path::rma, Direction::put, predicted(), observed);
+    CHECK(model.rescales() == 1);
+    CHECK(model.transfers(Path::rma, Direction::get).time(1000) == Approx(built_in_model(Path::rma).time(1000)));
+}
+
+TEST_CASE("good predictions with some stalls among them change nothing") {
+    CostModel model;
+    model.set_transfers(Path::service, Direction::get, line, Source::profile);
+    for (int i = 0; i < 1000; ++i) {
+        const double factor = i % 50 == 17 ? 1000 : i % 2 == 0 ? 0.9 : 1.1;
+        model.observe(Path::service, Direction::get, 1e-5, factor * 1e-5);
+    }
+    CHECK(model.rescales() == 0);
+}
+
+TEST_CASE("observations that are no times are not listened to") {
+    CostModel model;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const double infinity = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 100; ++i)
+        for (const double bad : {nan, infinity, 0.0, -1.0}) {
+            model.observe(Path::rma, Direction::put, bad, 1e-6);
+            model.observe(Path::rma, Direction::put, 1e-6, bad);
+        }
+    CHECK(model.rescales() == 0);
+}

@@ -1,0 +1,143 @@
+// Profiles as runtimes find them.
+#include "pipeline/profile.hpp"
+#include "pipeline/team_costs.hpp"
+#include "support/mpi_test.hpp"
+
+#include <lapwing/runtime.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+using namespace lapwing;
+using namespace lapwing::pipeline;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A directory that rank 0 makes and removes.
+class Directory {
+public:
+    Directory() {
+        int process = static_cast<int>(getpid());
+        MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        path_ = fs::temp_directory_path() / ("lapwing-profile-test-" + std::to_string(process));
+        if (test::world_rank() == 0) fs::create_directories(path_);
+        test::world_barrier();
+    }
+    ~Directory() {
+        test::world_barrier();
+        std::error_code error;
+        if (test::world_rank() == 0) fs::remove_all(path_, error);
+    }
+    [[nodiscard]] std::string path() const { return path_.string(); }
+
+private:
+    fs::path path_;
+};
+
+CostTables tables_of(double seconds) {
+    CostTables tables;
+    tables.transfers(Path::rma, Direction::put) =
+        TransferModel{std::vector<TransferPiece>{{0, seconds, seconds, 1e-6, 1e-9, 0, 0}}};
+    return tables;
+}
+
+/// Runs `body` on rank 0 between barriers.
+template <class Body>
+void on_first(Body&& body) {
+    test::world_barrier();
+    if (test::world_rank() == 0) body();
+    test::world_barrier();
+}
+
+Source source_with(const std::string& profile) {
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", profile}}};
+    return TeamCosts::of(runtime).model().source(Path::rma, Direction::put);
+}
+
+} // namespace
+
+TEST_CASE("a runtime finds the profile of its machine, MPI and network, on all ranks") {
+    const Directory directory;
+    const Settings settings{{"LAPWING_PROFILE", directory.path()}};
+    Runtime maker{MPI_COMM_WORLD, settings};
+    CHECK(TeamCosts::of(maker).model().source(Path::rma, Direction::put) == Source::built_in);
+    const ProfileKey key = profile_key(maker);
+    on_first([&] { store_profile(profile_file(settings, key), to_text(key, tables_of(0.5))); });
+
+    Runtime runtime{MPI_COMM_WORLD, settings};
+    CostModel& model = TeamCosts::of(runtime).model();
+    CHECK(model.source(Path::rma, Direction::put) == Source::profile);
+    CHECK(model.source(Path::rma, Direction::get) == Source::built_in);
+    CHECK(model.transfers(Path::rma, Direction::put).time(1000) == Approx(0.500002));
+
+    // Under another name of the network it is not there.
+    Runtime other{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", directory.path()}, {"LAPWING_NETWORK", "another"}}};
+    CHECK(TeamCosts::of(other).model().source(Path::rma, Direction::put) == Source::built_in);
+}
+
+TEST_CASE("the cache directory of the user is the default place, and none means none") {
+    const Directory directory;
+    const test::ScopedEnvironment cache{"XDG_CACHE_HOME", directory.path()};
+    Runtime runtime;
+    const ProfileKey key = profile_key(runtime);
+    const std::string file = profile_file(Settings{}, key);
+    CHECK(file.starts_with(directory.path() + "/lapwing/profile-"));
+    on_first([&] { store_profile(file, to_text(key, tables_of(0.5))); });
+    CHECK(source_with("") == Source::profile);
+    CHECK(source_with("none") == Source::built_in);
+    CHECK(source_with(file) == (test::world_size() > 0 ? Source::profile : Source::built_in));
+
+    const test::ScopedEnvironment no_cache{"XDG_CACHE_HOME", "relative"}; // to be ignored, says its specification
+    const test::ScopedEnvironment home{"HOME", directory.path()};
+    CHECK(profile_file(Settings{}, key).starts_with(directory.path() + "/.cache/lapwing/profile-"));
+    const test::ScopedEnvironment no_home{"HOME", {}};
+    CHECK(profile_file(Settings{}, key).empty());
+}
+
+TEST_CASE("a file that is no profile of this machine is ignored") {
+    const Directory directory;
+    Runtime runtime;
+    const ProfileKey key = profile_key(runtime);
+    const std::string good = to_text(key, tables_of(0.5));
+    const std::string file = directory.path() + "/profile";
+    const auto source_of_text = [&](const std::string& text) {
+        on_first([&] { std::ofstream{file, std::ios::binary} << text; });
+        return source_with(file);
+    };
+    CHECK(source_of_text(good) == Source::profile);
+    CHECK(source_of_text("") == Source::built_in);
+    CHECK(source_of_text(good.substr(0, good.size() / 2)) == Source::built_in);
+    CHECK(source_of_text(std::string(1000, '\0')) == Source::built_in);
+    CHECK(source_of_text(to_text({"another", key.mpi, key.network}, tables_of(0.5))) == Source::built_in);
+    CHECK(source_of_text(good + std::string(1 << 20, 'x')) == Source::built_in);
+
+    // Huge, without taking the space.
+    on_first([&] { fs::resize_file(file, std::uintmax_t{1} << 40); });
+    CHECK(source_with(file) == Source::built_in);
+    on_first([&] { fs::remove(file); });
+    CHECK(source_with(file) == Source::built_in);
+    // A pipe that nobody writes to must not be waited for.
+    on_first([&] { (void)mkfifo(file.c_str(), 0600); });
+    const std::string in_directory = profile_file(Settings{{"LAPWING_PROFILE", directory.path()}}, key);
+    on_first([&] { fs::rename(file, in_directory); });
+    CHECK(source_with(directory.path()) == Source::built_in);
+}
+
+TEST_CASE("a profile that cannot be stored says where and what to do") {
+    const Directory directory;
+    on_first([&] {
+        std::ofstream{directory.path() + "/file"} << "in the way";
+        CHECK_THROWS_WITH(store_profile(directory.path() + "/file/profile", "text"),
+                          Catch::Contains(directory.path() + "/file/profile cannot be written") &&
+                              Catch::Contains("LAPWING_PROFILE"));
+        CHECK(fs::exists(directory.path() + "/file"));
+    });
+}

@@ -1,0 +1,111 @@
+// Fits of transfer models: lines that made the samples are found again.
+#include "pipeline/measure_transfers.hpp"
+#include "pipeline/transfer_model.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+using namespace lapwing::pipeline;
+
+namespace {
+
+constexpr std::uint64_t largest_bytes = 16 << 20;
+
+/// What a network of these lines would show, with every time off by up to `noise` and one in `outlier_every` ten times as long.
+std::vector<TransferSample> samples_of(const TransferModel& model, double noise = 0, unsigned outlier_every = 0) {
+    std::mt19937 random{7};
+    std::uniform_real_distribution<double> error{1 - noise, 1 + noise};
+    std::vector<TransferSample> samples;
+    unsigned n = 0;
+    for (const TransferCell& cell : transfer_grid(largest_bytes)) {
+        TransferSample sample{cell.bytes, cell.operations, model.time(cell.bytes, cell.operations) * error(random), 0};
+        sample.issue_seconds = static_cast<double>(cell.operations) * model.issue(cell.bytes) * error(random);
+        if (outlier_every != 0 && ++n % outlier_every == 0) sample.seconds *= 10;
+        samples.push_back(sample);
+    }
+    return samples;
+}
+
+const TransferModel one_line{
+    std::vector<TransferPiece>{{0, 20e-6, 28e-6, 2e-6, 0.4e-9, 1e-6, 0.05e-9}}};
+const TransferModel eager_and_rendezvous{std::vector<TransferPiece>{{0, 3e-6, 3e-6, 0.3e-6, 0.9e-9, 0.2e-6, 0.1e-9},
+                                                                    {65537, 40e-6, 30e-6, 9e-6, 0.12e-9, 3e-6, 0}}};
+
+void require_near(const TransferModel& fitted, const TransferModel& truth, double tolerance) {
+    for (std::uint64_t bytes = 8; bytes <= largest_bytes; bytes = bytes * 3 / 2)
+        for (const std::uint64_t operations : {1, 3, 16}) {
+            INFO(operations << " times " << bytes << " bytes");
+            CHECK(fitted.time(bytes, operations) == Approx(truth.time(bytes, operations)).epsilon(tolerance));
+        }
+}
+
+} // namespace
+
+TEST_CASE("a line is found again, with its latency, overhead and gap apart") {
+    const TransferModel fitted = fit_transfers(samples_of(one_line));
+    REQUIRE(fitted.pieces().size() == 1);
+    const TransferPiece& piece = fitted.pieces().front();
+    CHECK(piece.latency == Approx(20e-6).epsilon(1e-3));
+    CHECK(piece.batch_latency == Approx(28e-6).epsilon(1e-3));
+    CHECK(piece.overhead == Approx(2e-6).epsilon(1e-3));
+    CHECK(piece.per_byte == Approx(0.4e-9).epsilon(1e-3));
+    CHECK(piece.issue == Approx(1e-6).epsilon(1e-3));
+    CHECK(piece.issue_per_byte == Approx(0.05e-9).epsilon(1e-3));
+}
+
+TEST_CASE("a change of protocol gives a second line") {
+    const TransferModel fitted = fit_transfers(samples_of(eager_and_rendezvous));
+    REQUIRE(fitted.pieces().size() == 2);
+    CHECK(fitted.pieces()[1].begin_bytes > 65536);
+    CHECK(fitted.pieces()[1].begin_bytes <= 131072);
+    require_near(fitted, eager_and_rendezvous, 0.01);
+}
+
+TEST_CASE("noise does not add lines, and outliers do not bend them") {
+    const std::vector<TransferSample> noisy = samples_of(one_line, 0.03);
+    CHECK(fit_transfers(noisy).pieces().size() == 1);
+    require_near(fit_transfers(noisy), one_line, 0.05);
+    require_near(fit_transfers(samples_of(one_line, 0.03, 11)), one_line, 0.05);
+    require_near(fit_transfers(samples_of(eager_and_rendezvous, 0.03, 11)), eager_and_rendezvous, 0.1);
+}
+
+TEST_CASE("the quality of a fit is judged by squares and by shares") {
+    const std::vector<TransferSample> samples = samples_of(one_line);
+    const FitQuality perfect = judge(one_line, samples);
+    CHECK(perfect.r_squared == Approx(1));
+    CHECK(perfect.within_15 == 1);
+    CHECK(perfect.worst_ratio == Approx(1));
+    TransferModel slow = one_line;
+    slow.scale(1.5);
+    const FitQuality bad = judge(slow, samples);
+    CHECK(bad.within_15 == 0);
+    CHECK(bad.r_squared < 0.9);
+    CHECK(bad.worst_ratio == Approx(1.5));
+}
+
+TEST_CASE("samples that are no times are left out") {
+    std::vector<TransferSample> samples = samples_of(one_line);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const double seconds : {nan, -1.0, 0.0, std::numeric_limits<double>::infinity()}) samples.push_back({100, 1, seconds, 0});
+    require_near(fit_transfers(samples), one_line, 0.01);
+    CHECK(fit_transfers(std::vector<TransferSample>{}).empty());
+    CHECK(fit_transfers(std::vector<TransferSample>{{8, 1, 1e-6, 0}, {8, 4, 2e-6, 0}}).empty());
+}
+
+TEST_CASE("few samples give one line that is never negative") {
+    const std::vector<TransferSample> samples{{8, 1, 10e-6, 0}, {4096, 1, 9e-6, 0}}; // noise: larger and faster
+    const TransferModel fitted = fit_transfers(samples);
+    REQUIRE(fitted.pieces().size() == 1);
+    CHECK(fitted.pieces().front().per_byte >= 0);
+    CHECK(fitted.time(8) == Approx(9.5e-6).epsilon(0.1));
+    CHECK(fitted.gap(1 << 20) >= 0);
+}
+
+TEST_CASE("the call that starts a transfer takes no longer than the transfer") {
+    const TransferModel model{std::vector<TransferPiece>{{0, 0, 0, 1e-6, 0, 5e-6, 0}}};
+    CHECK(model.issue(8) == model.gap(8));
+}

@@ -1,0 +1,189 @@
+// lapwing-tune: measures how long contiguous transfers and copies of blocks take on this machine, MPI and network, fits the
+// cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with the same
+// mpirun options, on two hosts or more where that is what the network joins.
+#include "pipeline/copy_model.hpp"
+#include "pipeline/measure_transfers.hpp"
+#include "pipeline/profile.hpp"
+#include "pipeline/transfer_model.hpp"
+
+#include <lapwing/error.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace lapwing;
+using pipeline::Direction;
+
+struct Options {
+    double seconds = 40;
+    std::uint64_t largest_bytes = 16 * 1024 * 1024;
+    std::string output;
+    bool print_only = false;
+};
+
+constexpr std::array directions{Direction::put, Direction::get};
+
+/// A rank that rank 0 reaches on this path, or none. Rank 0 says which: only its view counts.
+std::optional<Rank> target_on(Team& team, Path path) {
+    std::int64_t chosen = -1;
+    if (team.rank() == Rank{0})
+        for (int rank = 1; rank < team.size(); ++rank)
+            if (team.path(Rank{rank}) == path) chosen = rank;
+    team.max(std::span{&chosen, 1});
+    if (chosen < 0) return {};
+    return Rank{static_cast<int>(chosen)};
+}
+
+void print_model(Path path, const pipeline::TransferModel& model, Direction direction, const pipeline::FitQuality& quality) {
+    fmt::print("\n{} {}: R squared {:.4f}, {:.0f} % of the times within 15 %, overlap {:.2f}\n", name(path), name(direction),
+               quality.r_squared, 100 * quality.within_15, model.overlap());
+    fmt::print("  {:>12} {:>10} {:>14} {:>10} {:>10} {:>12}\n", "from bytes", "L us", "L of several us", "o us", "G ns/byte",
+               "GB/s");
+    for (const pipeline::TransferPiece& piece : model.pieces())
+        fmt::print("  {:>12} {:>10.2f} {:>14.2f} {:>10.3f} {:>10.4f} {:>12.2f}\n", piece.begin_bytes, 1e6 * piece.latency,
+                   1e6 * piece.batch_latency, 1e6 * piece.overhead, 1e9 * piece.per_byte,
+                   piece.per_byte > 0 ? 1e-9 / piece.per_byte : 0.0);
+}
+
+/// The paper's figure 7: where a put takes longer than the copy that precedes it, copying more of it first is cheap.
+void print_quotients(Path path, const pipeline::TransferModel& put, const pipeline::CopyModel& copy) {
+    fmt::print("\n{}: T_put / T_copy by size, for blocks of 8, 64 and 1024 bytes with as much between them\n", name(path));
+    for (std::uint64_t bytes = 1024; bytes <= 16 * 1024 * 1024; bytes *= 8) {
+        fmt::print("  {:>12}", bytes);
+        for (const std::uint64_t block : {8, 64, 1024}) {
+            const pipeline::BlockShape shape{.blocks = bytes / block, .bytes = bytes, .extent_bytes = 2 * bytes};
+            fmt::print(" {:>10.2f}", put.time(bytes) / copy.time(shape));
+        }
+        fmt::print("\n");
+    }
+}
+
+/// Collective. Measures the path if the ranks have it, and adds it to the tables on rank 0.
+void tune(Path path, const Settings& settings, double seconds, const Options& options, pipeline::CostTables& tables) {
+    std::optional<Runtime> runtime;
+    try {
+        runtime.emplace(MPI_COMM_WORLD, settings);
+    } catch (const SettingError& error) { // on all ranks alike: the path does not work here
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        if (rank == 0) fmt::print("\n{}: not measured: {}\n", name(path), error.what());
+        return;
+    }
+    const std::optional<Rank> target = target_on(*runtime, path);
+    if (!target) {
+        if (runtime->rank() == Rank{0}) fmt::print("\n{}: not measured: no two of these ranks are joined by it\n", name(path));
+        return;
+    }
+    Window window{*runtime, options.largest_bytes};
+    if (runtime->rank() == Rank{0}) {
+        std::vector<std::byte> memory(options.largest_bytes);
+        const auto cells = pipeline::transfer_grid(options.largest_bytes);
+        for (const Direction direction : directions) {
+            const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.45 * seconds);
+            pipeline::TransferModel model = pipeline::fit_transfers(samples);
+            const pipeline::FitQuality quality = pipeline::judge(model, samples);
+            constexpr std::uint64_t overlap_bytes = 256 * 1024;
+            if (path != Path::direct) // the processor that would compute is the one that copies
+                model.set_overlap(pipeline::measure_overlap(window, *target, direction,
+                                                            std::min(overlap_bytes, options.largest_bytes), memory,
+                                                            0.05 * seconds));
+            tables.transfers(path, direction) = model;
+            print_model(path, model, direction, quality);
+        }
+        print_quotients(path, tables.transfers(path, Direction::put), tables.copy);
+        std::fflush(stdout);
+    }
+    runtime->barrier();
+    window.close();
+    runtime->close();
+}
+
+void print_copies(const pipeline::CopyModel& copy) {
+    fmt::print("\ncopies: ns a block in the cache, by its length in bytes\n  ");
+    for (std::size_t i = 0; i < pipeline::CopyModel::lengths.size(); ++i)
+        fmt::print("{}: {:.2f}  ", pipeline::CopyModel::lengths[i], 1e9 * copy.block[i]);
+    fmt::print("\n  a cache line from memory: {:.2f} ns near the one before, {:.2f} ns in another page\n", 1e9 * copy.line_near,
+               1e9 * copy.line_far);
+}
+
+void run(const Options& options) {
+    Runtime runtime; // keeps MPI from start to end, and tells what there is
+    const bool first = runtime.rank() == Rank{0};
+    if (runtime.size() < 2) throw UsageError{"lapwing-tune measures between ranks; start it with mpirun -n 2 at least"};
+    const pipeline::ProfileKey key = pipeline::profile_key(runtime);
+    pipeline::CostTables tables;
+    if (first) {
+        fmt::print("machine: {}\nMPI: {}\nnetwork: {}\n", key.machine, key.mpi, key.network);
+        tables.copy = pipeline::measure_copies(0.03 * options.seconds);
+        print_copies(tables.copy);
+    }
+
+    const std::string wanted = runtime.settings().text("LAPWING_PATH");
+    const double share = 0.95 * options.seconds / (wanted == "auto" ? 3 : 1);
+    for (const Path path : {Path::direct, Path::rma, Path::service}) {
+        if (wanted != "auto" && wanted != name(path)) continue;
+        Settings settings;
+        settings.set("LAPWING_PATH", path == Path::direct ? "auto" : name(path));
+        // On one node no path but direct would be taken.
+        if (path != Path::direct && runtime.nodes() == 1) settings.set("LAPWING_NODE", "each");
+        tune(path, settings, share, options, tables);
+    }
+
+    if (first && !options.print_only) {
+        const std::string file = options.output.empty() ? pipeline::profile_file(runtime.settings(), key) : options.output;
+        if (file.empty()) {
+            fmt::print("\nno profile is stored: LAPWING_PROFILE is none, or HOME is not set\n");
+        } else {
+            pipeline::store_profile(file, pipeline::to_text(key, tables));
+            fmt::print("\nprofile: {}\n", file);
+        }
+    }
+    if (first) {
+        // For `scripts/launch --verdict`: all is measured and stored, whatever becomes of MPI_Finalize.
+        std::puts("LAPWING-TEST-VERDICT passed");
+        std::fflush(stdout);
+    }
+    runtime.barrier();
+    runtime.close();
+}
+
+} // namespace
+
+int main(int argument_count, char** arguments) {
+    CLI::App app{"Measures transfers and copies, and stores the profile that Lapwing plans with. An MPI program: start it as "
+                 "the program will be, with two ranks or more."};
+    Options options;
+    app.add_option("--seconds", options.seconds, "for all measurements together")
+        ->check(CLI::Range(0.1, 3600.0))
+        ->capture_default_str();
+    app.add_option("--largest", options.largest_bytes, "bytes of the largest transfer")
+        ->transform(CLI::AsSizeValue{false})
+        ->capture_default_str();
+    app.add_option("--output", options.output, "file for the profile instead of the one that runtimes look for");
+    app.add_flag("--print-only", options.print_only, "store nothing");
+    CLI11_PARSE(app, argument_count, arguments);
+    try {
+        run(options);
+        return 0;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "lapwing-tune: {}\n", error.what());
+        int initialized = 0;
+        int finalized = 0;
+        MPI_Initialized(&initialized);
+        MPI_Finalized(&finalized);
+        if (initialized != 0 && finalized == 0) MPI_Abort(MPI_COMM_WORLD, 1); // the other ranks would wait for this one
+        return 1;
+    }
+}
