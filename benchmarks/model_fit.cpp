@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <vector>
 
 namespace lapwing::bench {
@@ -45,7 +44,8 @@ void model_fit(Context& context) {
             const std::vector<TransferSample> samples = pipeline::measure_transfers(
                 window, route.target, direction, cells, memory, 60 * context.options().seconds);
             const std::span<const TransferSample> all{samples};
-            const pipeline::TransferModel model = pipeline::fit_transfers(all.first(fitted));
+            pipeline::TransferModel model = pipeline::fit_transfers(all.first(fitted));
+            pipeline::refine_changes(model, window, route.target, direction, memory);
             const pipeline::FitQuality quality = pipeline::judge(model, all.subspan(fitted));
             const auto add = [&](const char* what, double value, const char* unit) {
                 context.add({.case_name = fmt::format("{}, {}", name(direction), what),
@@ -60,11 +60,6 @@ void model_fit(Context& context) {
             add("R squared", quality.r_squared, "");
             add("cells within 15 %", quality.within_15, "");
             add("pieces", static_cast<double>(model.pieces().size()), "");
-            if (std::getenv("FIT_DEBUG")) {
-                for (auto& p : model.pieces()) fmt::print("piece {} L {:.2f} {:.2f} o {:.3f} us, G {:.4f} ns/B issue {:.3f} {:.4f}\n", p.begin_bytes, p.latency*1e6, p.batch_latency*1e6, p.overhead*1e6, p.per_byte*1e9, p.issue*1e6, p.issue_per_byte*1e9);
-                for (std::size_t i = 0; i < samples.size(); ++i) { auto& s = samples[i]; double m = model.time(s.bytes, s.operations);
-                    fmt::print("{} {:>9} x {:>2}: {:>10.2f} us predicted {:>10.2f} {:+.0f}% issue {:.2f}\n", i < fitted ? "fit" : "new", s.bytes, s.operations, s.seconds*1e6, m*1e6, (m/s.seconds-1)*100, s.issue_seconds*1e6);}
-            }
         }
         runtime.barrier();
     }

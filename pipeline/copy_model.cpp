@@ -80,7 +80,8 @@ double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexce
     const auto cache = static_cast<double>(cache_bytes);
     const double cold = std::clamp((touched - cache) / cache, 0.0, 1.0);
     constexpr double page = 4096;
-    const double far = std::clamp((stride - length) / page, 0.0, 1.0);
+    constexpr double prefetched = 512; // strides that the processor follows by itself
+    const double far = std::clamp((stride - prefetched) / (page - prefetched), 0.0, 1.0);
     // Only the first line of a distant block waits for a page table walk; those behind it follow.
     const double fetch = lines * line_near + far * std::max(line_far - line_near, 0.0);
     return seconds + cold * blocks * fetch;

@@ -94,6 +94,16 @@ std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direc
     return samples;
 }
 
+void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory) {
+    Batch batch{window, target, direction, memory};
+    refine_changes(model, 2, [&](std::uint64_t bytes) {
+        const TransferCell cell{std::min<std::uint64_t>(bytes, memory.size()), 1};
+        std::vector<double> times;
+        for (int i = 0; i < 21; ++i) times.push_back(batch.run(cell).first);
+        return typical_time(times);
+    });
+}
+
 double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes, std::span<std::byte> memory,
                        double seconds) {
     // Copies between private buffers that stay in the cache, as packing does; in slices, to end on time.

@@ -28,6 +28,9 @@ struct TransferCell {
                                                             std::span<const TransferCell> cells, std::span<std::byte> memory,
                                                             double seconds);
 
+/// refine_changes() by measurements, for a model fitted to transfer_grid().
+void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory);
+
 /// How much of a transfer of `bytes` goes on while this rank copies memory: see TransferModel::overlap().
 [[nodiscard]] double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes,
                                      std::span<std::byte> memory, double seconds);

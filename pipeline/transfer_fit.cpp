@@ -219,4 +219,26 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
     return TransferModel{pieces};
 }
 
+void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of) {
+    const auto time_on = [](const TransferPiece& piece, double bytes) {
+        return piece.latency + piece.overhead + piece.per_byte * bytes;
+    };
+    for (std::size_t i = 1; i < model.pieces().size(); ++i) {
+        const TransferPiece& below = model.pieces()[i - 1];
+        const TransferPiece& above = model.pieces()[i];
+        auto low = static_cast<double>(above.begin_bytes) / std::sqrt(step);
+        auto high = static_cast<double>(above.begin_bytes) * std::sqrt(step);
+        const double middle = static_cast<double>(above.begin_bytes);
+        if (std::abs(std::log(time_on(above, middle) / time_on(below, middle))) < std::log(1.1)) continue;
+        for (int question = 0; question < 6; ++question) {
+            const double bytes = std::floor((low + high) / 2);
+            const double seconds = time_of(static_cast<std::uint64_t>(bytes));
+            const double from_below = std::abs(std::log(seconds / time_on(below, bytes)));
+            const double from_above = std::abs(std::log(seconds / time_on(above, bytes)));
+            (from_below <= from_above ? low : high) = bytes;
+        }
+        model.set_begin(i, static_cast<std::uint64_t>(high));
+    }
+}
+
 } // namespace lapwing::pipeline

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -70,6 +71,9 @@ public:
     [[nodiscard]] double overlap() const noexcept { return overlap_; }
     void set_overlap(double overlap) noexcept;
 
+    /// Piece number `index`, which must not be 0, begins at so many bytes.
+    void set_begin(std::size_t index, std::uint64_t bytes) noexcept { pieces_[index].begin_bytes = bytes; }
+
     /// All times `factor` times as long.
     void scale(double factor) noexcept;
 
@@ -93,5 +97,10 @@ struct FitQuality {
 /// themselves (Bayesian information criterion). Samples with a time that is not positive and finite are left out.
 /// Gives an empty model when fewer than two sizes remain.
 [[nodiscard]] TransferModel fit_transfers(std::span<const TransferSample> samples);
+
+/// Finds where one piece really gives way to the next, which a fit only knows to be between two sizes that differ by
+/// `step`, by bisection: a size belongs to the piece that `time_of(bytes)`, in seconds, is closer to. Asks for six sizes at
+/// each change of more than 10 %; others do not matter.
+void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of);
 
 } // namespace lapwing::pipeline

@@ -93,6 +93,7 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
         for (const Direction direction : directions) {
             const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.45 * seconds);
             pipeline::TransferModel model = pipeline::fit_transfers(samples);
+            pipeline::refine_changes(model, window, *target, direction, memory);
             const pipeline::FitQuality quality = pipeline::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 256 * 1024;
             if (path != Path::direct) // the processor that would compute is the one that copies

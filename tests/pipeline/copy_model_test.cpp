@@ -44,7 +44,7 @@ TEST_CASE("outside the cache distance decides") {
     constexpr std::uint64_t blocks = 1 << 20;
     const double hot = blocks * 1.5e-9;
     CHECK(model.time(strided(blocks, 8, 16)) == Approx(hot + blocks * (0.25 * 2e-9)).epsilon(0.02));
-    CHECK(model.time(strided(blocks, 8, 128)) == Approx(hot + blocks * 2e-9).epsilon(0.2));
+    CHECK(model.time(strided(blocks, 8, 128)) == Approx(hot + blocks * 2e-9).epsilon(0.02));
     CHECK(model.time(strided(blocks, 8, 8192)) == Approx(hot + blocks * 50e-9).epsilon(0.02));
 }
 

@@ -35,7 +35,8 @@ const TransferModel one_line{
 const TransferModel eager_and_rendezvous{std::vector<TransferPiece>{{0, 3e-6, 3e-6, 0.3e-6, 0.9e-9, 0.2e-6, 0.1e-9},
                                                                     {65537, 40e-6, 30e-6, 9e-6, 0.12e-9, 3e-6, 0}}};
 
-void require_near(const TransferModel& fitted, const TransferModel& truth, double tolerance) {
+void require_near(TransferModel fitted, const TransferModel& truth, double tolerance) {
+    refine_changes(fitted, 2, [&](std::uint64_t bytes) { return truth.time(bytes); });
     for (std::uint64_t bytes = 8; bytes <= largest_bytes; bytes = bytes * 3 / 2)
         for (const std::uint64_t operations : {1, 3, 16}) {
             INFO(operations << " times " << bytes << " bytes");
@@ -63,6 +64,19 @@ TEST_CASE("a change of protocol gives a second line") {
     CHECK(fitted.pieces()[1].begin_bytes > 65536);
     CHECK(fitted.pieces()[1].begin_bytes <= 131072);
     require_near(fitted, eager_and_rendezvous, 0.01);
+}
+
+TEST_CASE("where a protocol changes is found by asking") {
+    TransferModel fitted = fit_transfers(samples_of(eager_and_rendezvous));
+    int questions = 0;
+    refine_changes(fitted, 2, [&](std::uint64_t bytes) {
+        ++questions;
+        return eager_and_rendezvous.time(bytes);
+    });
+    REQUIRE(fitted.pieces().size() == 2);
+    CHECK(fitted.pieces()[1].begin_bytes > 65536);
+    CHECK(fitted.pieces()[1].begin_bytes < 65536 + 2048);
+    CHECK(questions == 6);
 }
 
 TEST_CASE("noise does not add lines, and outliers do not bend them") {
