@@ -24,7 +24,7 @@ constexpr std::uint64_t largest_bytes = 16 * 1024 * 1024;
 std::vector<TransferCell> other_sizes() {
     std::vector<TransferCell> cells;
     for (std::uint64_t bytes = 12; bytes <= largest_bytes; bytes *= 2)
-        for (const std::uint64_t operations : {1, 4, 16})
+        for (const std::uint64_t operations : {1U, 4U, 16U})
             if (operations == 1 || bytes * operations <= largest_bytes) cells.push_back({bytes, operations});
     return cells;
 }

@@ -62,7 +62,7 @@ private:
 std::vector<TransferCell> transfer_grid(std::uint64_t largest_bytes) {
     std::vector<TransferCell> cells;
     for (std::uint64_t bytes = 8; bytes <= largest_bytes; bytes *= 2)
-        for (const std::uint64_t operations : {1, 4, 16})
+        for (const std::uint64_t operations : {1U, 4U, 16U})
             if (operations == 1 || bytes * operations <= largest_bytes) cells.push_back({bytes, operations});
     return cells;
 }

@@ -62,7 +62,7 @@ void print_quotients(Path path, const pipeline::TransferModel& put, const pipeli
     fmt::print("\n{}: T_put / T_copy by size, for blocks of 8, 64 and 1024 bytes with as much between them\n", name(path));
     for (std::uint64_t bytes = 1024; bytes <= 16 * 1024 * 1024; bytes *= 8) {
         fmt::print("  {:>12}", bytes);
-        for (const std::uint64_t block : {8, 64, 1024}) {
+        for (const std::uint64_t block : {8U, 64U, 1024U}) {
             const pipeline::BlockShape shape{.blocks = bytes / block, .bytes = bytes, .extent_bytes = 2 * bytes};
             fmt::print(" {:>10.2f}", put.time(bytes) / copy.time(shape));
         }

@@ -38,7 +38,7 @@ const TransferModel eager_and_rendezvous{std::vector<TransferPiece>{{0, 3e-6, 3e
 void require_near(TransferModel fitted, const TransferModel& truth, double tolerance) {
     refine_changes(fitted, 2, [&](std::uint64_t bytes) { return truth.time(bytes); });
     for (std::uint64_t bytes = 8; bytes <= largest_bytes; bytes = bytes * 3 / 2)
-        for (const std::uint64_t operations : {1, 3, 16}) {
+        for (const std::uint64_t operations : {1U, 3U, 16U}) {
             INFO(operations << " times " << bytes << " bytes");
             CHECK(fitted.time(bytes, operations) == Approx(truth.time(bytes, operations)).epsilon(tolerance));
         }
