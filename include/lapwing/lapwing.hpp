@@ -13,6 +13,7 @@
 #include <lapwing/lock.hpp>
 #include <lapwing/mpi_datatype.hpp>
 #include <lapwing/path.hpp>
+#include <lapwing/plan.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/settings.hpp>

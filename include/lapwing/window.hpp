@@ -19,6 +19,8 @@
 
 namespace lapwing {
 
+class Layout;
+
 namespace window {
 class WindowState;
 
@@ -186,6 +188,19 @@ public:
     Completion start_put(Rank target, Offset offset, std::span<const T> source) {
         return start_put_bytes(target, offset, bytes_of(source));
     }
+
+    /// Non-contiguous put: byte k of `source`, a layout of memory at `base`, goes to byte k of `destination`, a layout of
+    /// the part of `target` from `offset` on. Complete as put_bytes(). How the bytes travel is decided from measured costs
+    /// (see Plan, which also keeps the decision for transfers that come often).
+    /// Throws RangeError when the layouts have different numbers of bytes or leave the part; at assertion level 2 UsageError
+    /// when blocks of `destination` overlap. Cost: of deciding, microseconds; then one message for each chunk, or for each
+    /// block of `destination`.
+    void put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
+    /// Non-contiguous get, the other way round; complete on return.
+    void get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base);
+    /// Non-blocking forms. The memory must stay until the completion says so, whose test() and wait() go on with the transfer.
+    Completion start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
+    Completion start_get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base);
 
     /// Own operations to `target` are complete at both ends on return; release and acquire, for that rank. Throws RangeError.
     void flush(Rank target);

@@ -1,0 +1,94 @@
+// Room: pipeline
+#pragma once
+
+#include <lapwing/completion.hpp>
+#include <lapwing/layout.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/window.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lapwing {
+
+namespace pipeline {
+class PlanState;
+} // namespace pipeline
+
+/// How the bytes of a non-contiguous transfer travel (Schneider, Gerstenberger and Hoefler, "Compiler Optimizations for
+/// Non-Contiguous Remote Data Movement", section 2).
+enum class Strategy : std::uint8_t {
+    automatic,      ///< what the cost model finds fastest
+    per_block,      ///< one operation for each block that is contiguous on both sides; the paper's "maximal block"
+    full_pack,      ///< everything packed, then sent; or everything received, then unpacked
+    fixed_pipeline, ///< chunks of equal size: while one is on the wire, the next is packed or the one before unpacked
+    superpipeline,  ///< chunks that grow (puts) or shrink (gets), so that little of the copying is not hidden
+    direct_copy,    ///< load and store, where the owner's memory is mapped here
+};
+
+[[nodiscard]] std::string_view name(Strategy strategy);
+
+struct PlanOptions {
+    /// Forces a strategy; the setting LAPWING_STRATEGY does so for plans that leave it open.
+    Strategy strategy = Strategy::automatic;
+    /// Bytes of the first chunk of a pipeline, and how many times larger each is than the one before, up to the largest.
+    /// 0: from the cost model.
+    std::uint64_t first_chunk = 0;
+    double growth = 0;
+    std::uint64_t largest_chunk = 0;
+};
+
+/// A transfer between memory of this rank and a part of a window, with a layout on either side: byte k of the source's
+/// sequence goes to byte k of the target's. Made once, executed as often as needed.
+///
+/// Making one is a local call that looks at the layouts in O(levels) and evaluates the cost model: microseconds. Executing
+/// allocates no buffers: those come from the team's pool (LAPWING_CHUNK_MEMORY), and are given back at the end. The window
+/// must stay open while plans for it are used. Plans are used by one thread at a time.
+class Plan {
+public:
+    /// Puts `source` of local memory to `target` of the part of rank `rank`, both relative to a base: the address given when
+    /// executing, and `offset`.
+    /// Throws RangeError when the sides have different numbers of bytes or the target leaves the window; at assertion level
+    /// 2 UsageError when blocks of the target overlap, since the result would depend on the strategy.
+    [[nodiscard]] static Plan put(Window& window, const Layout& source, Rank rank, Offset offset, const Layout& target,
+                                  const PlanOptions& options = {});
+    /// Gets `source` of the part of rank `rank` into `destination` of local memory. As put().
+    [[nodiscard]] static Plan get(Window& window, Rank rank, Offset offset, const Layout& source, const Layout& destination,
+                                  const PlanOptions& options = {});
+
+    Plan(Plan&&) noexcept;
+    Plan& operator=(Plan&&) noexcept;
+    ~Plan();
+
+    /// Blocking. A get is complete on return; a put is complete locally: the memory may be reused, and flush() or release()
+    /// completes it at the owner. Throws UsageError for a get into constant memory, PeerLeftError, MpiError.
+    void execute(const void* memory);
+    void execute(void* memory);
+    /// The same, checking that the local layout stays within the memory: RangeError.
+    void execute(std::span<const std::byte> memory);
+    void execute(std::span<std::byte> memory);
+
+    /// Non-blocking: starts what fits into the chunk buffers; test() and wait() of the completion go on with it. The memory
+    /// must stay as it is until the completion says so. Cost: one allocation.
+    Completion start(const void* memory);
+    Completion start(void* memory);
+
+    /// The strategy in use; never `automatic`.
+    [[nodiscard]] Strategy strategy() const noexcept;
+    /// Bytes that one execution moves.
+    [[nodiscard]] std::uint64_t bytes() const noexcept;
+    /// Seconds that one execution takes, complete at both ends, as the cost model sees it.
+    [[nodiscard]] double predicted_seconds() const noexcept;
+    /// Which strategy, which chunks, the predicted time, and why not the others: several lines for people.
+    [[nodiscard]] std::string explain() const;
+
+private:
+    explicit Plan(std::shared_ptr<pipeline::PlanState> state) noexcept;
+    std::shared_ptr<pipeline::PlanState> state_;
+};
+
+} // namespace lapwing

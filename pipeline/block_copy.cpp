@@ -1,0 +1,62 @@
+#include "pipeline/block_copy.hpp"
+
+#include "datatype/kernels/copy_kernels.hpp"
+
+#include <cstring>
+
+namespace lapwing::pipeline {
+namespace {
+
+/// Calls `copy(packed, run)` for each run of equal blocks in the next `bytes` bytes.
+template <class Copy>
+void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
+    std::uint64_t packed = 0;
+    while (packed < bytes) {
+        const BlockRun run = cursor.next_run(bytes - packed);
+        if (run.starts == nullptr) {
+            copy(packed, run.offset,
+                 datatype::Run{.count = run.count, .block_bytes = run.block_bytes, .stride = run.stride, .offsets = run.offsets});
+        } else {
+            for (std::uint64_t i = 0; i < run.count; ++i) {
+                const ByteBlock block = run[i];
+                copy(packed + run.starts[i] - run.starts[0], block.offset, datatype::Run{.count = 1, .block_bytes = block.bytes});
+            }
+        }
+        packed += run.bytes();
+    }
+}
+
+datatype::Placement placement(const BlockRun& run) { return {.stride = run.stride, .offsets = run.offsets}; }
+
+} // namespace
+
+void pack(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes) noexcept {
+    for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const datatype::Run& run) {
+        if (run.count == 1 && run.offsets == nullptr) std::memcpy(packed + at, base + offset, run.block_bytes);
+        else datatype::gather(packed + at, base + offset, run);
+    });
+}
+
+void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std::uint64_t bytes) noexcept {
+    for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const datatype::Run& run) {
+        if (run.count == 1 && run.offsets == nullptr) std::memcpy(base + offset, packed + at, run.block_bytes);
+        else datatype::scatter(base + offset, packed + at, run);
+    });
+}
+
+void copy(std::byte* to, const Layout& target, const std::byte* from, const Layout& source) {
+    LayoutZip zip{source, target};
+    while (!zip.done()) {
+        const PairRun run = zip.next_run();
+        if (run.source.count == 1 && run.source.offsets == nullptr && run.target.offsets == nullptr)
+            std::memcpy(to + run.target.offset, from + run.source.offset, run.source.block_bytes);
+        else
+            datatype::copy(to + run.target.offset, from + run.source.offset,
+                           {.count = run.source.count,
+                            .block_bytes = run.source.block_bytes,
+                            .to = placement(run.target),
+                            .from = placement(run.source)});
+    }
+}
+
+} // namespace lapwing::pipeline

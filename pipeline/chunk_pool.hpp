@@ -1,0 +1,39 @@
+#pragma once
+
+#include "window/team_state.hpp"
+
+#include <lapwing/completion.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace lapwing::pipeline {
+
+/// What one execution of a plan works with: memory for its chunks, and lists of the operations under way in each slot, which
+/// keep their capacity from one execution to the next.
+struct ChunkBuffers {
+    std::unique_ptr<std::byte[]> memory;
+    std::uint64_t bytes = 0;
+    std::vector<std::vector<Completion>> under_way;
+};
+
+/// The chunk buffers of a team: at most `limit` bytes, kept for the next execution that needs as many or fewer.
+class ChunkPool final : public window::TeamPart {
+public:
+    /// Buffers of at least `bytes`, or of none where the limit does not allow them: other executions hold the rest.
+    [[nodiscard]] std::unique_ptr<ChunkBuffers> take(std::uint64_t bytes, std::uint64_t limit);
+    void give_back(std::unique_ptr<ChunkBuffers> buffers) noexcept;
+
+    /// Bytes that exist, in use or not.
+    [[nodiscard]] std::uint64_t bytes() const;
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<std::unique_ptr<ChunkBuffers>> free_;
+    std::uint64_t bytes_ = 0;
+};
+
+} // namespace lapwing::pipeline

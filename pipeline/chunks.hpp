@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace lapwing::pipeline {
+
+/// Sizes of the chunks of a transfer: the first, then each `growth` times the one before, up to the largest.
+struct Chunks {
+    std::uint64_t first = 0;
+    double growth = 1;
+    std::uint64_t largest = 0;
+    /// From the smallest at the end backwards, for gets: what cannot be hidden there is unpacking the last chunk.
+    bool shrinking = false;
+
+    /// Size of the chunk that comes when `left` of `total` bytes are left; nothing else needs to be remembered.
+    [[nodiscard]] std::uint64_t next(std::uint64_t left, std::uint64_t previous) const noexcept {
+        if (!shrinking || growth <= 1) {
+            const std::uint64_t wanted = previous == 0 ? first : grown(previous);
+            // A rest smaller than half a chunk is not worth an operation of its own.
+            return left < wanted + wanted / 2 && left <= largest ? left : std::min(wanted, left);
+        }
+        // What the chunks behind this one hold, counted from the end.
+        std::uint64_t behind = 0;
+        std::uint64_t size = first;
+        while (left - behind > size) {
+            behind += size;
+            if (size == largest) { // the same from here on
+                behind += (left - behind - 1) / size * size;
+                break;
+            }
+            size = grown(size);
+        }
+        return left - behind;
+    }
+
+private:
+    [[nodiscard]] std::uint64_t grown(std::uint64_t size) const noexcept {
+        if (growth <= 1) return size;
+        const double wanted = growth * static_cast<double>(size);
+        if (wanted >= static_cast<double>(largest)) return largest;
+        return std::max(size + 1, static_cast<std::uint64_t>(wanted));
+    }
+};
+
+} // namespace lapwing::pipeline

@@ -1,0 +1,268 @@
+#include <lapwing/plan.hpp>
+
+#include "pipeline/block_copy.hpp"
+#include "pipeline/planned_transfer.hpp"
+#include "pipeline/team_costs.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/config.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/settings.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace lapwing {
+namespace {
+
+const support::ChoiceSetting strategy_setting{
+    {.name = "LAPWING_STRATEGY",
+     .default_value = "auto",
+     .unit = "",
+     .help = "how non-contiguous transfers travel where the program leaves it open; auto: as the cost model says",
+     .choices = {"auto", "per-block", "full-pack", "fixed-pipeline", "superpipeline", "direct-copy"}}};
+const support::NumberSetting memory_setting{{.name = "LAPWING_CHUNK_MEMORY",
+                                             .default_value = "32m",
+                                             .unit = "bytes",
+                                             .help = "most memory for packed chunks of non-contiguous transfers, a runtime",
+                                             .choices = {}},
+                                            4096, std::uint64_t{1} << 40};
+
+/// Whether a rank on this path can be reached so. The setting is then passed over; an option is refused.
+bool possible(Strategy strategy, Path path) {
+    return strategy != Strategy::direct_copy || path == Path::self || path == Path::direct;
+}
+
+} // namespace
+
+std::string_view name(Strategy strategy) {
+    constexpr std::array<std::string_view, 6> names{"auto",           "per-block",     "full-pack",
+                                                    "fixed-pipeline", "superpipeline", "direct-copy"};
+    return names[static_cast<std::size_t>(strategy)];
+}
+
+namespace pipeline {
+
+namespace {
+
+Layout moved(const Layout& layout, Offset offset, const window::WindowState& window, const char* call, int rank) {
+    // The part's size is below 2^63, so that an offset beyond it is outside whatever the layout is.
+    const std::uint64_t size = window.map().bytes(rank);
+    const bool inside = layout.empty() ? offset.bytes <= size
+                                       : offset.bytes <= size && layout.lower() >= -static_cast<std::int64_t>(offset.bytes) &&
+                                             layout.upper() <= static_cast<std::int64_t>(size - offset.bytes);
+    if (!inside)
+        throw RangeError{fmt::format("{}: the layout touches bytes [{}, {}) from offset {} of rank {}, outside of its part of {} "
+                                     "bytes; stay within Window::size(rank)",
+                                     window.who(call), layout.lower(), layout.upper(), offset.bytes, rank, size)};
+    return layout.shift(static_cast<std::int64_t>(offset.bytes));
+}
+
+const char* call_name(Direction direction) { return direction == Direction::put ? "put" : "get"; }
+
+} // namespace
+
+PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_, Rank rank_, Offset offset,
+                     const Layout& remote_, const PlanOptions& options_)
+    : window{window_.state()}, direction{direction_}, local{local_},
+      remote{((void)window_.size(rank_), moved(remote_, offset, window, call_name(direction_), rank_.value))}, rank{rank_.value},
+      path{window.path(rank_.value)}, options{[&] {
+          PlanOptions chosen = options_;
+          if (chosen.strategy == Strategy::automatic) {
+              const auto set = static_cast<Strategy>(strategy_setting.get(window.team_state().settings()));
+              if (possible(set, path)) chosen.strategy = set;
+          }
+          return chosen;
+      }()},
+      pool{window.team_state().part<ChunkPool>()}, costs{window.team_state().part<TeamCosts>().model()},
+      memory_limit{memory_setting.get(window.team_state().settings())} {
+    check();
+    shape = {.direction = direction,
+             .path = path,
+             .bytes = local.bytes(),
+             .local = shape_of(local),
+             .remote = shape_of(remote),
+             .most_memory = memory_limit};
+    refresh();
+}
+
+void PlanState::check() const {
+    const char* const call = call_name(direction);
+    if (local.bytes() != remote.bytes())
+        throw RangeError{fmt::format("{}: the local layout has {} bytes and the one at rank {} has {}; they must be equal",
+                                     window.who(call), local.bytes(), rank, remote.bytes())};
+    if (!possible(options.strategy, path))
+        throw UsageError{fmt::format("{}: the strategy direct-copy needs memory that is mapped here, and rank {} is reached by the "
+                                     "path {}; leave the strategy open",
+                                     window.who(call), rank, name(path))};
+    if constexpr (assertion_level >= 2) {
+        const Layout& target = direction == Direction::put ? remote : local;
+        if (target.overlaps())
+            throw UsageError{fmt::format("{}: blocks of the target overlap ({}), so that the result depends on which is written "
+                                         "last; give each byte once",
+                                         window.who(call), to_string(target))};
+    }
+}
+
+void PlanState::refresh() {
+    const std::uint64_t now = costs.version();
+    if (now == version) return;
+    version = now;
+    decision = decide(shape, costs.transfers(path, direction), costs.copy(), options);
+}
+
+std::string PlanState::explain() const {
+    const auto time = [](double seconds) {
+        return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.2f} ms", 1e3 * seconds);
+    };
+    std::string text = fmt::format("{} of {} bytes, rank {} by path {}\n  here: {}\n  there: {}\n", name(direction), shape.bytes, rank,
+                                   name(path), to_string(local), to_string(remote));
+    text += fmt::format("strategy: {}{}, {} predicted ({})\n", name(decision.strategy),
+                        options.strategy == Strategy::automatic ? "" : " (forced)", time(decision.seconds),
+                        name(costs.source(path, direction)));
+    if (decision.strategy == Strategy::per_block) {
+        text += fmt::format("  about {} operations of {} bytes\n", shape.pairs(),
+                            shape.bytes / std::max<std::uint64_t>(shape.pairs(), 1));
+    } else if (decision.strategy != Strategy::direct_copy) {
+        std::uint64_t count = 0;
+        std::uint64_t previous = 0;
+        std::string sizes;
+        for (std::uint64_t left = shape.bytes; left > 0; left -= previous, ++count) {
+            previous = decision.chunks.next(left, previous);
+            if (count < 8) sizes += fmt::format(" {}", previous);
+            else if (count == 8) sizes += " …";
+        }
+        text += fmt::format("  {} chunks in {} buffers of {} bytes:{}\n", count, decision.slots, decision.chunks.largest, sizes);
+        if (decision.strategy == Strategy::superpipeline)
+            text += fmt::format("  each {} times the one {}\n", decision.chunks.growth,
+                                decision.chunks.shrinking ? "behind it" : "before it");
+    }
+    if (!decision.reasons.empty()) text += "not taken:\n" + decision.reasons;
+    return text;
+}
+
+} // namespace pipeline
+
+using pipeline::Direction;
+using pipeline::PlannedTransfer;
+using pipeline::PlanState;
+
+Plan::Plan(std::shared_ptr<PlanState> state) noexcept : state_{std::move(state)} {}
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+Plan Plan::put(Window& window, const Layout& source, Rank rank, Offset offset, const Layout& target, const PlanOptions& options) {
+    return Plan{std::make_shared<PlanState>(window, Direction::put, source, rank, offset, target, options)};
+}
+
+Plan Plan::get(Window& window, Rank rank, Offset offset, const Layout& source, const Layout& destination,
+               const PlanOptions& options) {
+    return Plan{std::make_shared<PlanState>(window, Direction::get, destination, rank, offset, source, options)};
+}
+
+namespace {
+
+/// Memory that is mapped here: done at once.
+void copy_directly(PlanState& plan, std::byte* memory) {
+    std::byte* const there = plan.window.map().base(plan.rank);
+    const bool put = plan.direction == Direction::put;
+    if (put) pipeline::copy(there, plan.remote, memory, plan.local);
+    else pipeline::copy(memory, plan.local, there, plan.remote);
+    plan.window.statistics().add(put ? Counter::direct_put_bytes : Counter::direct_get_bytes, plan.shape.bytes);
+}
+
+void require_target(const PlanState& plan) {
+    if (plan.direction == Direction::get)
+        throw UsageError{fmt::format("{}: a get needs memory that it may write; pass memory that is not const", plan.window.who("get"))};
+}
+
+template <class Byte>
+void require_within(const PlanState& plan, std::span<Byte> memory) {
+    if (plan.local.empty() || (plan.local.lower() >= 0 && static_cast<std::uint64_t>(plan.local.upper()) <= memory.size())) return;
+    throw RangeError{fmt::format("{}: the local layout touches bytes [{}, {}), outside of the {} bytes of memory; pass memory that "
+                                 "holds them all",
+                                 plan.window.who(pipeline::call_name(plan.direction)), plan.local.lower(), plan.local.upper(),
+                                 memory.size())};
+}
+
+void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+    if (plan->shape.bytes == 0) return;
+    plan->refresh();
+    if (plan->decision.strategy == Strategy::direct_copy) return copy_directly(*plan, memory);
+    const auto begin = std::chrono::steady_clock::now();
+    const double predicted = plan->decision.seconds;
+    PlannedTransfer transfer{plan, memory};
+    transfer.wait();
+    // A put is not complete at the owner yet, which its prediction includes: only gets can be compared.
+    if (plan->direction == Direction::get && plan->path != Path::self && plan->path != Path::direct)
+        plan->costs.observe(plan->path, plan->direction, predicted,
+                            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+} // namespace
+
+void Plan::execute(const void* memory) {
+    require_target(*state_);
+    run(state_, static_cast<std::byte*>(const_cast<void*>(memory))); // a put only reads it
+}
+
+void Plan::execute(void* memory) { run(state_, static_cast<std::byte*>(memory)); }
+
+void Plan::execute(std::span<const std::byte> memory) {
+    require_within(*state_, memory);
+    execute(static_cast<const void*>(memory.data()));
+}
+
+void Plan::execute(std::span<std::byte> memory) {
+    require_within(*state_, memory);
+    execute(static_cast<void*>(memory.data()));
+}
+
+Completion Plan::start(const void* memory) {
+    require_target(*state_);
+    return start(const_cast<void*>(memory)); // a put only reads it
+}
+
+Completion Plan::start(void* memory) {
+    if (state_->shape.bytes == 0) return {};
+    state_->refresh();
+    auto* const bytes = static_cast<std::byte*>(memory);
+    if (state_->decision.strategy == Strategy::direct_copy) {
+        copy_directly(*state_, bytes);
+        return {};
+    }
+    auto transfer = std::make_unique<PlannedTransfer>(state_, bytes);
+    if (transfer->test()) return {};
+    return Completion{std::move(transfer)};
+}
+
+// The window's own calls with layouts are plans that are used once. They are defined here because windows know nothing of
+// plans.
+
+void Window::put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination) {
+    Plan::put(*this, source, target, offset, destination).execute(base);
+}
+
+void Window::get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) {
+    Plan::get(*this, target, offset, source, destination).execute(base);
+}
+
+Completion Window::start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination) {
+    return Plan::put(*this, source, target, offset, destination).start(base);
+}
+
+Completion Window::start_get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) {
+    return Plan::get(*this, target, offset, source, destination).start(base);
+}
+
+Strategy Plan::strategy() const noexcept { return state_->decision.strategy; }
+std::uint64_t Plan::bytes() const noexcept { return state_->shape.bytes; }
+double Plan::predicted_seconds() const noexcept { return state_->decision.seconds; }
+std::string Plan::explain() const { return state_->explain(); }
+
+} // namespace lapwing

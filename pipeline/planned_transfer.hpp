@@ -1,0 +1,85 @@
+#pragma once
+
+#include "pipeline/chunk_pool.hpp"
+#include "pipeline/planner.hpp"
+#include "window/pending_transfer.hpp"
+
+#include <lapwing/layout_cursor.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace lapwing::pipeline {
+
+/// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
+class PlanState {
+public:
+    PlanState(Window& window, Direction direction, const Layout& local, Rank rank, Offset offset, const Layout& remote,
+              const PlanOptions& options);
+
+    /// Decides anew if the cost model has changed since.
+    void refresh();
+    [[nodiscard]] std::string explain() const;
+
+    window::WindowState& window;
+    const Direction direction;
+    const Layout local;
+    const Layout remote; ///< relative to the start of the rank's part
+    const int rank;
+    const Path path;
+    const PlanOptions options;
+    TransferShape shape;
+    Decision decision;
+    ChunkPool& pool;
+    CostModel& costs;
+    std::uint64_t memory_limit = 0;
+    std::uint64_t version = 0; ///< of the cost model, when this was decided
+
+private:
+    void check() const;
+};
+
+/// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers.
+class PlannedTransfer final : public window::PendingTransfer {
+public:
+    PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
+    ~PlannedTransfer() override;
+    PlannedTransfer(const PlannedTransfer&) = delete;
+    PlannedTransfer& operator=(const PlannedTransfer&) = delete;
+
+    bool test() override;
+    void wait() override;
+
+private:
+    /// Starts the next chunk in the next slot, which must be free.
+    void start_chunk();
+    /// Operations of the bytes of the chunk in `slot`, one for each block of the remote side.
+    void start_packed(std::uint64_t slot, std::uint64_t bytes);
+    void start_blocks(std::uint64_t slot, std::uint64_t bytes);
+    void start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes);
+    [[nodiscard]] bool slot_complete(std::uint64_t slot, bool block);
+    /// With its oldest chunk complete at this end: unpacks it, and frees its slot.
+    void finish_chunk();
+    [[nodiscard]] bool step(bool block);
+    [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept {
+        return buffers_->memory.get() + slot * plan_->decision.chunks.largest;
+    }
+
+    std::shared_ptr<PlanState> plan_;
+    std::byte* memory_;
+    std::unique_ptr<ChunkBuffers> buffers_;
+    bool packed_ = false;
+    std::uint64_t slots_ = 1;
+    Chunks chunks_;
+    LayoutCursor remote_;   ///< of the next chunk to start
+    LayoutCursor local_;    ///< of the next chunk to pack or unpack
+    std::uint64_t left_;    ///< bytes of the chunks that are not started
+    std::uint64_t previous_ = 0;
+    std::uint64_t started_ = 0;  ///< chunks
+    std::uint64_t finished_ = 0; ///< chunks
+    std::array<std::uint64_t, 4> sizes_{}; ///< of the chunks in the slots
+};
+
+} // namespace lapwing::pipeline

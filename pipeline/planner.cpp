@@ -1,0 +1,211 @@
+#include "pipeline/planner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace lapwing::pipeline {
+namespace {
+
+constexpr std::uint64_t most_slots = 4;
+/// Blocks of one operation each that may be under way before the first are waited for.
+constexpr std::uint64_t blocks_under_way = 256;
+constexpr std::uint64_t smallest_chunk = 4096;
+/// Chunks of a candidate: more would cost more to think about than they can gain.
+constexpr std::uint64_t most_chunks = 512;
+
+/// Wire time of a part of a transfer that leaves as one operation for each block of the remote side.
+struct Wire {
+    const TransferShape& shape;
+    const TransferModel& transfers;
+
+    [[nodiscard]] double operations(std::uint64_t part) const {
+        if (shape.remote.blocks <= 1) return 1;
+        const double share = static_cast<double>(part) / static_cast<double>(shape.bytes);
+        return std::max(1.0, share * static_cast<double>(shape.remote.blocks));
+    }
+    [[nodiscard]] std::uint64_t block(std::uint64_t part) const {
+        return static_cast<std::uint64_t>(static_cast<double>(part) / operations(part));
+    }
+    [[nodiscard]] double gap(std::uint64_t part) const { return operations(part) * transfers.gap(block(part)); }
+    [[nodiscard]] double issue(std::uint64_t part) const { return operations(part) * transfers.issue(block(part)); }
+};
+
+/// Every chunk of a packed transfer through a small simulation of one processor and one wire.
+double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire, const CopyModel& copies) {
+    const auto copy = [&](std::uint64_t part) { return shape.packs() ? copies.time(shape.local, part) : 0.0; };
+    const double overlap = wire.transfers.overlap();
+    std::array<double, most_slots> free_at{}; // when the wire is done with the chunk in each slot
+    double processor = 0;
+    double wire_free = 0;
+    std::uint64_t previous = 0;
+    std::uint64_t count = 0;
+    std::uint64_t last = 0;
+    for (std::uint64_t left = shape.bytes; left > 0; left -= last, ++count) {
+        last = chunks.next(left, previous);
+        previous = last;
+        double& slot = free_at[count % slots];
+        const double gap = wire.gap(last);
+        const double issue = wire.issue(last);
+        if (shape.direction == Direction::put) {
+            processor = std::max(processor, slot);
+            const double copying = copy(last);
+            processor += copying;
+            // While the processor copies, the wire goes on at its share only.
+            wire_free += std::min(copying, std::max(wire_free - processor + copying, 0.0)) * (1 - overlap);
+            const double begin = std::max(wire_free, processor);
+            processor += issue;
+            wire_free = begin + gap;
+        } else {
+            // A slot comes free when its chunk has arrived and is unpacked.
+            if (count >= slots) {
+                const double copying = copy(last);
+                processor = std::max(processor, slot) + copying;
+                wire_free += std::min(copying, std::max(wire_free - processor + copying, 0.0)) * (1 - overlap);
+            }
+            processor += issue;
+            wire_free = std::max(wire_free, processor - issue) + gap;
+        }
+        slot = wire_free;
+    }
+    const double latency = wire.transfers.latency(wire.block(last), count > 1 || wire.operations(last) > 1 ? 2 : 1);
+    double end = std::max(wire_free + latency, processor);
+    if (shape.direction == Direction::get) {
+        // The chunks still in their slots; all but the last have been unpacked while it was on its way, if there was time.
+        double rest = 0;
+        if (count > 1 && count <= slots) rest = copies.time(shape.local, shape.bytes - last) * (shape.packs() ? 1 : 0);
+        else if (count > slots) rest = copy(last) * static_cast<double>(slots - 1);
+        const double hidden = std::min(rest * overlap, std::max(wire_free + latency - processor, 0.0));
+        end += copy(last) + rest - hidden;
+    }
+    return end;
+}
+
+std::string in_words(double seconds) {
+    if (seconds < 1e-3) return fmt::format("{:.1f} us", 1e6 * seconds);
+    return fmt::format("{:.2f} ms", 1e3 * seconds);
+}
+
+struct Candidate {
+    Strategy strategy{};
+    Chunks chunks;
+    std::uint64_t slots = 1;
+    double seconds = std::numeric_limits<double>::infinity();
+};
+
+} // namespace
+
+BlockShape shape_of(const Layout& layout) {
+    return {.blocks = layout.block_count(), .bytes = layout.bytes(), .extent_bytes = layout.span()};
+}
+
+double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const TransferModel& transfers,
+                      const CopyModel& copies) {
+    return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, transfers}, copies);
+}
+
+double predict_per_block(const TransferShape& shape, const TransferModel& transfers) {
+    const std::uint64_t pairs = std::max<std::uint64_t>(shape.pairs(), 1);
+    return transfers.time(shape.bytes / pairs, pairs);
+}
+
+double predict_direct(const TransferShape& shape, const CopyModel& copies) {
+    // Block by block on both sides: the finer one gives the blocks, both bring their lines.
+    const bool local_finer = shape.local.blocks >= shape.remote.blocks;
+    const BlockShape& finer = local_finer ? shape.local : shape.remote;
+    const BlockShape& other = local_finer ? shape.remote : shape.local;
+    const double lines = copies.time(other) - copies.call - static_cast<double>(other.blocks) *
+                         copies.block_time(static_cast<double>(other.bytes) / static_cast<double>(std::max<std::uint64_t>(other.blocks, 1)));
+    return copies.time(finer) + std::max(lines, 0.0);
+}
+
+Decision decide(const TransferShape& shape, const TransferModel& transfers, const CopyModel& copies,
+                const PlanOptions& options) {
+    Decision decision;
+    const bool mapped = shape.path == Path::self || shape.path == Path::direct;
+    const std::uint64_t memory = std::max<std::uint64_t>(shape.most_memory, smallest_chunk);
+
+    Candidate per_block{.strategy = Strategy::per_block, .slots = 2, .seconds = predict_per_block(shape, transfers)};
+    const std::uint64_t pairs = std::max<std::uint64_t>(shape.pairs(), 1);
+    const double block = static_cast<double>(shape.bytes) / static_cast<double>(pairs);
+    per_block.chunks.first = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(block * (blocks_under_way / 2)));
+    per_block.chunks.largest = per_block.chunks.first;
+
+    // More than the buffers hold is packed in as few parts as they allow.
+    Candidate full{.strategy = Strategy::full_pack};
+    full.chunks = {.first = std::min(shape.bytes, memory), .growth = 1, .largest = std::min(shape.bytes, memory)};
+    full.seconds = predict_packed(shape, full.chunks, 1, transfers, copies);
+
+    Candidate fixed{.strategy = Strategy::fixed_pipeline};
+    Candidate super{.strategy = Strategy::superpipeline};
+    const bool shrinking = shape.direction == Direction::get;
+    const auto consider = [&](Candidate& best, Chunks chunks) {
+        chunks.shrinking = shrinking;
+        chunks.largest = std::min(chunks.largest, memory);
+        chunks.first = std::min(chunks.first, chunks.largest);
+        if (options.first_chunk == 0 && shape.bytes / chunks.largest > most_chunks && chunks.largest < memory) return;
+        const std::uint64_t slots = std::min<std::uint64_t>(most_slots, memory / chunks.largest);
+        const double seconds = predict_packed(shape, chunks, slots, transfers, copies);
+        if (seconds < best.seconds) best = {best.strategy, chunks, slots, seconds};
+    };
+    const std::uint64_t most = std::max(std::min(shape.bytes, memory), smallest_chunk);
+    if (options.first_chunk != 0) {
+        consider(fixed, {.first = options.first_chunk, .growth = 1, .largest = options.first_chunk});
+    } else {
+        for (std::uint64_t size = smallest_chunk; size <= most; size *= 2)
+            consider(fixed, {.first = size, .growth = 1, .largest = size});
+        consider(fixed, {.first = most, .growth = 1, .largest = most}); // one at least that the memory allows
+    }
+    // The largest is tried as the others are: the paper takes the size from which on the copy is slower than the put, but
+    // what follows from that depends on the layout and on how much really overlaps.
+    const auto consider_growths = [&](std::uint64_t first, std::uint64_t largest) {
+        if (options.growth > 0) return consider(super, {.first = first, .growth = options.growth, .largest = largest});
+        for (const double growth : {1.3, 2.0, 4.0}) consider(super, {.first = first, .growth = growth, .largest = largest});
+    };
+    const auto consider_largest = [&](std::uint64_t first) {
+        if (options.largest_chunk != 0) return consider_growths(first, std::max(options.largest_chunk, first));
+        for (std::uint64_t largest = 2 * first; largest < most; largest *= 4) consider_growths(first, largest);
+        consider_growths(first, std::max(most, first));
+    };
+    if (options.first_chunk != 0) consider_largest(options.first_chunk);
+    else
+        for (std::uint64_t first = smallest_chunk; first <= most; first *= 2) consider_largest(first);
+
+    Candidate direct{.strategy = Strategy::direct_copy};
+    if (mapped) direct.seconds = predict_direct(shape, copies);
+
+    std::vector<Candidate> candidates;
+    if (mapped) candidates.push_back(direct);
+    candidates.push_back(per_block);
+    candidates.push_back(full);
+    if (shape.bytes > smallest_chunk || options.strategy == Strategy::fixed_pipeline) candidates.push_back(fixed);
+    if (shape.bytes > smallest_chunk || options.strategy == Strategy::superpipeline) candidates.push_back(super);
+    // Nothing beats one pass over memory that is mapped here.
+    Strategy wanted = options.strategy;
+    if (wanted == Strategy::automatic && mapped) wanted = Strategy::direct_copy;
+    // Nothing to copy, and one operation: it needs no buffer.
+    if (wanted == Strategy::automatic && pairs == 1) wanted = Strategy::per_block;
+    const Candidate* best = nullptr;
+    for (const Candidate& candidate : candidates) {
+        if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
+        // A pipeline must be worth its operations: the model is not exact.
+        const bool pipeline = candidate.strategy == Strategy::fixed_pipeline || candidate.strategy == Strategy::superpipeline;
+        const double handicap = pipeline && wanted == Strategy::automatic ? 1.03 : 1.0;
+        if (best == nullptr || handicap * candidate.seconds < best->seconds) best = &candidate;
+    }
+    if (best == nullptr) best = &candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
+    decision.strategy = best->strategy;
+    decision.chunks = best->chunks;
+    decision.slots = best->slots;
+    decision.seconds = best->seconds;
+    for (const Candidate& candidate : candidates)
+        if (candidate.strategy != best->strategy && std::isfinite(candidate.seconds))
+            decision.reasons += fmt::format("  {}: {} predicted\n", name(candidate.strategy), in_words(candidate.seconds));
+    return decision;
+}
+
+} // namespace lapwing::pipeline

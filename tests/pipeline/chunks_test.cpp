@@ -1,0 +1,142 @@
+// Sizes of chunks, and the planner's choices among them.
+#include "pipeline/chunks.hpp"
+#include "pipeline/planner.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+using namespace lapwing;
+using namespace lapwing::pipeline;
+
+namespace {
+
+std::vector<std::uint64_t> sizes_of(const Chunks& chunks, std::uint64_t total) {
+    std::vector<std::uint64_t> sizes;
+    std::uint64_t previous = 0;
+    for (std::uint64_t left = total; left > 0; left -= previous) {
+        previous = chunks.next(left, previous);
+        REQUIRE(previous > 0);
+        REQUIRE(previous <= left);
+        sizes.push_back(previous);
+    }
+    return sizes;
+}
+
+/// A network on which a byte takes `per_byte` and nothing of it needs the processor.
+TransferModel network(double per_byte, double overhead, double overlap) {
+    TransferModel model{std::vector<TransferPiece>{{0, 10e-6, 10e-6, overhead, per_byte, 0, 0}}};
+    model.set_overlap(overlap);
+    return model;
+}
+
+/// Packing takes `per_byte`, whatever the blocks.
+CopyModel processor(double per_byte) {
+    CopyModel model;
+    model.call = 0;
+    for (std::size_t i = 0; i < CopyModel::lengths.size(); ++i)
+        model.block[i] = per_byte * static_cast<double>(CopyModel::lengths[i]);
+    model.line_near = model.line_far = 0;
+    return model;
+}
+
+TransferShape column(Direction direction, Path path, std::uint64_t bytes, std::uint64_t block) {
+    return {.direction = direction,
+            .path = path,
+            .bytes = bytes,
+            .local = {.blocks = bytes / block, .bytes = bytes, .extent_bytes = 2 * bytes},
+            .remote = {.blocks = 1, .bytes = bytes, .extent_bytes = bytes},
+            .most_memory = 32 << 20};
+}
+
+} // namespace
+
+TEST_CASE("chunks of puts grow up to the largest, and a small rest joins the last") {
+    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40}, 110) == std::vector<std::uint64_t>{10, 20, 40, 40});
+    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40}, 75) == std::vector<std::uint64_t>{10, 20, 40, 5});
+    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 100}, 75) == std::vector<std::uint64_t>{10, 20, 45});
+    CHECK(sizes_of({.first = 10, .growth = 1, .largest = 10}, 35) == std::vector<std::uint64_t>{10, 10, 10, 5});
+    CHECK(sizes_of({.first = 100, .growth = 1, .largest = 100}, 35) == std::vector<std::uint64_t>{35});
+}
+
+TEST_CASE("chunks of gets shrink to the first size at the end") {
+    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40, .shrinking = true}, 110) == std::vector<std::uint64_t>{40, 40, 20, 10});
+    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40, .shrinking = true}, 75) == std::vector<std::uint64_t>{5, 40, 20, 10});
+    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40, .shrinking = true}, 7) == std::vector<std::uint64_t>{7});
+}
+
+TEST_CASE("any chunks cover a transfer exactly, none larger than the largest") {
+    std::mt19937 random{11};
+    const auto number = [&](std::uint64_t low, std::uint64_t high) {
+        return std::uniform_int_distribution<std::uint64_t>{low, high}(random);
+    };
+    for (int i = 0; i < 2000; ++i) {
+        Chunks chunks{.first = number(1, 100), .growth = 1 + static_cast<double>(number(0, 30)) / 10, .shrinking = i % 2 == 0};
+        chunks.largest = chunks.growth > 1 ? number(chunks.first, 500) : chunks.first;
+        const std::uint64_t total = number(1, 5000);
+        const std::vector<std::uint64_t> sizes = sizes_of(chunks, total);
+        CHECK(std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) == total);
+        CHECK(*std::ranges::max_element(sizes) <= chunks.largest);
+    }
+}
+
+TEST_CASE("where packing and wire take equally long and overlap, a pipeline takes little more than one of them") {
+    const TransferModel wire = network(1e-9, 1e-6, 1);
+    const CopyModel copies = processor(1e-9);
+    constexpr std::uint64_t bytes = 4 << 20;
+    for (const Direction direction : {Direction::put, Direction::get}) {
+        const Decision decision = decide(column(direction, Path::rma, bytes, 16), wire, copies, {});
+        INFO(name(direction) << ": " << name(decision.strategy) << "\n" << decision.reasons);
+        CHECK((decision.strategy == Strategy::superpipeline || decision.strategy == Strategy::fixed_pipeline));
+        CHECK(decision.seconds < 1.15e-9 * bytes);
+        CHECK(decision.seconds >= 1e-9 * bytes);
+        CHECK(decision.chunks.shrinking == (direction == Direction::get));
+        const Decision full = decide(column(direction, Path::rma, bytes, 16), wire, copies, {.strategy = Strategy::full_pack});
+        CHECK(full.seconds == Approx(2e-9 * bytes).epsilon(0.02));
+    }
+}
+
+TEST_CASE("without overlap there is nothing to gain from chunks") {
+    const Decision decision =
+        decide(column(Direction::put, Path::rma, 4 << 20, 16), network(1e-9, 1e-6, 0), processor(1e-9), {});
+    CHECK(decision.strategy == Strategy::full_pack);
+}
+
+TEST_CASE("large blocks leave one by one, small ones do not") {
+    const TransferModel wire = network(1e-9, 1e-6, 0.5);
+    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 1 << 20), wire, processor(1e-9), {}).strategy == Strategy::per_block);
+    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 8), wire, processor(1e-9), {}).strategy != Strategy::per_block);
+}
+
+TEST_CASE("memory that is mapped here is copied at once, and one block needs no buffer") {
+    const TransferModel wire = network(1e-9, 1e-6, 0.5);
+    CHECK(decide(column(Direction::put, Path::direct, 1 << 20, 8), wire, processor(1e-9), {}).strategy == Strategy::direct_copy);
+    CHECK(decide(column(Direction::put, Path::self, 1 << 20, 8), wire, processor(1e-9), {}).strategy == Strategy::direct_copy);
+    CHECK(decide(column(Direction::put, Path::rma, 1 << 20, 1 << 20), wire, processor(1e-9), {}).strategy == Strategy::per_block);
+}
+
+TEST_CASE("what is forced is taken, with the given chunks, within the memory") {
+    const TransferModel wire = network(1e-9, 1e-6, 0.5);
+    TransferShape shape = column(Direction::put, Path::rma, 1 << 20, 8);
+    for (const Strategy strategy :
+         {Strategy::per_block, Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline}) {
+        const Decision decision = decide(shape, wire, processor(1e-9), {.strategy = strategy});
+        CHECK(decision.strategy == strategy);
+        CHECK(decision.chunks.first > 0);
+        CHECK(decision.seconds > 0);
+    }
+    const Decision given = decide(shape, wire, processor(1e-9),
+                                  {.strategy = Strategy::superpipeline, .first_chunk = 1000, .growth = 1.5, .largest_chunk = 9000});
+    CHECK(given.chunks.first == 1000);
+    CHECK(given.chunks.growth == 1.5);
+    CHECK(given.chunks.largest == 9000);
+    shape.most_memory = 4096;
+    for (const Strategy strategy : {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline}) {
+        const Decision small = decide(shape, wire, processor(1e-9), {.strategy = strategy});
+        CHECK(small.chunks.largest * small.slots <= 4096);
+    }
+}

@@ -1,0 +1,274 @@
+// Planned transfers: every strategy and path, random layouts on both sides, against a byte-by-byte oracle.
+#include "pipeline/chunk_pool.hpp"
+#include "datatype/random_layout.hpp"
+#include "support/mpi_test.hpp"
+#include "window/team_test.hpp"
+
+#include <lapwing/plan.hpp>
+#include <lapwing/runtime.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+using namespace lapwing;
+
+namespace {
+
+constexpr std::int64_t window_bytes = 16384;
+constexpr std::int64_t memory_bytes = 16384;
+
+using Bytes = std::vector<std::byte>;
+
+std::byte pattern(std::uint64_t who, std::uint64_t round, std::uint64_t at) {
+    return static_cast<std::byte>((who * 131 + round * 31 + at * 7 + at / 251) & 0xff);
+}
+
+bool has_duplicates(const test::Flat& flat) { return std::set<std::int64_t>(flat.begin(), flat.end()).size() != flat.size(); }
+
+/// Two layouts of equally many bytes, moved into [0, room) each; the bytes of the second occur once.
+struct Sides {
+    test::Sample source;
+    test::Sample target;
+};
+
+/// `sample` moved so that its offsets are at least 0, and at random from there.
+bool place(test::RandomLayouts& random, test::Sample& sample, std::int64_t room) {
+    if (sample.flat.empty()) return true;
+    const auto [low, high] = std::ranges::minmax(sample.flat);
+    if (high - low >= room) return false;
+    const std::int64_t distance = random.number(0, room - (high - low) - 1) - low;
+    sample = {sample.layout.shift(distance), test::shifted(sample.flat, distance)};
+    return true;
+}
+
+Sides random_sides(test::RandomLayouts& random) {
+    for (;;) {
+        Sides sides{random.make(static_cast<int>(random.number(0, 4))), random.make(static_cast<int>(random.number(0, 4)))};
+        if (random.number(0, 3) == 0) { // contiguous on one side
+            const std::uint64_t bytes = std::max(sides.source.flat.size(), sides.target.flat.size());
+            test::Sample& side = random.number(0, 1) == 0 ? sides.source : sides.target;
+            side = {Layout::contiguous(bytes), {}};
+            for (std::uint64_t i = 0; i < bytes; ++i) side.flat.push_back(static_cast<std::int64_t>(i));
+        }
+        const std::size_t bytes = std::min(sides.source.flat.size(), sides.target.flat.size());
+        for (test::Sample* const side : {&sides.source, &sides.target}) {
+            side->layout = side->layout.slice(0, bytes);
+            side->flat.resize(bytes);
+        }
+        if (has_duplicates(sides.target.flat) || !place(random, sides.source, window_bytes) ||
+            !place(random, sides.target, window_bytes))
+            continue;
+        return sides;
+    }
+}
+
+PlanOptions random_options(test::RandomLayouts& random, Path path) {
+    constexpr std::array strategies{Strategy::automatic,      Strategy::per_block,     Strategy::full_pack,
+                                    Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::direct_copy};
+    PlanOptions options{.strategy = strategies[random.size(0, strategies.size() - 1)],
+                        .first_chunk = random.size(1, 300),
+                        .growth = 1 + static_cast<double>(random.size(0, 20)) / 10,
+                        .largest_chunk = random.size(1, 1000)};
+    const bool mapped = path == Path::direct || path == Path::self;
+    if (options.strategy == Strategy::direct_copy && !mapped) options.strategy = Strategy::superpipeline;
+    return options;
+}
+
+} // namespace
+
+TEST_CASE("planned puts write exactly the bytes of the target layout") {
+    Runtime runtime;
+    Window window{runtime, window_bytes};
+    const auto me = static_cast<std::uint64_t>(runtime.rank().value);
+    const auto before = static_cast<std::uint64_t>(test::previous(runtime).value);
+    test::RandomLayouts random{static_cast<unsigned>(test::number_from_environment("TEST_SEED", 1))};
+    Bytes memory(memory_bytes);
+    Bytes expected(window_bytes);
+    const std::uint64_t rounds = test::number_from_environment("TEST_ROUNDS", 150);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        const Sides sides = random_sides(random);
+        const PlanOptions options = random_options(random, window.path(test::next(runtime)));
+        const bool blocking = random.number(0, 1) == 0;
+        Plan plan = Plan::put(window, sides.source.layout, test::next(runtime), Offset{0}, sides.target.layout, options);
+        if (options.strategy != Strategy::automatic) CHECK(plan.strategy() == options.strategy);
+        // Twice, for what a plan keeps between executions.
+        for (std::uint64_t execution = 0; execution < 2; ++execution) {
+            const std::uint64_t turn = 2 * round + execution;
+            for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(me, turn, i);
+            if (blocking) {
+                plan.execute(std::span<const std::byte>{memory});
+            } else {
+                Completion completion = plan.start(static_cast<const void*>(memory.data()));
+                completion.wait();
+            }
+            std::ranges::fill(memory, std::byte{0xEE}); // it may be reused
+            for (std::size_t k = 0; k < sides.target.flat.size(); ++k)
+                expected[static_cast<std::size_t>(sides.target.flat[k])] =
+                    pattern(before, turn, static_cast<std::uint64_t>(sides.source.flat[k]));
+            runtime.barrier();
+            INFO("round " << round << ", seed with TEST_SEED\n" << plan.explain());
+            REQUIRE(test::agree(runtime, std::ranges::equal(window.local(), expected)));
+            runtime.barrier();
+        }
+    }
+    window.close();
+    runtime.close();
+}
+
+TEST_CASE("planned gets write exactly the bytes of the destination layout") {
+    Runtime runtime;
+    Window window{runtime, window_bytes};
+    const auto me = static_cast<std::uint64_t>(runtime.rank().value);
+    const Rank next = test::next(runtime);
+    for (std::size_t i = 0; i < window.local().size(); ++i) window.local()[i] = pattern(me, 99, i);
+    runtime.barrier();
+    test::RandomLayouts random{static_cast<unsigned>(test::number_from_environment("TEST_SEED", 2))};
+    const std::uint64_t rounds = test::number_from_environment("TEST_ROUNDS", 150);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        const Sides sides = random_sides(random);
+        const PlanOptions options = random_options(random, window.path(next));
+        const bool blocking = random.number(0, 1) == 0;
+        Plan plan = Plan::get(window, next, Offset{0}, sides.source.layout, sides.target.layout, options);
+        for (int execution = 0; execution < 2; ++execution) {
+            Bytes memory(memory_bytes, std::byte{0xEE});
+            Bytes expected = memory;
+            for (std::size_t k = 0; k < sides.target.flat.size(); ++k)
+                expected[static_cast<std::size_t>(sides.target.flat[k])] =
+                    pattern(static_cast<std::uint64_t>(next.value), 99, static_cast<std::uint64_t>(sides.source.flat[k]));
+            if (blocking) {
+                plan.execute(std::span<std::byte>{memory});
+            } else {
+                Completion completion = plan.start(memory.data());
+                while (!completion.test()) {}
+            }
+            INFO("round " << round << ", seed with TEST_SEED\n" << plan.explain());
+            REQUIRE(test::agree(runtime, memory == expected));
+        }
+    }
+    window.close();
+    runtime.close();
+}
+
+TEST_CASE("windows put and get with layouts, and several transfers may be under way") {
+    Runtime runtime;
+    Window window{runtime, window_bytes};
+    const auto me = static_cast<std::uint64_t>(runtime.rank().value);
+    const Layout column = Layout::strided(1000, 4, 16);
+    const Layout packed = Layout::contiguous(4000);
+    Bytes memory(memory_bytes);
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(me, 1, i);
+    {
+        Completion first = window.start_put(column, memory.data(), test::next(runtime), Offset{0}, packed);
+        Completion second = window.start_put(column.shift(4), memory.data(), test::next(runtime), Offset{4000}, packed);
+        window.put(column.shift(8), memory.data(), test::next(runtime), Offset{8000}, packed);
+    }
+    runtime.barrier();
+    const auto before = static_cast<std::uint64_t>(test::previous(runtime).value);
+    bool right = true;
+    for (std::size_t i = 0; i < 12000; ++i)
+        right = right && window.local()[i] == pattern(before, 1, i % 4000 / 4 * 16 + i % 4 + i / 4000 * 4);
+    CHECK(test::agree(runtime, right));
+
+    Bytes back(memory_bytes);
+    {
+        Completion first = window.start_get(test::next(runtime), Offset{0}, packed, column, back.data());
+        Completion second = window.start_get(test::next(runtime), Offset{4000}, packed, column.shift(4), back.data());
+        window.get(test::next(runtime), Offset{8000}, packed, column.shift(8), back.data());
+    }
+    right = true;
+    for (std::size_t i = 0; i < 16000; ++i)
+        right = right && back[i] == (i % 16 < 12 ? memory[i] : std::byte{0});
+    CHECK(test::agree(runtime, right));
+    window.close();
+    runtime.close();
+}
+
+TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there are none") {
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", "8k"}}};
+    constexpr std::uint64_t bytes = 1 << 18;
+    Window window{runtime, bytes};
+    auto& pool = runtime.state().part<pipeline::ChunkPool>();
+    const auto me = static_cast<std::uint64_t>(runtime.rank().value);
+    const auto before = static_cast<std::uint64_t>(test::previous(runtime).value);
+    const Layout every_other = Layout::strided(bytes / 8, 8, 16);
+    Bytes memory(2 * bytes);
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(me, 5, i);
+    for (const Strategy strategy : {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline}) {
+        Plan plan = Plan::put(window, every_other, test::next(runtime), Offset{0}, Layout::contiguous(bytes), {.strategy = strategy});
+        for (int i = 0; i < 2; ++i) {
+            // Two at a time: one of them may find no buffers.
+            Completion first = plan.start(static_cast<const void*>(memory.data()));
+            Completion second = plan.start(static_cast<const void*>(memory.data()));
+            CHECK(pool.bytes() <= 8192);
+        }
+        runtime.barrier();
+        bool right = true;
+        for (std::size_t i = 0; i < bytes; ++i) right = right && window.local()[i] == pattern(before, 5, i / 8 * 16 + i % 8);
+        CHECK(test::agree(runtime, right));
+        std::ranges::fill(window.local(), std::byte{0});
+        runtime.barrier();
+    }
+    window.close();
+    runtime.close();
+}
+
+TEST_CASE("plans refuse layouts that do not fit, and say why") {
+    Runtime runtime;
+    Window window{runtime, 1000};
+    const Rank next = test::next(runtime);
+    const Layout hundred = Layout::contiguous(100);
+    const auto put = [&](const Layout& source, Offset offset, const Layout& target, PlanOptions options = {}) {
+        return test::message_of<Error>([&] { (void)Plan::put(window, source, next, offset, target, options); });
+    };
+    CHECK_THAT(put(hundred, Offset{0}, Layout::contiguous(99)), test::says({"Window(\"\").put", "100 bytes", "has 99"}));
+    CHECK_THAT(put(hundred, Offset{901}, hundred), test::says({"offset 901", "1000 bytes", "Window::size"}));
+    CHECK_THAT(put(hundred, Offset{2000}, hundred), test::says({"offset 2000"}));
+    CHECK_THAT(put(hundred, Offset{UINT64_MAX - 50}, hundred), test::says({"1000 bytes"}));
+    CHECK_THAT(put(hundred, Offset{10}, hundred.shift(-11)), test::says({"[-11, 89)"}));
+    CHECK_THAT(put(hundred, Offset{0}, Layout::strided(10, 10, 111)), test::says({"[0, 1009)"}));
+    CHECK_NOTHROW(Plan::put(window, hundred, next, Offset{0}, Layout::strided(10, 10, 110)));
+    CHECK_NOTHROW(Plan::put(window, hundred, next, Offset{900}, hundred));
+    CHECK_NOTHROW(Plan::put(window, hundred, next, Offset{11}, hundred.shift(-11)));
+    CHECK_THAT(test::message_of<RangeError>([&] { (void)Plan::put(window, hundred, Rank{99}, Offset{0}, hundred); }),
+               test::says({"rank 99"}));
+    if (window.path(next) == Path::rma || window.path(next) == Path::service)
+        CHECK_THAT(put(hundred, Offset{0}, hundred, {.strategy = Strategy::direct_copy}), test::says({"direct-copy", "leave the strategy open"}));
+    if constexpr (assertion_level >= 2)
+        CHECK_THAT(put(hundred, Offset{0}, Layout::strided(10, 10, 5)), test::says({"overlap"}));
+
+    Plan get = Plan::get(window, next, Offset{0}, hundred, hundred.shift(50));
+    Bytes memory(149);
+    CHECK_THAT(test::message_of<RangeError>([&] { get.execute(std::span<std::byte>{memory}); }),
+               test::says({"[50, 150)", "149 bytes"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { get.execute(static_cast<const void*>(memory.data())); }), test::says({"not const"}));
+    Window closed;
+    CHECK_THAT(test::message_of<UsageError>([&] { (void)Plan::put(closed, hundred, next, Offset{0}, hundred); }), test::says({"closed"}));
+    runtime.barrier();
+    window.close();
+    runtime.close();
+}
+
+TEST_CASE("a plan explains itself, and a setting forces its strategy") {
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_STRATEGY", "superpipeline"}}};
+    constexpr std::uint64_t bytes = 1 << 20;
+    Window window{runtime, bytes};
+    const Layout column = Layout::strided(bytes / 8, 8, 64);
+    const Plan plan = Plan::put(window, column, test::next(runtime), Offset{0}, Layout::contiguous(bytes));
+    CHECK(plan.strategy() == Strategy::superpipeline);
+    CHECK(plan.bytes() == bytes);
+    CHECK(plan.predicted_seconds() > 0);
+    CHECK_THAT(plan.explain(), test::says({"put of 1048576 bytes", "superpipeline (forced)", "predicted", "chunks in", "times the one before it",
+                                           "not taken", "per-block", "full-pack"}));
+    // What the program asks for wins.
+    CHECK(Plan::put(window, column, test::next(runtime), Offset{0}, Layout::contiguous(bytes), {.strategy = Strategy::per_block}).strategy() ==
+          Strategy::per_block);
+    CHECK(Plan::put(window, Layout{}, test::next(runtime), Offset{0}, Layout{}).bytes() == 0);
+    runtime.barrier();
+    window.close();
+    runtime.close();
+}
