@@ -1,6 +1,7 @@
 #include <lapwing/plan.hpp>
 
 #include "pipeline/block_copy.hpp"
+#include "pipeline/calibration.hpp"
 #include "pipeline/planned_transfer.hpp"
 #include "pipeline/team_costs.hpp"
 #include "window/window_state.hpp"
@@ -87,6 +88,8 @@ PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_
              .local = shape_of(local),
              .remote = shape_of(remote),
              .most_memory = memory_limit};
+    // Where there is something to decide.
+    if (shape.pairs() > 1 && options.strategy == Strategy::automatic) calibrate(window, rank);
     refresh();
 }
 

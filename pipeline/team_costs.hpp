@@ -3,7 +3,12 @@
 #include "pipeline/cost_model.hpp"
 #include "window/team_state.hpp"
 
+#include <lapwing/path.hpp>
 #include <lapwing/team.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
 
 namespace lapwing::pipeline {
 
@@ -11,10 +16,15 @@ namespace lapwing::pipeline {
 class TeamCosts final : public window::TeamPart {
 public:
     [[nodiscard]] CostModel& model() noexcept { return model_; }
+    /// True for one caller a path: the one that is to calibrate it.
+    [[nodiscard]] bool claim_calibration(Path path) noexcept {
+        return !calibrated_[static_cast<std::size_t>(path)].exchange(true, std::memory_order_relaxed);
+    }
     [[nodiscard]] static TeamCosts& of(const Team& team) { return team.state().part<TeamCosts>(); }
 
 private:
     CostModel model_;
+    std::array<std::atomic<bool>, 4> calibrated_{}; ///< by path
 };
 
 /// Collective. Gives the team's cost model what lapwing-tune has measured on this machine, MPI and network, if anything.

@@ -127,6 +127,10 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         limits.packet_bytes = packet_setting.get(settings_);
         limits.packets_in_flight = in_flight_setting.get(settings_);
         engine_ = std::make_unique<Engine>(engine_communicator_, limits, statistics_, *this);
+        if (size_ > 1) {
+            calibration_ = std::make_unique<std::byte[]>(calibration_bytes);
+            engine_->expose(calibration_window, {.base = calibration_.get(), .bytes = calibration_bytes});
+        }
         barrier_.emplace(*engine_, rank_, size_);
         make_node_barrier();
         TeamRegistry::instance().add(*this);

@@ -143,6 +143,11 @@ public:
         return static_cast<Part&>(*part);
     }
 
+    /// Memory that every rank of the team exposes to the service path under this window's number, for trials of how long
+    /// messages take: of no meaning, and nobody reads what others write there.
+    static constexpr std::uint64_t calibration_window = 0;
+    static constexpr std::uint64_t calibration_bytes = 64 * 1024;
+
     /// Collective.
     void close();
     /// Leaves without waiting for anyone, telling the others.
@@ -244,6 +249,7 @@ private:
     std::uint64_t collectives_ = 0;
     std::optional<StatisticsValues> total_at_close_;
 
+    std::unique_ptr<std::byte[]> calibration_;
     std::mutex parts_mutex_;
     std::unordered_map<std::type_index, std::unique_ptr<TeamPart>> parts_;
 

@@ -1,5 +1,6 @@
 // Planned transfers: every strategy and path, random layouts on both sides, against a byte-by-byte oracle.
 #include "pipeline/chunk_pool.hpp"
+#include "pipeline/team_costs.hpp"
 #include "datatype/random_layout.hpp"
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
@@ -214,6 +215,48 @@ TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there ar
         runtime.barrier();
     }
     window.close();
+    runtime.close();
+}
+
+TEST_CASE("the first plan of a path without a profile measures it, alone, and writes nothing") {
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}}};
+    constexpr std::uint64_t bytes = 1 << 16;
+    Window window{runtime, bytes};
+    const auto me = static_cast<std::uint64_t>(runtime.rank().value);
+    for (std::size_t i = 0; i < bytes; ++i) window.local()[i] = pattern(me, 3, i);
+    runtime.barrier();
+    const auto& model = pipeline::TeamCosts::of(runtime).model();
+    const Rank next = test::next(runtime);
+    const Path path = window.path(next);
+    const Layout column = Layout::strided(1024, 8, 64);
+    const bool network = path == Path::rma || path == Path::service;
+    if (me == 0) {
+        (void)Plan::put(window, column, next, Offset{0}, Layout::contiguous(8192));
+        if (network && runtime.progress_mode() == ProgressMode::thread) {
+            for (const auto direction : {pipeline::Direction::put, pipeline::Direction::get}) {
+                CHECK(model.source(path, direction) == pipeline::Source::calibrated);
+                CHECK(model.transfers(path, direction).time(8) > 0);
+                CHECK(model.transfers(path, direction).time(1 << 20) > model.transfers(path, direction).time(8));
+            }
+            const auto version = model.version();
+            (void)Plan::put(window, column, next, Offset{0}, Layout::contiguous(8192));
+            CHECK(model.version() == version); // once
+        } else {
+            CHECK(model.source(path, pipeline::Direction::put) == pipeline::Source::built_in);
+        }
+    }
+    runtime.barrier();
+    bool untouched = true;
+    for (std::size_t i = 0; i < bytes; ++i) untouched = untouched && window.local()[i] == pattern(me, 3, i);
+    CHECK(test::agree(runtime, untouched));
+    window.close();
+
+    Runtime silent{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "off"}}};
+    Window other{silent, bytes};
+    (void)Plan::put(other, column, next, Offset{0}, Layout::contiguous(8192));
+    CHECK(pipeline::TeamCosts::of(silent).model().source(other.path(next), pipeline::Direction::put) == pipeline::Source::built_in);
+    other.close();
+    silent.close();
     runtime.close();
 }
 

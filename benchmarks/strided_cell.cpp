@@ -1,0 +1,181 @@
+#include "strided_cell.hpp"
+
+#include "median.hpp"
+
+#include "pipeline/block_copy.hpp"
+
+#include <lapwing/layout_cursor.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lapwing::bench {
+namespace {
+
+std::string size_name(std::uint64_t bytes) {
+    constexpr std::uint64_t kib = 1024;
+    if (bytes >= kib * kib && bytes % (kib * kib) == 0) return fmt::format("{} MiB", bytes / (kib * kib));
+    if (bytes >= kib && bytes % kib == 0) return fmt::format("{} KiB", bytes / kib);
+    return fmt::format("{} B", bytes);
+}
+
+/// Offsets around those of the stride, in order and apart.
+Layout::Offsets irregular(const StridedCell& cell) {
+    Layout::Offsets offsets;
+    std::uint64_t state = 88172645463325252U;
+    const std::uint64_t room = cell.stride - cell.block + 1;
+    for (std::uint64_t i = 0; i < cell.blocks(); ++i) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        offsets.push_back(static_cast<std::int64_t>(i * cell.stride + state % room));
+    }
+    return offsets;
+}
+
+Layout layout_of(const StridedCell& cell) {
+    if (cell.indexed) return Layout::indexed(irregular(cell), cell.block);
+    return Layout::strided(cell.blocks(), cell.block, static_cast<std::int64_t>(cell.stride));
+}
+
+MPI_Datatype mpi_type_of(const StridedCell& cell) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    if (cell.indexed) {
+        std::vector<MPI_Aint> offsets;
+        for (const std::int64_t offset : irregular(cell)) offsets.push_back(static_cast<MPI_Aint>(offset));
+        MPI_Type_create_hindexed_block(static_cast<int>(offsets.size()), static_cast<int>(cell.block), offsets.data(), MPI_BYTE,
+                                       &type);
+    } else {
+        MPI_Type_create_hvector(static_cast<int>(cell.blocks()), static_cast<int>(cell.block),
+                                static_cast<MPI_Aint>(cell.stride), MPI_BYTE, &type);
+    }
+    MPI_Type_commit(&type);
+    return type;
+}
+
+} // namespace
+
+std::string StridedCell::name() const {
+    return fmt::format("{} in {} {} B blocks, {} {}, to {}", size_name(total), indexed ? "indexed" : "regular", block,
+                       indexed ? "about every" : "stride", stride, target_strided ? "the same" : "contiguous");
+}
+
+Layout StridedCell::source() const { return layout_of(*this); }
+Layout StridedCell::target() const { return target_strided ? layout_of(*this) : Layout::contiguous(bytes()); }
+
+const StridedTimes::Way& StridedTimes::best() const {
+    return *std::ranges::min_element(forced, {}, &Way::seconds);
+}
+
+std::optional<double> StridedTimes::of(std::string_view name) const {
+    for (const Way& way : forced)
+        if (way.name == name) return way.seconds;
+    return {};
+}
+
+StridedBench::StridedBench(Context& context, Runtime& runtime, Route route, std::uint64_t most_extent, int repetitions)
+    : context_{context}, runtime_{runtime}, route_{route}, most_extent_{most_extent}, repetitions_{repetitions},
+      window_{runtime, most_extent} {
+    if (route.path != Path::direct && context.windows_work()) raw_window_.emplace(context, most_extent);
+    if (context.rank() == 0) memory_.assign(most_extent, std::byte{1});
+}
+
+StridedBench::~StridedBench() {
+    raw_window_.reset();
+    window_.close();
+}
+
+std::vector<double> StridedBench::medians(const std::vector<std::function<void()>>& ways) {
+    std::vector<std::vector<double>> times(ways.size());
+    std::vector<std::uint64_t> iterations(ways.size(), 1);
+    constexpr double stretch = 1e-3;
+    constexpr double too_slow = 0.3;
+    const auto run = [&](std::size_t i) {
+        const Stopwatch watch;
+        for (std::uint64_t n = 0; n < iterations[i]; ++n) ways[i]();
+        return watch.seconds() / static_cast<double>(iterations[i]);
+    };
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+        const double first = run(i);
+        const double once = first > too_slow ? first : run(i); // without what the first call alone has to do
+        iterations[i] = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(stretch / once));
+        if (once > too_slow) times[i].push_back(once);
+    }
+    for (int repetition = 0; repetition < repetitions_; ++repetition)
+        for (std::size_t turn = 0; turn < ways.size(); ++turn) {
+            const std::size_t i = repetition % 2 == 0 ? turn : ways.size() - 1 - turn;
+            if (times[i].size() != 1 || times[i].front() <= too_slow) times[i].push_back(run(i));
+        }
+    std::vector<double> result;
+    for (const auto& all : times) result.push_back(median(all));
+    return result;
+}
+
+std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell) {
+    if (cell.extent() > most_extent_) return {};
+    std::optional<StridedTimes> result;
+    runtime_.barrier();
+    if (context_.rank() == 0) {
+        result.emplace();
+        const Layout source = cell.source();
+        const Layout target = cell.target();
+        const auto plan_of = [&](Strategy strategy) {
+            return Plan::put(window_, source, route_.target, Offset{0}, target, {.strategy = strategy});
+        };
+        std::vector<Plan> plans;
+        std::vector<std::string> names;
+        plans.push_back(plan_of(Strategy::automatic));
+        names.push_back("planned");
+        result->strategy = name(plans.front().strategy());
+        const auto force = [&](Strategy strategy) {
+            plans.push_back(plan_of(strategy));
+            names.emplace_back(name(strategy));
+        };
+        // Millions of operations say nothing that ten thousands do not.
+        if (cell.blocks() <= 65536) force(Strategy::per_block);
+        force(Strategy::full_pack);
+        force(Strategy::fixed_pipeline);
+        force(Strategy::superpipeline);
+        if (route_.path == Path::direct) force(Strategy::direct_copy);
+        std::vector<std::function<void()>> ways;
+        for (Plan& plan : plans)
+            ways.emplace_back([this, &plan] {
+                plan.execute(static_cast<const void*>(memory_.data()));
+                window_.flush(route_.target);
+            });
+        std::vector<std::byte> packed(cell.bytes());
+        ways.emplace_back([&] {
+            LayoutCursor cursor{source};
+            pipeline::pack(packed.data(), memory_.data(), cursor, cell.bytes());
+            keep(packed.front());
+        });
+        ways.emplace_back([&] {
+            window_.put_bytes(route_.target, Offset{0}, packed);
+            window_.flush(route_.target);
+        });
+        const bool raw = raw_window_.has_value() && cell.blocks() <= 65536;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        if (raw) {
+            type = mpi_type_of(cell);
+            ways.emplace_back([&] {
+                MPI_Put(memory_.data(), 1, type, route_.target.value, 0, cell.target_strided ? 1 : static_cast<int>(cell.bytes()),
+                        cell.target_strided ? type : MPI_BYTE, raw_window_->handle());
+                raw_window_->flush(route_.target.value);
+            });
+        }
+        const std::vector<double> times = medians(ways);
+        result->planned = times[0];
+        for (std::size_t i = 1; i < plans.size(); ++i) result->forced.push_back({names[i], times[i]});
+        result->packing = times[plans.size()];
+        result->wire = times[plans.size() + 1];
+        if (raw) {
+            result->raw = times.back();
+            MPI_Type_free(&type);
+        }
+    }
+    runtime_.barrier();
+    return result;
+}
+
+} // namespace lapwing::bench

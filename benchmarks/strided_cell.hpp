@@ -1,0 +1,79 @@
+#pragma once
+
+#include "harness.hpp"
+#include "raw_window.hpp"
+
+#include <lapwing/layout.hpp>
+#include <lapwing/plan.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Non-contiguous puts of one shape, by every way there is.
+namespace lapwing::bench {
+
+/// A shape: `total` bytes in blocks of `block`, `stride` bytes apart (on average, where they are indexed).
+struct StridedCell {
+    std::uint64_t block = 0;
+    std::uint64_t stride = 0;
+    std::uint64_t total = 0;
+    bool indexed = false;         ///< distances differ from block to block
+    bool target_strided = false;  ///< the target has the same layout; else it is contiguous
+
+    [[nodiscard]] std::uint64_t blocks() const { return total / block; }
+    [[nodiscard]] std::uint64_t bytes() const { return blocks() * block; }
+    [[nodiscard]] std::uint64_t extent() const { return (blocks() + 1) * stride; }
+    [[nodiscard]] std::string name() const;
+    [[nodiscard]] Layout source() const;
+    [[nodiscard]] Layout target() const;
+};
+
+/// Median seconds of each way to make the same transfer, and how the planner decided.
+struct StridedTimes {
+    struct Way {
+        std::string name;
+        double seconds = 0;
+    };
+    std::vector<Way> forced; ///< strategies, where they do not take too long
+    double planned = 0;
+    std::string strategy; ///< that the planner chose
+    double packing = 0;   ///< of copying alone
+    double wire = 0;      ///< of a contiguous put of as many bytes
+    std::optional<double> raw; ///< MPI_Put with derived datatypes + MPI_Win_flush
+
+    [[nodiscard]] const Way& best() const;
+    [[nodiscard]] std::optional<double> of(std::string_view name) const;
+};
+
+/// Measures cells between rank 0 and the target of a route. Collective.
+class StridedBench {
+public:
+    StridedBench(Context& context, Runtime& runtime, Route route, std::uint64_t most_extent, int repetitions);
+    ~StridedBench();
+    StridedBench(const StridedBench&) = delete;
+    StridedBench& operator=(const StridedBench&) = delete;
+
+    /// All ways in turns; times on rank 0 only. Nothing where the cell's memory is more than was asked for.
+    std::optional<StridedTimes> measure(const StridedCell& cell);
+
+private:
+    /// Seconds of one call of each way, medians over the repetitions; too slow ones are measured once.
+    std::vector<double> medians(const std::vector<std::function<void()>>& ways);
+
+    Context& context_;
+    Runtime& runtime_;
+    Route route_;
+    std::uint64_t most_extent_;
+    int repetitions_;
+    Window window_;
+    std::optional<raw::Window> raw_window_;
+    std::vector<std::byte> memory_;
+};
+
+} // namespace lapwing::bench

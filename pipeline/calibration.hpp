@@ -1,0 +1,17 @@
+#pragma once
+
+#include "window/window_state.hpp"
+
+namespace lapwing::pipeline {
+
+/// Measures the path to `target` at the first use of a path that no profile describes, and gives the team's cost model what
+/// it finds: later calls for the path do nothing. At most about 20 ms, beyond what the last transfer takes; nothing without
+/// progress threads, where a target that computes would be waited for.
+///
+/// Only this rank and the target's progress thread take part, and no byte that a program may look at is written. On the
+/// service path bytes come from, and small puts go to, memory that every team exposes for it. On the rma path bytes are read
+/// from the window, at whatever state they are, and dropped; times of puts are taken from those of gets there, which are
+/// alike on networks where either is one message and its answer.
+void calibrate(window::WindowState& window, int target);
+
+} // namespace lapwing::pipeline
