@@ -18,16 +18,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const support::ChoiceSetting calibrate_setting{
+const support::NumberSetting calibrate_setting{
     {.name = "LAPWING_CALIBRATE",
-     .default_value = "on",
-     .unit = "",
-     .help = "on: the first plan for a path without a profile measures it, for at most about 20 ms",
-     .choices = {"on", "off"}}};
+     .default_value = "15000",
+     .unit = "us",
+     .help = "longest measuring of a path that no profile describes, at the first plan for it; 0: none",
+     .choices = {}},
+    0, 10'000'000};
 
-constexpr std::chrono::milliseconds time_limit{15};
-constexpr std::size_t most_operations = 4;
+constexpr std::size_t most_operations = 2;
 using Batch = std::function<void(std::uint64_t bytes, std::size_t operations)>;
+
+/// A fit to samples, unless the time was over before they said anything of how the time grows with the size.
+TransferModel fit(std::span<const TransferSample> samples) {
+    constexpr std::uint64_t least_bytes = 4096;
+    const bool enough = std::ranges::any_of(samples, [](const TransferSample& sample) { return sample.bytes >= least_bytes; });
+    return enough ? fit_transfers(samples) : TransferModel{};
+}
 
 /// Samples of ever larger transfers until the time is over.
 std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, Clock::time_point deadline) {
@@ -59,7 +66,7 @@ void wait(window::TeamState& team, int target, std::span<window::Operation> oper
     }
 }
 
-void calibrate_service(window::TeamState& team, int target, CostModel& model, Clock::time_point deadline) {
+void calibrate_service(window::TeamState& team, int target, CostModel& model, Clock::time_point deadline, Clock::time_point later) {
     using window::TeamState;
     window::Engine& engine = team.engine();
     std::vector<std::byte> memory(TeamState::calibration_bytes);
@@ -88,11 +95,11 @@ void calibrate_service(window::TeamState& team, int target, CostModel& model, Cl
     const std::vector<TransferSample> gets = measure(get, largest, deadline);
     // Larger puts are received into their place by MPI, where those of two ranks must not meet.
     std::vector<TransferSample> puts =
-        measure(put, std::min(engine.inline_limit(), largest), deadline + time_limit / 3);
+        measure(put, std::min(engine.inline_limit(), largest), later);
     for (const TransferSample& sample : gets)
         if (sample.bytes > engine.inline_limit()) puts.push_back(sample);
     const auto use = [&](Direction direction, std::span<const TransferSample> samples) {
-        TransferModel fitted = fit_transfers(samples);
+        TransferModel fitted = fit(samples);
         if (fitted.empty()) return;
         fitted.set_overlap(built_in_model(Path::service).overlap());
         model.set_transfers(Path::service, direction, fitted, Source::calibrated);
@@ -112,7 +119,7 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& model, Cl
         for (std::size_t i = 0; i < count; ++i) completions[i] = window.start_get(target, i * size, {memory.data() + i * size, size});
         for (Completion& completion : completions) completion.wait();
     };
-    TransferModel fitted = fit_transfers(measure(get, bytes / most_operations, deadline));
+    TransferModel fitted = fit(measure(get, bytes / most_operations, deadline));
     if (fitted.empty()) return;
     fitted.set_overlap(built_in_model(Path::rma).overlap());
     for (const Direction direction : {Direction::put, Direction::get})
@@ -127,10 +134,12 @@ void calibrate(window::WindowState& window, int target) {
     if ((path != Path::rma && path != Path::service) || team.progress_mode() != ProgressMode::thread) return;
     TeamCosts& costs = team.part<TeamCosts>();
     if (costs.model().source(path, Direction::put) != Source::built_in) return;
-    if (calibrate_setting.get(team.settings()) == 1 || !costs.claim_calibration(path)) return;
-    const auto deadline = Clock::now() + (path == Path::service ? 2 * time_limit / 3 : time_limit);
-    if (path == Path::service) calibrate_service(team, target, costs.model(), deadline);
-    else calibrate_rma(window, target, costs.model(), deadline);
+    const std::chrono::microseconds limit{calibrate_setting.get(team.settings())};
+    if (limit.count() == 0 || !costs.claim_calibration(path)) return;
+    const auto begin = Clock::now();
+    const auto end = begin + limit;
+    if (path == Path::service) calibrate_service(team, target, costs.model(), begin + 2 * limit / 3, end);
+    else calibrate_rma(window, target, costs.model(), end);
 }
 
 } // namespace lapwing::pipeline

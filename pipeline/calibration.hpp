@@ -5,7 +5,7 @@
 namespace lapwing::pipeline {
 
 /// Measures the path to `target` at the first use of a path that no profile describes, and gives the team's cost model what
-/// it finds: later calls for the path do nothing. At most about 20 ms, beyond what the last transfer takes; nothing without
+/// it finds: later calls for the path do nothing. Ends with the transfer during which LAPWING_CALIBRATE is over; nothing without
 /// progress threads, where a target that computes would be waited for.
 ///
 /// Only this rank and the target's progress thread take part, and no byte that a program may look at is written. On the

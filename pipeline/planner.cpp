@@ -35,6 +35,14 @@ struct Wire {
     [[nodiscard]] double issue(std::uint64_t part) const { return operations(part) * transfers.issue(block(part)); }
 };
 
+/// How much later a wire with `remaining` seconds of work is done because the processor copies for `copying` seconds, in which
+/// the wire moves on at the share `overlap` only.
+double stall(double remaining, double copying, double overlap) {
+    if (remaining <= 0) return 0;
+    if (remaining > overlap * copying) return copying * (1 - overlap);
+    return remaining / overlap - remaining;
+}
+
 /// Every chunk of a packed transfer through a small simulation of one processor and one wire.
 double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire, const CopyModel& copies) {
     const auto copy = [&](std::uint64_t part) { return shape.packs() ? copies.time(shape.local, part) : 0.0; };
@@ -54,9 +62,8 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
         if (shape.direction == Direction::put) {
             processor = std::max(processor, slot);
             const double copying = copy(last);
+            wire_free += stall(wire_free - processor, copying, overlap);
             processor += copying;
-            // While the processor copies, the wire goes on at its share only.
-            wire_free += std::min(copying, std::max(wire_free - processor + copying, 0.0)) * (1 - overlap);
             const double begin = std::max(wire_free, processor);
             processor += issue;
             wire_free = begin + gap;
@@ -64,8 +71,9 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
             // A slot comes free when its chunk has arrived and is unpacked.
             if (count >= slots) {
                 const double copying = copy(last);
-                processor = std::max(processor, slot) + copying;
-                wire_free += std::min(copying, std::max(wire_free - processor + copying, 0.0)) * (1 - overlap);
+                processor = std::max(processor, slot);
+                wire_free += stall(wire_free - processor, copying, overlap);
+                processor += copying;
             }
             processor += issue;
             wire_free = std::max(wire_free, processor - issue) + gap;
@@ -92,7 +100,7 @@ std::string in_words(double seconds) {
 
 struct Candidate {
     Strategy strategy{};
-    Chunks chunks;
+    Chunks chunks = {};
     std::uint64_t slots = 1;
     double seconds = std::numeric_limits<double>::infinity();
 };

@@ -31,7 +31,7 @@ struct TransferShape {
 /// How a transfer is to be carried out.
 struct Decision {
     Strategy strategy = Strategy::per_block;
-    Chunks chunks;
+    Chunks chunks = {};
     std::uint64_t slots = 1; ///< chunks that may be under way at a time
     double seconds = 0;      ///< predicted
     std::string reasons;     ///< a line for each strategy that was not taken

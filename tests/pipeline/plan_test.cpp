@@ -219,7 +219,8 @@ TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there ar
 }
 
 TEST_CASE("the first plan of a path without a profile measures it, alone, and writes nothing") {
-    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}}};
+    // Time enough on a busy machine.
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "5000000"}}};
     constexpr std::uint64_t bytes = 1 << 16;
     Window window{runtime, bytes};
     const auto me = static_cast<std::uint64_t>(runtime.rank().value);
@@ -251,7 +252,7 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     CHECK(test::agree(runtime, untouched));
     window.close();
 
-    Runtime silent{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "off"}}};
+    Runtime silent{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "0"}}};
     Window other{silent, bytes};
     (void)Plan::put(other, column, next, Offset{0}, Layout::contiguous(8192));
     CHECK(pipeline::TeamCosts::of(silent).model().source(other.path(next), pipeline::Direction::put) == pipeline::Source::built_in);
