@@ -1,0 +1,180 @@
+#include "datatype/run_table.hpp"
+
+#include "datatype/kernels/copy_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+namespace lapwing::datatype {
+namespace {
+
+enum class Form : std::uint32_t {
+    strided,    ///< nothing behind the record
+    offsets_32, ///< `count` distances from `offset`, 4 bytes each
+    offsets_64, ///< the same, 8 bytes each
+    blocks,     ///< `count` ByteBlocks relative to `offset`; block_bytes is of no meaning
+};
+
+struct Record {
+    Form form{};
+    std::uint32_t reserved = 0;
+    std::uint64_t count = 0;
+    std::uint64_t block_bytes = 0;
+    std::int64_t offset = 0;
+    std::int64_t stride = 0;
+};
+static_assert(sizeof(Record) == 40 && least_table_bytes >= sizeof(Record) + sizeof(ByteBlock));
+
+constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+/// Offsets that are expanded at a time for a kernel call.
+constexpr std::uint64_t expanded = 512;
+
+} // namespace
+
+RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table, std::uint64_t room) noexcept {
+    RunTable done;
+    room = room / 8 * 8; // records stay aligned, with what fills up their entries
+    while (done.data_bytes < limit && !cursor.done()) {
+        if (room - done.table_bytes < least_table_bytes) break;
+        const std::uint64_t entries_room = room - done.table_bytes - sizeof(Record);
+        std::byte* const entries = table + done.table_bytes + sizeof(Record);
+        BlockRun run = cursor.peek_run(limit - done.data_bytes);
+        Record record{.count = run.count, .block_bytes = run.block_bytes, .offset = run.offset, .stride = run.stride};
+        std::uint64_t entries_bytes = 0;
+        if (run.starts != nullptr) {
+            record.form = Form::blocks;
+            record.count = std::min(run.count, entries_room / sizeof(ByteBlock));
+            for (std::uint64_t i = 0; i < record.count; ++i) {
+                ByteBlock block = run[i];
+                block.offset -= run.offset;
+                std::memcpy(entries + i * sizeof block, &block, sizeof block);
+            }
+            entries_bytes = record.count * sizeof(ByteBlock);
+            cursor.skip(run.starts[record.count] - run.starts[0]);
+            done.data_bytes += run.starts[record.count] - run.starts[0];
+        } else if (run.offsets != nullptr) {
+            // Those that the wider entries have room for; the lowest as the base keeps distances without a sign.
+            record.count = std::min(run.count, entries_room / sizeof(std::uint32_t));
+            auto [lowest, highest] = std::ranges::minmax(std::span{run.offsets, record.count});
+            if (static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest) <= std::numeric_limits<std::uint32_t>::max()) {
+                record.form = Form::offsets_32;
+                for (std::uint64_t i = 0; i < record.count; ++i) {
+                    const auto distance = static_cast<std::uint32_t>(run.offsets[i] - lowest);
+                    std::memcpy(entries + i * sizeof distance, &distance, sizeof distance);
+                }
+                entries_bytes = record.count * sizeof(std::uint32_t);
+                record.offset = run.offset + lowest;
+            } else {
+                record.form = Form::offsets_64;
+                record.count = std::min(run.count, entries_room / sizeof(std::int64_t));
+                entries_bytes = record.count * sizeof(std::int64_t);
+                std::memcpy(entries, run.offsets, entries_bytes);
+            }
+            cursor.skip(record.count * run.block_bytes);
+            done.data_bytes += record.count * run.block_bytes;
+        } else {
+            record.form = Form::strided;
+            cursor.skip(run.bytes());
+            done.data_bytes += run.bytes();
+        }
+        std::memcpy(table + done.table_bytes, &record, sizeof record);
+        std::memset(entries + entries_bytes, 0, padded(entries_bytes) - entries_bytes);
+        done.table_bytes += sizeof record + padded(entries_bytes);
+    }
+    return done;
+}
+
+namespace {
+
+/// Whether [offset + distance, … + bytes) is within [0, extent).
+bool within(std::int64_t offset, std::int64_t distance, std::uint64_t bytes, std::uint64_t extent) {
+    std::int64_t begin = 0;
+    return !__builtin_add_overflow(offset, distance, &begin) && begin >= 0 && bytes <= extent &&
+           static_cast<std::uint64_t>(begin) <= extent - bytes;
+}
+
+/// Calls `copy(at, data offset, run)` for each run of a table, having checked that it is within the extent and the data.
+template <class Copy>
+bool for_each_run(std::span<const std::byte> table, std::uint64_t extent, std::uint64_t data_bytes, Copy&& copy) {
+    std::uint64_t done = 0;
+    while (!table.empty()) {
+        Record record;
+        if (table.size() < sizeof record) return false;
+        std::memcpy(&record, table.data(), sizeof record);
+        table = table.subspan(sizeof record);
+        if (record.form == Form::blocks) {
+            if (record.count > table.size() / sizeof(ByteBlock)) return false;
+            for (std::uint64_t i = 0; i < record.count; ++i) {
+                ByteBlock block;
+                std::memcpy(&block, table.data() + i * sizeof block, sizeof block);
+                if (block.bytes > data_bytes - done || !within(record.offset, block.offset, block.bytes, extent)) return false;
+                copy(record.offset + block.offset, done, Run{.count = 1, .block_bytes = block.bytes});
+                done += block.bytes;
+            }
+            table = table.subspan(record.count * sizeof(ByteBlock));
+            continue;
+        }
+        std::uint64_t bytes = 0;
+        if (record.count == 0 || __builtin_mul_overflow(record.count, record.block_bytes, &bytes) || bytes > data_bytes - done)
+            return false;
+        if (record.form == Form::strided) {
+            std::int64_t last = 0;
+            if (record.count - 1 > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) ||
+                __builtin_mul_overflow(static_cast<std::int64_t>(record.count - 1), record.stride, &last) ||
+                !within(record.offset, 0, record.block_bytes, extent) || !within(record.offset, last, record.block_bytes, extent))
+                return false;
+            copy(record.offset, done, Run{.count = record.count, .block_bytes = record.block_bytes, .stride = record.stride});
+            done += bytes;
+            continue;
+        }
+        if (record.form != Form::offsets_32 && record.form != Form::offsets_64) return false;
+        const std::uint64_t width = record.form == Form::offsets_32 ? sizeof(std::uint32_t) : sizeof(std::int64_t);
+        if (record.count > table.size() / width) return false;
+        std::array<std::int64_t, expanded> offsets;
+        for (std::uint64_t first = 0; first < record.count; first += expanded) {
+            const std::uint64_t count = std::min(expanded, record.count - first);
+            if (width == sizeof(std::uint32_t)) {
+                for (std::uint64_t i = 0; i < count; ++i) {
+                    std::uint32_t distance = 0;
+                    std::memcpy(&distance, table.data() + (first + i) * width, width);
+                    offsets[i] = distance;
+                }
+            } else {
+                std::memcpy(offsets.data(), table.data() + first * width, count * width);
+            }
+            const auto [lowest, highest] = std::ranges::minmax(std::span{offsets.data(), count});
+            if (!within(record.offset, lowest, record.block_bytes, extent) ||
+                !within(record.offset, highest, record.block_bytes, extent))
+                return false;
+            copy(record.offset, done, Run{.count = count, .block_bytes = record.block_bytes, .offsets = offsets.data()});
+            done += count * record.block_bytes;
+        }
+        const std::uint64_t entries = padded(record.count * width);
+        if (entries > table.size()) return false;
+        table = table.subspan(entries);
+    }
+    return done == data_bytes;
+}
+
+} // namespace
+
+bool scatter_runs(std::span<const std::byte> table, std::byte* base, std::uint64_t extent,
+                  std::span<const std::byte> data) noexcept {
+    return for_each_run(table, extent, data.size(), [&](std::int64_t at, std::uint64_t from, const Run& run) {
+        if (run.count == 1 && run.offsets == nullptr) std::memcpy(base + at, data.data() + from, run.block_bytes);
+        else scatter(base + at, data.data() + from, run);
+    });
+}
+
+bool gather_runs(std::span<const std::byte> table, const std::byte* base, std::uint64_t extent,
+                 std::span<std::byte> data) noexcept {
+    return for_each_run(table, extent, data.size(), [&](std::int64_t at, std::uint64_t to, const Run& run) {
+        if (run.count == 1 && run.offsets == nullptr) std::memcpy(data.data() + to, base + at, run.block_bytes);
+        else gather(data.data() + to, base + at, run);
+    });
+}
+
+} // namespace lapwing::datatype

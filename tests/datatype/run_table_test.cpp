@@ -1,0 +1,124 @@
+// The description of a layout that travels in messages, against the offset of every byte; and what is none.
+#include "datatype/random_layout.hpp"
+
+#include "datatype/run_table.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+using namespace lapwing;
+using datatype::encode_runs;
+using datatype::gather_runs;
+using datatype::RunTable;
+using datatype::scatter_runs;
+
+namespace {
+
+constexpr std::uint64_t extent = 1 << 15;
+
+std::byte pattern(std::uint64_t at) { return static_cast<std::byte>((at * 7 + at / 251) & 0xff); }
+
+/// The sample moved into [0, extent), or nothing where it does not fit.
+bool place(test::RandomLayouts& random, test::Sample& sample) {
+    if (sample.flat.empty()) return false;
+    const auto [low, high] = std::ranges::minmax(sample.flat);
+    if (high - low >= static_cast<std::int64_t>(extent)) return false;
+    const std::int64_t distance = random.number(0, static_cast<std::int64_t>(extent) - (high - low) - 1) - low;
+    sample = {sample.layout.shift(distance), test::shifted(sample.flat, distance)};
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("tables of runs name every byte of a layout in its order, however it is cut") {
+    test::RandomLayouts random{11};
+    std::vector<std::byte> memory(extent);
+    for (std::uint64_t i = 0; i < extent; ++i) memory[i] = pattern(i);
+    int rounds = 0;
+    while (rounds < 500) {
+        test::Sample sample = random.make(static_cast<int>(random.number(0, 4)));
+        if (random.number(0, 1) == 0) sample = random.slice(sample);
+        if (!place(random, sample)) continue;
+        ++rounds;
+        LayoutCursor cursor{sample.layout};
+        std::vector<std::byte> scattered(extent, std::byte{0xEE});
+        std::vector<std::byte> expected = scattered;
+        std::uint64_t position = 0;
+        while (!cursor.done()) {
+            const std::uint64_t limit = random.size(1, 3000);
+            std::vector<std::byte> table(random.size(datatype::least_table_bytes, 600), std::byte{0x55});
+            const RunTable runs = encode_runs(cursor, limit, table.data(), table.size());
+            REQUIRE(runs.data_bytes > 0);
+            REQUIRE(runs.data_bytes <= limit);
+            REQUIRE(runs.table_bytes <= table.size());
+            REQUIRE(runs.table_bytes % 8 == 0);
+            REQUIRE(cursor.position() == position + runs.data_bytes);
+            const std::span<const std::byte> used{table.data(), runs.table_bytes};
+            std::vector<std::byte> packed(runs.data_bytes);
+            REQUIRE(gather_runs(used, memory.data(), extent, packed));
+            for (std::uint64_t k = 0; k < runs.data_bytes; ++k) {
+                const auto at = static_cast<std::size_t>(sample.flat[position + k]);
+                REQUIRE(packed[k] == pattern(at));
+                packed[k] = pattern(position + k + 99);
+                expected[at] = packed[k];
+            }
+            REQUIRE(scatter_runs(used, scattered.data(), extent, packed));
+            REQUIRE(scattered == expected);
+            position += runs.data_bytes;
+        }
+        REQUIRE(position == sample.flat.size());
+    }
+}
+
+TEST_CASE("regular layouts take one record, offsets four bytes a block") {
+    std::vector<std::byte> table(4096);
+    const Layout column = Layout::strided(100000, 8, 64);
+    LayoutCursor all{column};
+    CHECK(encode_runs(all, column.bytes(), table.data(), table.size()).table_bytes == 40);
+    CHECK(all.done());
+    Layout::Offsets offsets;
+    for (std::int64_t i = 0; i < 500; ++i) offsets.push_back(2 * i * i);
+    const Layout listed = Layout::indexed(offsets, 1);
+    LayoutCursor some{listed};
+    CHECK(encode_runs(some, listed.bytes(), table.data(), table.size()).table_bytes <= 40 + 8 + 500 * 4);
+    CHECK(some.done());
+    // Distances of more than 32 bits.
+    const Layout far = Layout::indexed({0, std::int64_t{1} << 40, 7}, 4);
+    LayoutCursor cursor{far};
+    const RunTable runs = encode_runs(cursor, far.bytes(), table.data(), table.size());
+    CHECK(runs.data_bytes == 12);
+    std::vector<std::byte> data(12);
+    CHECK_FALSE(gather_runs(std::span{table}.first(runs.table_bytes), table.data(), 1 << 20, data));
+}
+
+TEST_CASE("what is no table of the data within the extent is refused, and nothing outside is touched") {
+    test::RandomLayouts random{12};
+    constexpr std::uint64_t small = 512;
+    constexpr std::uint64_t guard = 4096;
+    std::vector<std::byte> memory(small + 2 * guard, std::byte{0xEE});
+    int refused = 0;
+    for (int round = 0; round < 20000; ++round) {
+        test::Sample sample = random.make(static_cast<int>(random.number(0, 2)));
+        std::vector<std::byte> table(512);
+        LayoutCursor cursor{sample.layout};
+        const RunTable runs = encode_runs(cursor, 400, table.data(), table.size());
+        table.resize(runs.table_bytes);
+        if (table.empty()) continue;
+        // Damage: bits turned, cut off, or a length that is another.
+        for (std::int64_t i = random.number(0, 3); i > 0; --i)
+            table[random.size(0, table.size() - 1)] ^= static_cast<std::byte>(1U << random.number(0, 7));
+        if (random.number(0, 3) == 0) table.resize(random.size(0, table.size()));
+        std::vector<std::byte> data(random.number(0, 3) == 0 ? random.size(0, 500) : runs.data_bytes, std::byte{1});
+        refused += scatter_runs(table, memory.data() + guard, small, data) ? 0 : 1;
+        std::vector<std::byte> out(data.size());
+        (void)gather_runs(table, memory.data() + guard, small, out);
+    }
+    CHECK(refused > 1000);
+    for (std::uint64_t i = 0; i < guard; ++i) {
+        REQUIRE(memory[i] == std::byte{0xEE});
+        REQUIRE(memory[guard + small + i] == std::byte{0xEE});
+    }
+}
