@@ -40,6 +40,10 @@ public:
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] Path path(int target) const noexcept;
+    /// Of the program's window; 1 where the window is Lapwing's.
+    [[nodiscard]] int displacement_unit(int target) const noexcept {
+        return units_.empty() ? unit_ : units_[static_cast<std::size_t>(target)];
+    }
     [[nodiscard]] support::Statistics& statistics() noexcept { return statistics_; }
     /// "rank 2 of 4: Window("a").get", the start of a message.
     [[nodiscard]] std::string who(const char* call) const;
@@ -49,6 +53,28 @@ public:
     void put(int target, std::uint64_t offset, std::span<const std::byte> source);
     [[nodiscard]] Completion start_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     [[nodiscard]] Completion start_put(int target, std::uint64_t offset, std::span<const std::byte> source);
+
+    /// The bytes of a rank that a transfer of several parts may touch. The first part waits for what they conflict with; the
+    /// others do not wait for each other.
+    struct Touched {
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+        bool first = true; ///< nothing of the transfer has been started yet
+    };
+    // Parts of transfers to such ranks that go by messages even where MPI's windows work: the owner's progress thread moves
+    // the bytes. None may be empty.
+    [[nodiscard]] Completion start_put_by_messages(int target, const Touched& touched, std::uint64_t offset,
+                                                   std::span<const std::byte> source);
+    [[nodiscard]] Completion start_get_by_messages(int target, const Touched& touched, std::uint64_t offset,
+                                                   std::span<std::byte> destination);
+    /// The owner unpacks: `message` is a datatype::RunTable of `table_bytes` and the bytes for its places, at most
+    /// Engine::largest_staged() together. It stays until the completion says so.
+    [[nodiscard]] Completion start_scatter(int target, const Touched& touched, std::span<const std::byte> message,
+                                           std::uint64_t table_bytes);
+    /// The owner packs what `table` names, of at most Engine::inline_limit() bytes, into at most Engine::largest_staged(). The
+    /// table is copied.
+    [[nodiscard]] Completion start_gather(int target, const Touched& touched, std::span<const std::byte> table,
+                                          std::span<std::byte> destination);
 
     // Operations on any rank.
     void flush(int target);
@@ -155,6 +181,10 @@ private:
     void start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
+    void begin_part(int target, const Touched& touched, bool write, const char* call);
+    template <class Try>
+    [[nodiscard]] Completion start_served(int target, const Touched& touched, bool write, std::uint64_t message_bytes,
+                                          std::byte* destination, Try&& attempt, const char* call);
     void service_atomic(int target, const Command& command, const AtomicPayload& payload, void* result, const char* call);
     /// Waits for an atomic that MPI was given with this result.
     void finish_mpi_atomic(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/support/recycled.hpp"
 #include "window/pending_transfer.hpp"
 #include "window/progress/engine.hpp"
 
@@ -42,7 +43,7 @@ private:
 };
 
 /// Through MPI's one-sided operations.
-class RmaTransfer final : public WindowTransfer {
+class RmaTransfer final : public WindowTransfer, public support::Recycled<RmaTransfer> {
 public:
     using WindowTransfer::WindowTransfer;
     ~RmaTransfer() override;
@@ -55,7 +56,7 @@ private:
 };
 
 /// Through the owner's progress thread.
-class ServiceTransfer final : public WindowTransfer {
+class ServiceTransfer final : public WindowTransfer, public support::Recycled<ServiceTransfer> {
 public:
     using WindowTransfer::WindowTransfer;
     ~ServiceTransfer() override;

@@ -20,6 +20,10 @@ enum class CommandKind : std::uint8_t {
     put,      ///< payload to memory
     bulk_get, ///< send `size` bytes straight from memory with tag `tag`
     bulk_put, ///< receive `size` bytes straight into memory with tag `tag`
+    scatter,  ///< payload: a RunTable of `offset` bytes and data, `size` in all; unpack the data
+    gather,   ///< payload: a RunTable of `offset` bytes; answer with the `size` bytes that it names
+    bulk_scatter, ///< receive what `scatter` has as payload with tag `tag`, and unpack it
+    bulk_gather,  ///< payload as of `gather`; send the packed bytes with tag `tag`
     atomic,   ///< payload: operand, expected; answer with the value from before
     barrier,  ///< a token of the dissemination barrier; payload: BarrierToken
     departed, ///< rank `offset` left by an exception after `size` collective calls
@@ -37,7 +41,7 @@ struct Command {
     std::uint32_t tag = 0;
     std::uint32_t reserved = 0;
     std::uint64_t window = 0;
-    std::uint64_t offset = 0;
+    std::uint64_t offset = 0; ///< in the window, or as the kind says
     std::uint64_t size = 0;  ///< bytes of data
     std::uint64_t token = 0; ///< names the operation in the reply
 };

@@ -109,11 +109,18 @@ void Engine::complete(const Handler& handler, const MPI_Status& status) {
         release_if_complete(handler.index);
         return;
     }
+    case What::served_gather:
+        free_staging_.push_back(handler.index);
+        [[fallthrough]];
     case What::served_get: --served_bulk_; return;
     case What::discarded: return;
     case What::served_put: {
         ServedPut& put = served_puts_[handler.index];
         if (--put.pieces == 0) {
+            if (put.staging != no_staging) {
+                unpack(put.peer->rank, put.window, {staging_[put.staging].get(), put.bytes}, put.table_bytes);
+                free_staging_.push_back(put.staging);
+            }
             raise_counter(put.window, put.counter_plus_one);
             finished_puts_.push_back(handler.index);
         }

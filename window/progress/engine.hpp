@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -56,6 +57,8 @@ struct EngineLimits {
     std::uint64_t reply_receives = 32;         ///< receives that are posted for replies
     std::uint64_t operations = 256;            ///< own operations that wait for an answer
     std::uint64_t bulk_transfers = 64;         ///< own, and as many served, straight from or to memory at a time
+    std::uint64_t staging_buffers = 8;         ///< for what is packed or unpacked for others; allocated when first used
+    std::uint64_t staging_bytes = 1 << 20;     ///< of each
 };
 
 /// One rank's end of the service path: carries requests to other ranks' memory in packets, and answers theirs. Two
@@ -63,8 +66,8 @@ struct EngineLimits {
 /// progress itself; the communication thread drives it otherwise. One mutex guards it all; whoever holds it is the one
 /// that calls MPI.
 ///
-/// Own memory is bounded by EngineLimits, whatever the number of ranks: about 1.5 MiB with the defaults, and about 150 bytes
-/// for each rank that packets have been exchanged with. MPI's is not: what has been sent to a rank and not been received
+/// Own memory is bounded by EngineLimits, whatever the number of ranks: about 1.5 MiB with the defaults, up to 8 MiB more once
+/// others have asked for packing or unpacking, and about 150 bytes for each rank that packets have been exchanged with. MPI's is not: what has been sent to a rank and not been received
 /// waits inside MPI there, up to packets_in_flight packets from each rank that has requests under way to it (MPI_Issend
 /// would not help: both MPIs send small messages' data along with it). Requests wait at the sender for acknowledgements.
 /// Requests and replies use separate receives and separate buffers, and replies never cause messages: so replies are
@@ -95,6 +98,15 @@ public:
     /// Starts a put; `operation` completes when the source may be reused: at once for payloads within inline_limit().
     bool try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, const std::byte* source,
                  std::uint64_t bytes, std::uint32_t counter_plus_one = 0);
+    /// Starts a put to places that a RunTable names: `message` is the table, `table_bytes` of it, and the data. At most
+    /// largest_staged() bytes. `operation` as of a put.
+    bool try_scatter(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> message,
+                     std::uint64_t table_bytes);
+    /// Starts a get of `bytes` bytes from places that a RunTable names, at most largest_staged(); the table at most
+    /// inline_limit(). `operation` as of a get.
+    bool try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,
+                    std::uint64_t bytes);
+    [[nodiscard]] std::uint64_t largest_staged() const noexcept { return limits_.staging_bytes; }
     /// Starts an atomic; the destination of `operation` gets 8 bytes.
     bool try_atomic(Operation& operation, int target, const Command& command, const AtomicPayload& payload);
     /// Asks the target's progress thread to stay awake.
@@ -164,6 +176,7 @@ private:
         std::uint32_t index = 0;
         std::uint64_t token = 0;
     };
+    static constexpr std::uint32_t no_staging = 0xffffffff;
     /// A bulk put of another rank that is arriving.
     struct ServedPut {
         Peer* peer = nullptr;
@@ -171,6 +184,9 @@ private:
         std::uint64_t window = 0;
         std::uint32_t pieces = 0;
         std::uint32_t counter_plus_one = 0;
+        std::uint32_t staging = no_staging; ///< the buffer that it arrives in, to be unpacked
+        std::uint64_t table_bytes = 0;
+        std::uint64_t bytes = 0;
         bool in_use = false;
     };
     enum class What : std::uint8_t {
@@ -182,6 +198,7 @@ private:
         own_put,
         served_get,
         served_put,
+        served_gather,
         discarded ///< nobody waits for it any more
     };
     struct Handler {
@@ -206,6 +223,13 @@ private:
     void read_requests();
     bool carry_out(Peer& origin, const Command& command, const std::byte* payload);
     bool serve_bulk(Peer& origin, const Command& command, std::byte* address);
+    bool serve_gather(Peer& origin, const Command& command, const std::byte* table);
+    bool serve_bulk_scatter(Peer& origin, const Command& command);
+    /// Unpacks a message of try_scatter().
+    void unpack(int origin, std::uint64_t window, std::span<const std::byte> message, std::uint64_t table_bytes);
+    /// The last of free_staging_, or null when all buffers are in use; the caller takes it off when all else is in place.
+    [[nodiscard]] std::byte* next_staging();
+    void report_bad_table(int origin, std::uint64_t window);
     void raise_counter(std::uint64_t window, std::uint32_t counter_plus_one);
     /// Null, and a problem to report, when the command names bytes that are not exposed here.
     std::byte* address_of(const Peer& origin, const Command& command, std::uint64_t bytes);
@@ -217,6 +241,8 @@ private:
     void send_reply_packet(Peer& to);
 
     std::byte* append_request(Peer& to, const Command& command, std::uint64_t payload_bytes);
+    bool try_send_data(Operation& operation, int target, Command command, CommandKind bulk_kind, const std::byte* source);
+    bool try_fetch_data(Operation& operation, int target, Command command, bool bulk, std::span<const std::byte> payload, bool urgent);
     bool send_request_packet(Peer& to);
     void send_or_list(Peer& to, bool urgent);
     void pump();
@@ -259,6 +285,8 @@ private:
     std::vector<ServedPut> served_puts_;
     std::vector<std::uint32_t> finished_puts_; ///< served puts whose `done` could not be sent yet
     std::size_t served_bulk_ = 0;
+    std::vector<std::unique_ptr<std::byte[]>> staging_;
+    std::vector<std::uint32_t> free_staging_;
 
     /// The request packet being carried out; it stays when a command has to wait for a buffer.
     struct Reading {

@@ -93,26 +93,26 @@ void Engine::release_if_complete(std::size_t index) {
     free_slots_.push_back(static_cast<std::uint32_t>(index));
 }
 
-bool Engine::try_get(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, std::uint64_t bytes,
-                     bool urgent) {
+bool Engine::try_fetch_data(Operation& operation, int target, Command command, bool bulk, std::span<const std::byte> payload,
+                            bool urgent) {
     const std::lock_guard guard{mutex_};
-    const bool bulk = bytes > inline_limit_;
     if (free_slots_.empty() || (bulk && own_bulk_ >= limits_.bulk_transfers)) return false;
     Peer& to = peer(target);
-    Command command{.kind = bulk ? CommandKind::bulk_get : CommandKind::get, .window = window, .offset = offset, .size = bytes};
     const SlotName name = next_slot();
     command.tag = name.index;
     command.token = name.token;
-    if (append_request(to, command, 0) == nullptr) return false;
+    std::byte* const place = append_request(to, command, payload.size());
+    if (place == nullptr) return false;
+    if (!payload.empty()) std::memcpy(place, payload.data(), payload.size());
     Slot& slot = take_slot(operation, to);
     if (bulk) {
-        const auto pieces = static_cast<std::uint32_t>(piece_count(bytes));
+        const auto pieces = static_cast<std::uint32_t>(piece_count(command.size));
         operation.remaining.store(pieces, std::memory_order_relaxed); // published by the mutex
         slot.bulk = true;
         slot.pieces = pieces;
         ++to.bulk_under_way;
         ++own_bulk_;
-        for_each_piece(bytes, [&](std::uint64_t at, int piece_bytes) {
+        for_each_piece(command.size, [&](std::uint64_t at, int piece_bytes) {
             requests_.add(receive(operation.destination + at, piece_bytes, target, bulk_get_tag(name.index)),
                           {What::own_get, name.index});
         });
@@ -126,31 +126,43 @@ bool Engine::try_get(Operation& operation, int target, std::uint64_t window, std
     return true;
 }
 
-bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, const std::byte* source,
-                     std::uint64_t bytes, std::uint32_t counter_plus_one) {
+bool Engine::try_get(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, std::uint64_t bytes,
+                     bool urgent) {
+    const bool bulk = bytes > inline_limit_;
+    return try_fetch_data(
+        operation, target,
+        {.kind = bulk ? CommandKind::bulk_get : CommandKind::get, .window = window, .offset = offset, .size = bytes}, bulk, {},
+        urgent);
+}
+
+bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,
+                        std::uint64_t bytes) {
+    const bool bulk = bytes > inline_limit_;
+    return try_fetch_data(
+        operation, target,
+        {.kind = bulk ? CommandKind::bulk_gather : CommandKind::gather, .window = window, .offset = table.size(), .size = bytes},
+        bulk, table, false);
+}
+
+bool Engine::try_send_data(Operation& operation, int target, Command command, CommandKind bulk_kind, const std::byte* source) {
     const std::lock_guard guard{mutex_};
     Peer& to = peer(target);
-    Command command{.kind = CommandKind::put,
-                    .counter_plus_one = counter_plus_one,
-                    .window = window,
-                    .offset = offset,
-                    .size = bytes};
-    if (bytes <= inline_limit_) {
-        std::byte* const payload = append_request(to, command, bytes);
+    if (command.size <= inline_limit_) {
+        std::byte* const payload = append_request(to, command, command.size);
         if (payload == nullptr) return false;
-        if (bytes != 0) std::memcpy(payload, source, bytes);
-        send_or_list(to, counter_plus_one != 0);
+        if (command.size != 0) std::memcpy(payload, source, command.size);
+        send_or_list(to, command.counter_plus_one != 0);
         update_active();
         return true;
     }
     if (free_slots_.empty() || own_bulk_ >= limits_.bulk_transfers) return false;
     const SlotName name = next_slot();
-    command.kind = CommandKind::bulk_put;
+    command.kind = bulk_kind;
     command.tag = name.index;
     command.token = name.token;
     if (append_request(to, command, 0) == nullptr) return false;
     Slot& slot = take_slot(operation, to);
-    const auto pieces = static_cast<std::uint32_t>(piece_count(bytes));
+    const auto pieces = static_cast<std::uint32_t>(piece_count(command.size));
     operation.remaining.store(pieces, std::memory_order_relaxed);
     slot.bulk = true;
     slot.awaits_reply = true; // `done`, once the data is in the target's memory
@@ -158,11 +170,30 @@ bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std
     ++to.bulk_under_way;
     ++own_bulk_;
     send_or_list(to, true); // before the data, so that the target can post its receive
-    for_each_piece(bytes, [&](std::uint64_t at, int piece_bytes) {
+    for_each_piece(command.size, [&](std::uint64_t at, int piece_bytes) {
         requests_.add(send(source + at, piece_bytes, target, bulk_put_tag(name.index)), {What::own_put, name.index});
     });
     update_active();
     return true;
+}
+
+bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, const std::byte* source,
+                     std::uint64_t bytes, std::uint32_t counter_plus_one) {
+    return try_send_data(operation, target,
+                         {.kind = CommandKind::put,
+                          .counter_plus_one = counter_plus_one,
+                          .window = window,
+                          .offset = offset,
+                          .size = bytes},
+                         CommandKind::bulk_put, source);
+}
+
+bool Engine::try_scatter(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> message,
+                         std::uint64_t table_bytes) {
+    return try_send_data(
+        operation, target,
+        {.kind = CommandKind::scatter, .window = window, .offset = table_bytes, .size = message.size()},
+        CommandKind::bulk_scatter, message.data());
 }
 
 bool Engine::try_atomic(Operation& operation, int target, const Command& command, const AtomicPayload& payload) {

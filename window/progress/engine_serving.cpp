@@ -1,6 +1,7 @@
 // The engine's end at the owner: carries requests out, and answers them.
 #include "window/progress/engine.hpp"
 
+#include "datatype/run_table.hpp"
 #include "window/atomics.hpp"
 #include "window/progress/pieces.hpp"
 #include "window/progress/tags.hpp"
@@ -24,7 +25,10 @@ void Engine::read_requests() {
         if (!carry_out(origin, command, payload)) return; // no buffer for the answer now: on with it in a later round
         reading_.position += sizeof command;
         switch (command.kind) {
-        case CommandKind::put: reading_.position += padded(command.size); break;
+        case CommandKind::put:
+        case CommandKind::scatter: reading_.position += padded(command.size); break;
+        case CommandKind::gather:
+        case CommandKind::bulk_gather: reading_.position += padded(command.offset); break;
         case CommandKind::atomic: reading_.position += sizeof(AtomicPayload); break;
         case CommandKind::barrier: reading_.position += sizeof(BarrierToken); break;
         default: break;
@@ -77,6 +81,12 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
         std::byte* const address = address_of(origin, command, command.size);
         return address == nullptr || serve_bulk(origin, command, address);
     }
+    case CommandKind::scatter:
+        unpack(origin.rank, command.window, {payload, command.size}, command.offset);
+        return true;
+    case CommandKind::bulk_scatter: return serve_bulk_scatter(origin, command);
+    case CommandKind::gather:
+    case CommandKind::bulk_gather: return serve_gather(origin, command, payload);
     case CommandKind::atomic: {
         std::byte* const address = address_of(origin, command, size_of(command.type));
         if (address == nullptr) return true;
@@ -115,11 +125,95 @@ bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address
     }
     const auto free = std::ranges::find_if(served_puts_, [](const ServedPut& put) { return !put.in_use; });
     if (free == served_puts_.end()) return false;
-    *free = {&origin, command.token, command.window, static_cast<std::uint32_t>(pieces), command.counter_plus_one, true};
+    *free = {.peer = &origin,
+             .token = command.token,
+             .window = command.window,
+             .pieces = static_cast<std::uint32_t>(pieces),
+             .counter_plus_one = command.counter_plus_one,
+             .in_use = true};
     const auto index = static_cast<std::uint32_t>(free - served_puts_.begin());
     for_each_piece(command.size, [&](std::uint64_t at, int bytes) {
         requests_.add(receive(address + at, bytes, origin.rank, bulk_put_tag(command.tag)), {What::served_put, index});
     });
+    return true;
+}
+
+// ---- packing and unpacking for others --------------------------------------------------------------------------------
+
+std::byte* Engine::next_staging() {
+    if (free_staging_.empty()) {
+        if (staging_.size() == limits_.staging_buffers) return nullptr;
+        staging_.emplace_back(new std::byte[limits_.staging_bytes]); // written before it is read
+        free_staging_.reserve(limits_.staging_buffers);
+        free_staging_.push_back(static_cast<std::uint32_t>(staging_.size() - 1));
+    }
+    return staging_[free_staging_.back()].get();
+}
+
+void Engine::report_bad_table(int origin, std::uint64_t window) {
+    if (!problem_.empty()) return;
+    problem_ = fmt::format("{}: rank {} named places outside of window {} as it is exposed here, in a table of blocks: the request "
+                           "was dropped; ranks that run different builds of Lapwing do that, otherwise it is a fault of Lapwing's",
+                           who_, origin, window);
+}
+
+void Engine::unpack(int origin, std::uint64_t window, std::span<const std::byte> message, std::uint64_t table_bytes) {
+    const auto found = exposed_.find(window);
+    if (found == exposed_.end() || table_bytes > message.size() ||
+        !datatype::scatter_runs(message.first(table_bytes), found->second.base, found->second.bytes, message.subspan(table_bytes)))
+        report_bad_table(origin, window);
+}
+
+bool Engine::serve_bulk_scatter(Peer& origin, const Command& command) {
+    const auto free = std::ranges::find_if(served_puts_, [](const ServedPut& put) { return !put.in_use; });
+    if (free == served_puts_.end()) return false;
+    std::byte* const staging = next_staging();
+    if (staging == nullptr) return false;
+    if (command.size > limits_.staging_bytes) {
+        report_bad_table(origin.rank, command.window);
+        return true;
+    }
+    const auto index = static_cast<std::uint32_t>(free - served_puts_.begin());
+    requests_.add(receive(staging, static_cast<int>(command.size), origin.rank, bulk_put_tag(command.tag)), {What::served_put, index});
+    *free = {.peer = &origin,
+             .token = command.token,
+             .window = command.window,
+             .pieces = 1,
+             .staging = free_staging_.back(),
+             .table_bytes = command.offset,
+             .bytes = command.size,
+             .in_use = true};
+    free_staging_.pop_back();
+    return true;
+}
+
+bool Engine::serve_gather(Peer& origin, const Command& command, const std::byte* table) {
+    const auto found = exposed_.find(command.window);
+    const auto pack = [&](std::byte* to) {
+        if (found != exposed_.end() && datatype::gather_runs({table, command.offset}, found->second.base, found->second.bytes,
+                                                             {to, command.size}))
+            return;
+        report_bad_table(origin.rank, command.window);
+    };
+    if (command.kind == CommandKind::gather) {
+        std::byte* const answer = append_reply(origin, {.kind = ReplyKind::data, .token = command.token, .size = command.size},
+                                               command.size);
+        if (answer == nullptr) return false;
+        pack(answer);
+        return true;
+    }
+    if (served_bulk_ >= limits_.bulk_transfers) return false;
+    std::byte* const staging = next_staging();
+    if (staging == nullptr) return false;
+    if (command.size > limits_.staging_bytes) {
+        report_bad_table(origin.rank, command.window);
+        return true;
+    }
+    pack(staging);
+    requests_.add(send(staging, static_cast<int>(command.size), origin.rank, bulk_get_tag(command.tag)),
+                  {What::served_gather, free_staging_.back()});
+    free_staging_.pop_back();
+    ++served_bulk_;
     return true;
 }
 
