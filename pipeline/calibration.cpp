@@ -1,5 +1,6 @@
 #include "pipeline/calibration.hpp"
 
+#include "pipeline/measure_transfers.hpp"
 #include "pipeline/team_costs.hpp"
 #include "pipeline/typical_time.hpp"
 
@@ -33,7 +34,15 @@ using Batch = std::function<void(std::uint64_t bytes, std::size_t operations)>;
 TransferModel fit(std::span<const TransferSample> samples) {
     constexpr std::uint64_t least_bytes = 4096;
     const bool enough = std::ranges::any_of(samples, [](const TransferSample& sample) { return sample.bytes >= least_bytes; });
-    return enough ? fit_transfers(samples) : TransferModel{};
+    if (!enough) return {};
+    // So few samples on a busy machine may say that an operation takes no time of its own; a call has to be made for each.
+    constexpr double least_overhead = 150e-9;
+    std::vector<TransferPiece> pieces;
+    for (TransferPiece piece : fit_transfers(samples).pieces()) {
+        piece.overhead = std::max(piece.overhead, least_overhead);
+        pieces.push_back(piece);
+    }
+    return pieces.empty() ? TransferModel{} : TransferModel{pieces};
 }
 
 /// Samples of ever larger transfers until the time is over.
@@ -52,6 +61,13 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
             if (!times.empty()) samples.push_back({bytes, operations, typical_time(times), 0});
         }
     return samples;
+}
+
+/// The overlap, from a few transfers; where there is no time left for them, what networks with progress threads have.
+double overlap_of(const std::function<void()>& start, const std::function<void()>& complete, Path path, Clock::time_point deadline) {
+    constexpr std::size_t transfers = 5;
+    if (Clock::now() >= deadline) return built_in_model(path).overlap();
+    return measure_overlap(start, complete, transfers, 0);
 }
 
 /// Waits for service operations, which use memory of this function's caller.
@@ -98,10 +114,19 @@ void calibrate_service(window::TeamState& team, int target, CostModel& model, Cl
         measure(put, std::min(engine.inline_limit(), largest), later);
     for (const TransferSample& sample : gets)
         if (sample.bytes > engine.inline_limit()) puts.push_back(sample);
+    window::Operation one;
+    const double overlap = overlap_of(
+        [&] {
+            one.destination = memory.data();
+            team.wait_until(
+                [&] { return engine.try_get(one, target, TeamState::calibration_window, 0, TeamState::calibration_bytes, true); },
+                "Plan: calibration", target);
+        },
+        [&] { wait(team, target, {&one, 1}); }, Path::service, later);
     const auto use = [&](Direction direction, std::span<const TransferSample> samples) {
         TransferModel fitted = fit(samples);
         if (fitted.empty()) return;
-        fitted.set_overlap(built_in_model(Path::service).overlap());
+        fitted.set_overlap(overlap);
         model.set_transfers(Path::service, direction, fitted, Source::calibrated);
     };
     use(Direction::get, gets);
@@ -121,7 +146,8 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& model, Cl
     };
     TransferModel fitted = fit(measure(get, bytes / most_operations, deadline));
     if (fitted.empty()) return;
-    fitted.set_overlap(built_in_model(Path::rma).overlap());
+    Completion one;
+    fitted.set_overlap(overlap_of([&] { one = window.start_get(target, 0, memory); }, [&] { one.wait(); }, Path::rma, deadline));
     for (const Direction direction : {Direction::put, Direction::get})
         model.set_transfers(Path::rma, direction, fitted, Source::calibrated);
 }
@@ -129,17 +155,20 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& model, Cl
 } // namespace
 
 void calibrate(window::WindowState& window, int target) {
-    const Path path = window.path(target);
     window::TeamState& team = window.team_state();
-    if ((path != Path::rma && path != Path::service) || team.progress_mode() != ProgressMode::thread) return;
+    if (team.progress_mode() != ProgressMode::thread) return;
     TeamCosts& costs = team.part<TeamCosts>();
-    if (costs.model().source(path, Direction::put) != Source::built_in) return;
     const std::chrono::microseconds limit{calibrate_setting.get(team.settings())};
-    if (limit.count() == 0 || !costs.claim_calibration(path)) return;
-    const auto begin = Clock::now();
-    const auto end = begin + limit;
-    if (path == Path::service) calibrate_service(team, target, costs.model(), begin + 2 * limit / 3, end);
-    else calibrate_rma(window, target, costs.model(), end);
+    const auto wanted = [&](Path path) {
+        return limit.count() != 0 && costs.model().source(path, Direction::put) == Source::built_in && costs.claim_calibration(path);
+    };
+    const Path path = window.path(target);
+    if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), Clock::now() + limit);
+    // Messages can take the place of MPI's windows: see Strategy::served.
+    if ((path == Path::rma || path == Path::service) && wanted(Path::service)) {
+        const auto begin = Clock::now();
+        calibrate_service(team, target, costs.model(), begin + 2 * limit / 3, begin + limit);
+    }
 }
 
 } // namespace lapwing::pipeline

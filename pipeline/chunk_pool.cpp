@@ -4,7 +4,7 @@
 
 namespace lapwing::pipeline {
 
-std::unique_ptr<ChunkBuffers> ChunkPool::take(std::uint64_t bytes, std::uint64_t limit) {
+std::unique_ptr<ChunkBuffers> ChunkPool::take(std::uint64_t bytes, std::uint64_t least, std::uint64_t limit) {
     const std::lock_guard guard{mutex_};
     // The smallest that is large enough: large ones stay for large transfers.
     auto best = free_.end();
@@ -27,6 +27,7 @@ std::unique_ptr<ChunkBuffers> ChunkPool::take(std::uint64_t bytes, std::uint64_t
     };
     drop(*buffers);
     for (std::size_t i = 0; i < free_.size() && bytes_ + bytes > limit; ++i) drop(*free_[i]);
+    if (bytes_ < limit && bytes_ + bytes > limit && limit - bytes_ >= least) bytes = limit - bytes_;
     if (bytes_ + bytes <= limit) {
         buffers->memory.reset(new std::byte[bytes]); // written before it is read
         buffers->bytes = bytes;

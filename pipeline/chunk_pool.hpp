@@ -23,8 +23,9 @@ struct ChunkBuffers {
 /// The chunk buffers of a team: at most `limit` bytes, kept for the next execution that needs as many or fewer.
 class ChunkPool final : public window::TeamPart {
 public:
-    /// Buffers of at least `bytes`, or of none where the limit does not allow them: other executions hold the rest.
-    [[nodiscard]] std::unique_ptr<ChunkBuffers> take(std::uint64_t bytes, std::uint64_t limit);
+    /// Buffers of at least `bytes`, or of what the limit leaves beside those that other executions hold: of none if that is
+    /// less than `least`.
+    [[nodiscard]] std::unique_ptr<ChunkBuffers> take(std::uint64_t bytes, std::uint64_t least, std::uint64_t limit);
     void give_back(std::unique_ptr<ChunkBuffers> buffers) noexcept;
 
     /// Bytes that exist, in use or not.

@@ -11,6 +11,8 @@ struct BlockShape {
     std::uint64_t blocks = 0;
     std::uint64_t bytes = 0;
     std::uint64_t extent_bytes = 0;
+
+    friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
 
 /// T_copy: times of gathering blocks into a packed buffer, or scattering them from one. A copy takes

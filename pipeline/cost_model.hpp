@@ -1,5 +1,6 @@
 #pragma once
 
+#include "datatype/kernels/copy_choices.hpp"
 #include "pipeline/copy_model.hpp"
 #include "pipeline/transfer_model.hpp"
 
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 namespace lapwing::pipeline {
 
@@ -35,6 +37,8 @@ struct CostTables {
         std::array<TransferModel, 2> transfers; ///< by direction; empty: not measured
     };
     CopyModel copy;
+    /// Where other copy kernels than the built-in ones were found faster, and which.
+    std::vector<datatype::CopyChoice> choices;
     std::array<PathTables, 3> paths;
 
     [[nodiscard]] TransferModel& transfers(Path path, Direction direction);

@@ -104,7 +104,7 @@ void refine_changes(TransferModel& model, Window& window, Rank target, Direction
     });
 }
 
-double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes, std::span<std::byte> memory,
+double measure_overlap(const std::function<void()>& start, const std::function<void()>& complete, std::size_t least_count,
                        double seconds) {
     // Copies between private buffers that stay in the cache, as packing does; in slices, to end on time.
     std::vector<std::byte> from(16384);
@@ -116,25 +116,32 @@ double measure_overlap(Window& window, Rank target, Direction direction, std::ui
             asm volatile("" : : "r"(to.data()) : "memory");
         }
     };
-    Batch batch{window, target, direction, memory};
-    const TransferCell cell{bytes, 1};
     std::vector<double> alone;
     std::vector<double> both;
     double rest = 0;
     const auto begin = Clock::now();
-    for (int n = 0; n < 5 || (n < 200 && seconds_since(begin) < seconds); ++n) {
-        const auto [all, issued] = batch.run(cell);
-        alone.push_back(all);
+    for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n) {
+        const auto first = Clock::now();
+        start();
+        const double issued = seconds_since(first);
+        complete();
+        alone.push_back(seconds_since(first));
         rest = typical_time(alone) - issued;
         if (rest <= 0) return 0; // the call that starts it does it all
-        const auto start = Clock::now();
-        batch.start(cell);
+        const auto second = Clock::now();
+        start();
         compute_for(rest);
-        batch.complete();
-        both.push_back(seconds_since(start));
+        complete();
+        both.push_back(seconds_since(second));
     }
     // Nothing hidden: all that the call left over is still to come after the computation.
     return std::clamp(1 - (typical_time(both) - typical_time(alone)) / rest, 0.0, 1.0);
+}
+
+double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes, std::span<std::byte> memory,
+                       double seconds) {
+    Batch batch{window, target, direction, memory};
+    return measure_overlap([&] { batch.start({bytes, 1}); }, [&] { batch.complete(); }, 5, seconds);
 }
 
 } // namespace lapwing::pipeline

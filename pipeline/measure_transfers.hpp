@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -34,5 +35,9 @@ void refine_changes(TransferModel& model, Window& window, Rank target, Direction
 /// How much of a transfer of `bytes` goes on while this rank copies memory: see TransferModel::overlap().
 [[nodiscard]] double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes,
                                      std::span<std::byte> memory, double seconds);
+/// The same of a transfer that `start` starts and `complete` waits for. Runs it at least `least_count` times alone and as often
+/// beside copies, and goes on for `seconds`.
+[[nodiscard]] double measure_overlap(const std::function<void()>& start, const std::function<void()>& complete,
+                                     std::size_t least_count, double seconds);
 
 } // namespace lapwing::pipeline

@@ -25,7 +25,7 @@ const support::ChoiceSetting strategy_setting{
      .default_value = "auto",
      .unit = "",
      .help = "how non-contiguous transfers travel where the program leaves it open; auto: as the cost model says",
-     .choices = {"auto", "per-block", "full-pack", "fixed-pipeline", "superpipeline", "direct-copy"}}};
+     .choices = {"auto", "per-block", "full-pack", "fixed-pipeline", "superpipeline", "direct-copy", "served"}}};
 const support::NumberSetting memory_setting{{.name = "LAPWING_CHUNK_MEMORY",
                                              .default_value = "32m",
                                              .unit = "bytes",
@@ -35,14 +35,15 @@ const support::NumberSetting memory_setting{{.name = "LAPWING_CHUNK_MEMORY",
 
 /// Whether a rank on this path can be reached so. The setting is then passed over; an option is refused.
 bool possible(Strategy strategy, Path path) {
-    return strategy != Strategy::direct_copy || path == Path::self || path == Path::direct;
+    const bool mapped = path == Path::self || path == Path::direct;
+    return strategy == Strategy::direct_copy ? mapped : strategy != Strategy::served || !mapped;
 }
 
 } // namespace
 
 std::string_view name(Strategy strategy) {
-    constexpr std::array<std::string_view, 6> names{"auto",           "per-block",     "full-pack",
-                                                    "fixed-pipeline", "superpipeline", "direct-copy"};
+    constexpr std::array<std::string_view, 7> names{"auto",          "per-block",   "full-pack", "fixed-pipeline",
+                                                    "superpipeline", "direct-copy", "served"};
     return names[static_cast<std::size_t>(strategy)];
 }
 
@@ -79,7 +80,7 @@ PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_
           }
           return chosen;
       }()},
-      pool{window.team_state().part<ChunkPool>()}, costs{window.team_state().part<TeamCosts>().model()},
+      pool{window.team_state().part<ChunkPool>()}, team_costs{window.team_state().part<TeamCosts>()}, costs{team_costs.model()},
       memory_limit{memory_setting.get(window.team_state().settings())} {
     check();
     shape = {.direction = direction,
@@ -88,6 +89,11 @@ PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_
              .local = shape_of(local),
              .remote = shape_of(remote),
              .most_memory = memory_limit};
+    // An owner without a progress thread would have to call Lapwing; where messages are all there is, it has to anyway.
+    if (path == Path::service || (path == Path::rma && window.team_state().progress_mode() == ProgressMode::thread)) {
+        shape.may_be_served = true;
+        shape.table_share = table_share(remote);
+    }
     // Where there is something to decide.
     if (shape.pairs() > 1 && options.strategy == Strategy::automatic) calibrate(window, rank);
     refresh();
@@ -99,9 +105,10 @@ void PlanState::check() const {
         throw RangeError{fmt::format("{}: the local layout has {} bytes and the one at rank {} has {}; they must be equal",
                                      window.who(call), local.bytes(), rank, remote.bytes())};
     if (!possible(options.strategy, path))
-        throw UsageError{fmt::format("{}: the strategy direct-copy needs memory that is mapped here, and rank {} is reached by the "
-                                     "path {}; leave the strategy open",
-                                     window.who(call), rank, name(path))};
+        throw UsageError{fmt::format("{}: the strategy {} needs memory that is {}, and rank {} is reached by the path {}; leave the "
+                                     "strategy open",
+                                     window.who(call), name(options.strategy),
+                                     options.strategy == Strategy::served ? "not mapped here" : "mapped here", rank, name(path))};
     if constexpr (assertion_level >= 2) {
         const Layout& target = direction == Direction::put ? remote : local;
         if (target.overlaps())
@@ -115,7 +122,7 @@ void PlanState::refresh() {
     const std::uint64_t now = costs.version();
     if (now == version) return;
     version = now;
-    decision = decide(shape, costs.transfers(path, direction), costs.copy(), options);
+    decision = team_costs.decide(shape, options);
 }
 
 std::string PlanState::explain() const {
@@ -144,7 +151,10 @@ std::string PlanState::explain() const {
             text += fmt::format("  each {} times the one {}\n", decision.chunks.growth,
                                 decision.chunks.shrinking ? "behind it" : "before it");
     }
-    if (!decision.reasons.empty()) text += "not taken:\n" + decision.reasons;
+    if (decision.alternative_count > 1) text += "not taken:\n";
+    for (std::size_t i = 0; i < decision.alternative_count; ++i)
+        if (decision.alternatives[i].strategy != decision.strategy)
+            text += fmt::format("  {}: {} predicted\n", name(decision.alternatives[i].strategy), time(decision.alternatives[i].seconds));
     return text;
 }
 
@@ -242,25 +252,6 @@ Completion Plan::start(void* memory) {
     auto transfer = std::make_unique<PlannedTransfer>(state_, bytes);
     if (transfer->test()) return {};
     return Completion{std::move(transfer)};
-}
-
-// The window's own calls with layouts are plans that are used once. They are defined here because windows know nothing of
-// plans.
-
-void Window::put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination) {
-    Plan::put(*this, source, target, offset, destination).execute(base);
-}
-
-void Window::get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) {
-    Plan::get(*this, target, offset, source, destination).execute(base);
-}
-
-Completion Window::start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination) {
-    return Plan::put(*this, source, target, offset, destination).start(base);
-}
-
-Completion Window::start_get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) {
-    return Plan::get(*this, target, offset, source, destination).start(base);
 }
 
 Strategy Plan::strategy() const noexcept { return state_->decision.strategy; }

@@ -1,5 +1,6 @@
 #include "pipeline/planned_transfer.hpp"
 
+#include "datatype/run_table.hpp"
 #include "pipeline/block_copy.hpp"
 #include "window/window_state.hpp"
 
@@ -9,14 +10,33 @@
 namespace lapwing::pipeline {
 
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory)
-    : plan_{std::move(plan)}, memory_{memory}, packed_{plan_->decision.strategy != Strategy::per_block},
-      slots_{plan_->decision.slots}, chunks_{plan_->decision.chunks}, remote_{plan_->remote}, local_{plan_->local},
-      left_{plan_->shape.bytes} {
-    // One block here needs no copy: its chunks leave from, or arrive at, their place.
-    if (plan_->local.is_contiguous()) packed_ = false;
-    const std::uint64_t wanted = packed_ ? slots_ * chunks_.largest : 0;
-    buffers_ = plan_->pool.take(wanted, plan_->memory_limit);
-    if (buffers_->bytes < wanted) packed_ = false; // others hold the buffers: block by block works without
+    : plan_{std::move(plan)}, memory_{memory}, slots_{plan_->decision.slots}, chunks_{plan_->decision.chunks},
+      remote_{plan_->remote}, local_{plan_->local}, left_{plan_->shape.bytes} {
+    std::uint64_t wanted = 0;
+    if (plan_->decision.strategy == Strategy::served) {
+        way_ = Way::served;
+        if (!plan_->remote.is_contiguous())
+            table_room_ = plan_->direction == Direction::put ? chunk_table_room(chunks_.largest)
+                                                             : plan_->window.team_state().engine().inline_limit() / 8 * 8;
+        if (!plan_->remote.is_contiguous() || !plan_->local.is_contiguous()) wanted = slots_ * (chunks_.largest + table_room_);
+    } else if (plan_->decision.strategy != Strategy::per_block && !plan_->local.is_contiguous()) {
+        // One block here needs no copy: its chunks leave from, or arrive at, their place.
+        way_ = Way::packed;
+        wanted = slots_ * chunks_.largest;
+    }
+    constexpr std::uint64_t least_chunk = 8192;
+    buffers_ = plan_->pool.take(wanted, least_chunk + table_room_, plan_->memory_limit);
+    if (buffers_->bytes < wanted) { // others hold the rest
+        slots_ = std::clamp<std::uint64_t>(buffers_->bytes / (least_chunk + table_room_), 1, slots_);
+        const std::uint64_t slot_bytes = buffers_->bytes / slots_;
+        if (slot_bytes >= least_chunk + table_room_) {
+            chunks_.largest = (slot_bytes - table_room_) / 8 * 8; // below what the plan says, or there would be enough
+            chunks_.first = std::min(chunks_.first, chunks_.largest);
+        } else { // block by block works without
+            way_ = Way::in_place;
+            table_room_ = 0;
+        }
+    }
     if (buffers_->under_way.size() < slots_) buffers_->under_way.resize(slots_);
 }
 
@@ -48,6 +68,38 @@ void PlannedTransfer::start_packed(std::uint64_t slot, std::uint64_t bytes) {
     }
 }
 
+std::uint64_t PlannedTransfer::start_served(std::uint64_t slot, std::uint64_t bytes) {
+    window::WindowState& window = plan_->window;
+    const bool put = plan_->direction == Direction::put;
+    const std::int64_t lower = plan_->remote.lower();
+    const window::WindowState::Touched touched{
+        .offset = static_cast<std::uint64_t>(lower), .bytes = plan_->remote.span(), .first = started_ == 0};
+    std::byte* const table = slot_memory(slot);
+    const bool one_block = plan_->remote.is_contiguous();
+    datatype::RunTable runs{.table_bytes = 0, .data_bytes = bytes};
+    if (!one_block) runs = datatype::encode_runs(remote_, bytes, table, table_room_);
+    bytes = runs.data_bytes;
+    auto& under_way = buffers_->under_way[slot];
+    if (put && !one_block) {
+        std::byte* const data = table + runs.table_bytes;
+        pack(data, memory_, local_, bytes);
+        under_way.push_back(window.start_scatter(plan_->rank, touched, {table, runs.table_bytes + bytes}, runs.table_bytes));
+        return bytes;
+    }
+    // From or to the memory itself where it is one block.
+    std::byte* data = slot_data(slot);
+    if (plan_->local.is_contiguous()) data = memory_ + local_.next(bytes).offset;
+    else if (put) pack(data, memory_, local_, bytes);
+    if (!one_block) {
+        under_way.push_back(window.start_gather(plan_->rank, touched, {table, runs.table_bytes}, {data, bytes}));
+        return bytes;
+    }
+    const auto offset = static_cast<std::uint64_t>(remote_.next(bytes).offset);
+    under_way.push_back(put ? window.start_put_by_messages(plan_->rank, touched, offset, {data, bytes})
+                            : window.start_get_by_messages(plan_->rank, touched, offset, {data, bytes}));
+    return bytes;
+}
+
 void PlannedTransfer::start_blocks(std::uint64_t slot, std::uint64_t bytes) {
     for (std::uint64_t done = 0; done < bytes;) {
         ByteBlock there = remote_.next(bytes - done);
@@ -63,11 +115,14 @@ void PlannedTransfer::start_blocks(std::uint64_t slot, std::uint64_t bytes) {
 
 void PlannedTransfer::start_chunk() {
     const std::uint64_t slot = started_ % slots_;
-    const std::uint64_t bytes = chunks_.next(left_, previous_);
-    if (packed_) start_packed(slot, bytes);
-    else start_blocks(slot, bytes);
-    sizes_[slot] = bytes;
+    std::uint64_t bytes = chunks_.next(left_, previous_);
     previous_ = bytes;
+    switch (way_) {
+    case Way::packed: start_packed(slot, bytes); break;
+    case Way::served: bytes = start_served(slot, bytes); break;
+    case Way::in_place: start_blocks(slot, bytes); break;
+    }
+    sizes_[slot] = bytes;
     left_ -= bytes;
     ++started_;
 }
@@ -83,7 +138,8 @@ bool PlannedTransfer::slot_complete(std::uint64_t slot, bool block) {
 
 void PlannedTransfer::finish_chunk() {
     const std::uint64_t slot = finished_ % slots_;
-    if (packed_ && plan_->direction == Direction::get) unpack(memory_, local_, slot_memory(slot), sizes_[slot]);
+    if (way_ != Way::in_place && plan_->direction == Direction::get && !plan_->local.is_contiguous())
+        unpack(memory_, local_, slot_data(slot), sizes_[slot]);
     ++finished_;
 }
 

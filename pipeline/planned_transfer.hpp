@@ -2,6 +2,8 @@
 
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/planner.hpp"
+#include "pipeline/team_costs.hpp"
+#include "src/support/recycled.hpp"
 #include "window/pending_transfer.hpp"
 
 #include <lapwing/layout_cursor.hpp>
@@ -33,6 +35,7 @@ public:
     TransferShape shape;
     Decision decision;
     ChunkPool& pool;
+    TeamCosts& team_costs;
     CostModel& costs;
     std::uint64_t memory_limit = 0;
     std::uint64_t version = 0; ///< of the cost model, when this was decided
@@ -42,7 +45,7 @@ private:
 };
 
 /// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers.
-class PlannedTransfer final : public window::PendingTransfer {
+class PlannedTransfer final : public window::PendingTransfer, public support::Recycled<PlannedTransfer> {
 public:
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
     ~PlannedTransfer() override;
@@ -57,6 +60,9 @@ private:
     void start_chunk();
     /// Operations of the bytes of the chunk in `slot`, one for each block of the remote side.
     void start_packed(std::uint64_t slot, std::uint64_t bytes);
+    /// One message, which the owner unpacks or answers. Returns how many bytes it holds: fewer than `bytes` where their
+    /// description leaves no room.
+    [[nodiscard]] std::uint64_t start_served(std::uint64_t slot, std::uint64_t bytes);
     void start_blocks(std::uint64_t slot, std::uint64_t bytes);
     void start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes);
     [[nodiscard]] bool slot_complete(std::uint64_t slot, bool block);
@@ -64,13 +70,22 @@ private:
     void finish_chunk();
     [[nodiscard]] bool step(bool block);
     [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept {
-        return buffers_->memory.get() + slot * plan_->decision.chunks.largest;
+        return buffers_->memory.get() + slot * (chunks_.largest + table_room_);
     }
+    /// Where the packed bytes of a get are, behind room for its table.
+    [[nodiscard]] std::byte* slot_data(std::uint64_t slot) const noexcept { return slot_memory(slot) + table_room_; }
 
     std::shared_ptr<PlanState> plan_;
     std::byte* memory_;
     std::unique_ptr<ChunkBuffers> buffers_;
-    bool packed_ = false;
+    /// How the bytes get from the memory to the operations, and back.
+    enum class Way : std::uint8_t {
+        in_place, ///< they do not: operations have the memory itself
+        packed,
+        served, ///< through messages that the owner unpacks or packs
+    };
+    Way way_ = Way::in_place;
+    std::uint64_t table_room_ = 0;
     std::uint64_t slots_ = 1;
     Chunks chunks_;
     LayoutCursor remote_;   ///< of the next chunk to start

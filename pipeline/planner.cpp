@@ -1,12 +1,13 @@
 #include "pipeline/planner.hpp"
 
-#include <fmt/format.h>
+#include "datatype/run_table.hpp"
+
+#include <boost/container/static_vector.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 namespace lapwing::pipeline {
 namespace {
@@ -22,16 +23,22 @@ constexpr std::uint64_t most_chunks = 512;
 struct Wire {
     const TransferShape& shape;
     const TransferModel& transfers;
+    const CopyModel* served = nullptr; ///< the owner's copies, where it packs or unpacks: one message for each part
 
     [[nodiscard]] double operations(std::uint64_t part) const {
-        if (shape.remote.blocks <= 1) return 1;
+        if (shape.remote.blocks <= 1 || served != nullptr) return 1;
         const double share = static_cast<double>(part) / static_cast<double>(shape.bytes);
         return std::max(1.0, share * static_cast<double>(shape.remote.blocks));
     }
     [[nodiscard]] std::uint64_t block(std::uint64_t part) const {
-        return static_cast<std::uint64_t>(static_cast<double>(part) / operations(part));
+        const double bytes = static_cast<double>(part) * (served != nullptr ? 1 + shape.table_share : 1);
+        return static_cast<std::uint64_t>(bytes / operations(part));
     }
-    [[nodiscard]] double gap(std::uint64_t part) const { return operations(part) * transfers.gap(block(part)); }
+    [[nodiscard]] double gap(std::uint64_t part) const {
+        // The thread that receives at the owner is the one that copies there.
+        const double copying = served != nullptr && shape.remote.blocks > 1 ? served->time(shape.remote, part) : 0;
+        return operations(part) * transfers.gap(block(part)) + copying;
+    }
     [[nodiscard]] double issue(std::uint64_t part) const { return operations(part) * transfers.issue(block(part)); }
 };
 
@@ -45,7 +52,9 @@ double stall(double remaining, double copying, double overlap) {
 
 /// Every chunk of a packed transfer through a small simulation of one processor and one wire.
 double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire, const CopyModel& copies) {
-    const auto copy = [&](std::uint64_t part) { return shape.packs() ? copies.time(shape.local, part) : 0.0; };
+    // What the owner unpacks is put behind its table, even from memory that is one block.
+    const bool copied = shape.packs() || (wire.served != nullptr && shape.remote.blocks > 1 && shape.direction == Direction::put);
+    const auto copy = [&](std::uint64_t part) { return copied ? copies.time(shape.local, part) : 0.0; };
     const double overlap = wire.transfers.overlap();
     std::array<double, most_slots> free_at{}; // when the wire is done with the chunk in each slot
     double processor = 0;
@@ -85,17 +94,12 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
     if (shape.direction == Direction::get) {
         // The chunks still in their slots; all but the last have been unpacked while it was on its way, if there was time.
         double rest = 0;
-        if (count > 1 && count <= slots) rest = copies.time(shape.local, shape.bytes - last) * (shape.packs() ? 1 : 0);
+        if (count > 1 && count <= slots) rest = copy(shape.bytes - last);
         else if (count > slots) rest = copy(last) * static_cast<double>(slots - 1);
         const double hidden = std::min(rest * overlap, std::max(wire_free + latency - processor, 0.0));
         end += copy(last) + rest - hidden;
     }
     return end;
-}
-
-std::string in_words(double seconds) {
-    if (seconds < 1e-3) return fmt::format("{:.1f} us", 1e6 * seconds);
-    return fmt::format("{:.2f} ms", 1e3 * seconds);
 }
 
 struct Candidate {
@@ -116,6 +120,20 @@ double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uin
     return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, transfers}, copies);
 }
 
+double predict_served(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const TransferModel& messages,
+                      const CopyModel& copies) {
+    return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, messages, &copies}, copies);
+}
+
+double table_share(const Layout& layout) {
+    if (layout.block_count() <= 1) return 0;
+    constexpr std::uint64_t looked_at = 4096;
+    std::array<std::byte, looked_at> table;
+    LayoutCursor cursor{layout};
+    const datatype::RunTable runs = datatype::encode_runs(cursor, 4 * looked_at, table.data(), table.size());
+    return static_cast<double>(runs.table_bytes) / static_cast<double>(runs.data_bytes);
+}
+
 double predict_per_block(const TransferShape& shape, const TransferModel& transfers) {
     const std::uint64_t pairs = std::max<std::uint64_t>(shape.pairs(), 1);
     return transfers.time(shape.bytes / pairs, pairs);
@@ -131,8 +149,8 @@ double predict_direct(const TransferShape& shape, const CopyModel& copies) {
     return copies.time(finer) + std::max(lines, 0.0);
 }
 
-Decision decide(const TransferShape& shape, const TransferModel& transfers, const CopyModel& copies,
-                const PlanOptions& options) {
+Decision decide(const TransferShape& shape, const TransferModel& transfers, const TransferModel& messages,
+                const CopyModel& copies, const PlanOptions& options) {
     Decision decision;
     const bool mapped = shape.path == Path::self || shape.path == Path::direct;
     const std::uint64_t memory = std::max<std::uint64_t>(shape.most_memory, smallest_chunk);
@@ -183,15 +201,40 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     else
         for (std::uint64_t first = smallest_chunk; first <= most; first *= 2) consider_largest(first);
 
+    // On the service path itself a contiguous target leaves the owner nothing to do that it does not do for every pipeline.
+    const bool serve = shape.may_be_served && (shape.remote.blocks > 1 || shape.path != Path::service);
+    Candidate served{.strategy = Strategy::served};
+    if (serve || options.strategy == Strategy::served) {
+        const std::uint64_t cap = std::min(memory / 2, shape.remote.blocks > 1 ? largest_served_chunk : memory);
+        const auto consider_served = [&](std::uint64_t first, double growth, std::uint64_t largest) {
+            Chunks chunks{.first = std::min(first, cap), .growth = growth, .largest = std::min(std::max(first, largest), cap)};
+            chunks.shrinking = shrinking && growth > 1;
+            const std::uint64_t slots = std::clamp<std::uint64_t>(memory / (chunks.largest + chunk_table_room(chunks.largest)), 1, most_slots);
+            const double seconds = predict_served(shape, chunks, slots, messages, copies);
+            if (seconds < served.seconds) served = {served.strategy, chunks, slots, seconds};
+        };
+        const std::uint64_t end = std::max(std::min(shape.bytes, cap), smallest_chunk);
+        if (options.first_chunk != 0) {
+            consider_served(options.first_chunk, std::max(options.growth, 1.0), std::max(options.largest_chunk, options.first_chunk));
+        } else {
+            for (std::uint64_t first = smallest_chunk; first < end; first *= 2) {
+                if (shape.bytes / first <= most_chunks) consider_served(first, 1, first);
+                for (std::uint64_t largest = 4 * first; largest < 4 * end; largest *= 4) consider_served(first, 2, std::min(largest, end));
+            }
+            consider_served(end, 1, end);
+        }
+    }
+
     Candidate direct{.strategy = Strategy::direct_copy};
     if (mapped) direct.seconds = predict_direct(shape, copies);
 
-    std::vector<Candidate> candidates;
+    boost::container::static_vector<Candidate, strategies> candidates;
     if (mapped) candidates.push_back(direct);
     candidates.push_back(per_block);
     candidates.push_back(full);
     if (shape.bytes > smallest_chunk || options.strategy == Strategy::fixed_pipeline) candidates.push_back(fixed);
     if (shape.bytes > smallest_chunk || options.strategy == Strategy::superpipeline) candidates.push_back(super);
+    if (serve || options.strategy == Strategy::served) candidates.push_back(served);
     // Nothing beats one pass over memory that is mapped here.
     Strategy wanted = options.strategy;
     if (wanted == Strategy::automatic && mapped) wanted = Strategy::direct_copy;
@@ -201,7 +244,8 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
         // A pipeline must be worth its operations: the model is not exact.
-        const bool pipeline = candidate.strategy == Strategy::fixed_pipeline || candidate.strategy == Strategy::superpipeline;
+        const bool pipeline = candidate.strategy == Strategy::fixed_pipeline || candidate.strategy == Strategy::superpipeline ||
+                              (candidate.strategy == Strategy::served && shape.path == Path::rma);
         const double handicap = pipeline && wanted == Strategy::automatic ? 1.03 : 1.0;
         if (best == nullptr || handicap * candidate.seconds < best->seconds) best = &candidate;
     }
@@ -211,8 +255,8 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     decision.slots = best->slots;
     decision.seconds = best->seconds;
     for (const Candidate& candidate : candidates)
-        if (candidate.strategy != best->strategy && std::isfinite(candidate.seconds))
-            decision.reasons += fmt::format("  {}: {} predicted\n", name(candidate.strategy), in_words(candidate.seconds));
+        if (std::isfinite(candidate.seconds))
+            decision.alternatives[decision.alternative_count++] = {candidate.strategy, candidate.seconds};
     return decision;
 }
 

@@ -7,10 +7,14 @@
 #include <lapwing/path.hpp>
 #include <lapwing/plan.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace lapwing::pipeline {
+
+inline constexpr std::size_t strategies = 7;
 
 /// What the planner looks at.
 struct TransferShape {
@@ -20,13 +24,27 @@ struct TransferShape {
     BlockShape local;
     BlockShape remote;
     std::uint64_t most_memory = 0; ///< bytes of chunk buffers that it may use
+    bool may_be_served = false;    ///< by the owner's progress thread
+    double table_share = 0;        ///< bytes that describe the remote side, a byte of data
 
     /// Blocks that are contiguous on both sides: at least the blocks of the finer side.
     [[nodiscard]] std::uint64_t pairs() const noexcept { return std::max(local.blocks, remote.blocks); }
     [[nodiscard]] bool packs() const noexcept { return local.blocks > 1; }
+
+    friend bool operator==(const TransferShape&, const TransferShape&) = default;
 };
 
 [[nodiscard]] BlockShape shape_of(const Layout& layout);
+/// Of its beginning: TransferShape::table_share.
+[[nodiscard]] double table_share(const Layout& layout);
+
+/// Limits of a chunk of Strategy::served, with its table: what the owner keeps room for.
+inline constexpr std::uint64_t largest_served_chunk = 512 * 1024;
+inline constexpr std::uint64_t largest_chunk_table = 256 * 1024;
+/// Room for the table of a chunk of so many bytes; a table that is fuller ends the chunk.
+[[nodiscard]] constexpr std::uint64_t chunk_table_room(std::uint64_t chunk) noexcept {
+    return std::clamp<std::uint64_t>((chunk + 7) / 8 * 8, 4096, largest_chunk_table);
+}
 
 /// How a transfer is to be carried out.
 struct Decision {
@@ -34,18 +52,28 @@ struct Decision {
     Chunks chunks = {};
     std::uint64_t slots = 1; ///< chunks that may be under way at a time
     double seconds = 0;      ///< predicted
-    std::string reasons;     ///< a line for each strategy that was not taken
+    /// The strategies that were looked at, the chosen one too, and their times.
+    struct Alternative {
+        Strategy strategy{};
+        double seconds = 0;
+    };
+    std::array<Alternative, strategies> alternatives{};
+    std::size_t alternative_count = 0;
 };
 
 /// Predicted seconds of a transfer by such chunks, through buffers: the copying of one beside the wire's work on others.
 [[nodiscard]] double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
                                     const TransferModel& transfers, const CopyModel& copies);
+/// Of chunks that the owner unpacks or packs. `messages` is the model of the service path.
+[[nodiscard]] double predict_served(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
+                                    const TransferModel& messages, const CopyModel& copies);
 /// Of one operation a block.
 [[nodiscard]] double predict_per_block(const TransferShape& shape, const TransferModel& transfers);
 [[nodiscard]] double predict_direct(const TransferShape& shape, const CopyModel& copies);
 
 /// The best strategy, or the best parameters of the one that `options` force.
-[[nodiscard]] Decision decide(const TransferShape& shape, const TransferModel& transfers, const CopyModel& copies,
-                              const PlanOptions& options);
+/// `messages` is the model of the service path, for Strategy::served.
+[[nodiscard]] Decision decide(const TransferShape& shape, const TransferModel& transfers, const TransferModel& messages,
+                              const CopyModel& copies, const PlanOptions& options);
 
 } // namespace lapwing::pipeline

@@ -115,6 +115,7 @@ class Reader {
 public:
     bool read(std::string_view key, std::string_view value) {
         if (key.starts_with("copy.")) return read_copy(key.substr(5), value);
+        if (key.starts_with("choice.")) return read_choice(key.substr(7), value);
         for (const Path path : paths)
             for (const Direction direction : directions) {
                 const std::string prefix = fmt::format("transfer.{}.{}.", name(path), name(direction));
@@ -154,6 +155,25 @@ private:
         const auto found = std::ranges::find(CopyModel::lengths, length);
         if (found == CopyModel::lengths.end()) return false;
         return time(copy.block[static_cast<std::size_t>(found - CopyModel::lengths.begin())]);
+    }
+
+    bool read_choice(std::string_view key, std::string_view value) {
+        const auto next = [&key]<class Enum>(Enum& to) {
+            const std::string_view word = key.substr(0, key.find('.'));
+            // The last word has no point behind it.
+            key.remove_prefix(key.size() > word.size() + 1 ? word.size() + 1 : word.size());
+            const auto found = datatype::named<Enum>(word);
+            if (found) to = *found;
+            return found.has_value();
+        };
+        datatype::CopyChoice choice;
+        const auto method = datatype::named<datatype::Method>(value);
+        if (!next(choice.where.direction) || !next(choice.where.block) || !next(choice.where.stride) || !next(choice.where.size) ||
+            !next(choice.where.reuse) || !key.empty() || !method)
+            return false;
+        choice.method = *method;
+        tables_.choices.push_back(choice);
+        return true;
     }
 
     bool read_transfer(Path path, Direction direction, std::string_view key, std::string_view value) {
@@ -226,7 +246,7 @@ void complain(const std::string& file, const std::string& problem) {
 ProfileKey profile_key(const Team& team) {
     const window::TeamState& state = team.state();
     ProfileKey key;
-    key.machine = one_line(fmt::format("{}, {} cores", processor_model(), state.topology().cores()));
+    key.machine = one_line(fmt::format("{}, {} cores", processor_model(), sysconf(_SC_NPROCESSORS_ONLN)));
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
     int length = 0;
     MPI_Get_library_version(version.data(), &length);
@@ -248,6 +268,9 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
                         copy.cache_bytes, copy.call, copy.line_near, copy.line_far);
     for (std::size_t i = 0; i < CopyModel::lengths.size(); ++i)
         text += fmt::format("copy.block.{} = {:.6g}\n", CopyModel::lengths[i], copy.block[i]);
+    for (const datatype::CopyChoice& choice : tables.choices)
+        text += fmt::format("choice.{}.{}.{}.{}.{} = {}\n", name(choice.where.direction), name(choice.where.block),
+                            name(choice.where.stride), name(choice.where.size), name(choice.where.reuse), name(choice.method));
     for (const Path path : paths)
         for (const Direction direction : directions) {
             const TransferModel& model = tables.transfers(path, direction);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "pipeline/cost_model.hpp"
+#include "pipeline/planner.hpp"
 #include "window/team_state.hpp"
 
 #include <lapwing/path.hpp>
@@ -9,6 +10,9 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
 
 namespace lapwing::pipeline {
 
@@ -22,8 +26,22 @@ public:
     }
     [[nodiscard]] static TeamCosts& of(const Team& team) { return team.state().part<TeamCosts>(); }
 
+    /// The planner's decision, remembered from when the same was asked last. A window's calls with layouts plan each transfer
+    /// anew, and most programs make the same few.
+    [[nodiscard]] Decision decide(const TransferShape& shape, const PlanOptions& options);
+
 private:
+    struct Remembered {
+        TransferShape shape;
+        PlanOptions options;
+        Decision decision;
+        std::uint64_t version = 0; ///< of the cost model; 0: nothing here
+    };
+    static constexpr std::size_t most_remembered = 64;
+
     CostModel model_;
+    std::mutex mutex_;
+    std::vector<Remembered> remembered_; ///< by the hash of the shape; a later one takes the place of an earlier
     std::array<std::atomic<bool>, 4> calibrated_{}; ///< by path
 };
 

@@ -1,6 +1,7 @@
 // lapwing-tune: measures how long contiguous transfers and copies of blocks take on this machine, MPI and network, fits the
 // cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with the same
 // mpirun options, on two hosts or more where that is what the network joins.
+#include "datatype/kernels/measure_kernels.hpp"
 #include "pipeline/copy_model.hpp"
 #include "pipeline/measure_transfers.hpp"
 #include "pipeline/profile.hpp"
@@ -119,6 +120,19 @@ void print_copies(const pipeline::CopyModel& copy) {
                1e9 * copy.line_far);
 }
 
+/// Puts the fastest copy kernels into use, and returns where they are not the built-in ones.
+std::vector<datatype::CopyChoice> measure_choices(double seconds) {
+    const datatype::CopyChoices before;
+    const datatype::CopyChoices measured = datatype::measure_copy_kernels(seconds);
+    std::vector<datatype::CopyChoice> changed;
+    for (const datatype::CopyChoice& choice : measured.entries())
+        if (choice.method != before.method(choice.where)) changed.push_back(choice);
+    datatype::use_copy_choices(measured);
+    fmt::print("copy kernels: {} of {} cells of the table are faster another way than built in\n", changed.size(),
+               datatype::CopyChoices::cells);
+    return changed;
+}
+
 void run(const Options& options) {
     Runtime runtime; // keeps MPI from start to end, and tells what there is
     const bool first = runtime.rank() == Rank{0};
@@ -127,12 +141,13 @@ void run(const Options& options) {
     pipeline::CostTables tables;
     if (first) {
         fmt::print("machine: {}\nMPI: {}\nnetwork: {}\n", key.machine, key.mpi, key.network);
-        tables.copy = pipeline::measure_copies(0.03 * options.seconds);
+        tables.choices = measure_choices(0.15 * options.seconds);
+        tables.copy = pipeline::measure_copies(0.03 * options.seconds); // with the kernels that will be used
         print_copies(tables.copy);
     }
 
     const std::string wanted = runtime.settings().text("LAPWING_PATH");
-    const double share = 0.95 * options.seconds / (wanted == "auto" ? 3 : 1);
+    const double share = 0.8 * options.seconds / (wanted == "auto" ? 3 : 1);
     for (const Path path : {Path::direct, Path::rma, Path::service}) {
         if (wanted != "auto" && wanted != name(path)) continue;
         Settings settings;

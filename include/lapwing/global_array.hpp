@@ -197,14 +197,14 @@ public:
     // another, but not overlap with the elements that the patch moves. The bounds are always checked: RangeError, and
     // nothing is moved.
 
-    /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for the rest one transfer per
-    /// contiguous run of an owner's memory, all started before the first is waited for.
+    /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for the rest, for each owner, a
+    /// transfer that the cost model plans (see Plan), all started before the first is waited for.
     void get(const Domain<N>& domain, std::span<T> buffer) const;
     /// Complete locally on return: `buffer` may be reused. Cost as get(); replicated arrays: that, times the ranks.
     void put(const Domain<N>& domain, std::span<const T> buffer);
     /// Non-blocking forms. The buffer must stay as it is until the completion says so. Complete means what it means above.
-    /// A patch has at most 8192 transfers under way and 16 MiB of temporary memory (for what is contiguous at the owner, but
-    /// in the buffer in runs below 4 KiB); one that needs more waits inside this call for those that it has started.
+    /// A patch has at most 8192 transfers under way; one that needs more waits inside this call for those that it has
+    /// started.
     Completion start_get(const Domain<N>& domain, std::span<T> buffer) const;
     Completion start_put(const Domain<N>& domain, std::span<const T> buffer);
 

@@ -28,6 +28,8 @@ enum class Strategy : std::uint8_t {
     fixed_pipeline, ///< chunks of equal size: while one is on the wire, the next is packed or the one before unpacked
     superpipeline,  ///< chunks that grow (puts) or shrink (gets), so that little of the copying is not hidden
     direct_copy,    ///< load and store, where the owner's memory is mapped here
+    served,         ///< by messages, in chunks: packed at one end, and unpacked by the owner's progress thread (or the
+                    ///< other way round)
 };
 
 [[nodiscard]] std::string_view name(Strategy strategy);
@@ -40,13 +42,16 @@ struct PlanOptions {
     std::uint64_t first_chunk = 0;
     double growth = 0;
     std::uint64_t largest_chunk = 0;
+
+    friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
 /// A transfer between memory of this rank and a part of a window, with a layout on either side: byte k of the source's
 /// sequence goes to byte k of the target's. Made once, executed as often as needed.
 ///
-/// Making one is a local call that looks at the layouts in O(levels) and evaluates the cost model: microseconds. Executing
-/// allocates no buffers: those come from the team's pool (LAPWING_CHUNK_MEMORY), and are given back at the end. The window
+/// Making one is a local call that looks at the layouts in O(levels) and evaluates the cost model, unless the team has planned
+/// a transfer of the same shape before: microseconds. Executing allocates nothing from the second time on: chunk buffers come
+/// from the team's pool (LAPWING_CHUNK_MEMORY) and are given back at the end. The window
 /// must stay open while plans for it are used. Plans are used by one thread at a time.
 class Plan {
 public:
@@ -73,7 +78,7 @@ public:
     void execute(std::span<std::byte> memory);
 
     /// Non-blocking: starts what fits into the chunk buffers; test() and wait() of the completion go on with it. The memory
-    /// must stay as it is until the completion says so. Cost: one allocation.
+    /// must stay as it is until the completion says so.
     Completion start(const void* memory);
     Completion start(void* memory);
 

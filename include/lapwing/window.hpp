@@ -202,6 +202,20 @@ public:
     Completion start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
     Completion start_get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base);
 
+    /// The calls of an MPI code, with the arguments of MPI_Put and MPI_Get: `count` elements of a committed datatype at
+    /// `buffer`, and as many bytes at `target`, `displacement` of its units from the start of its part (bytes, unless the
+    /// window is adopted and has others). Complete as put() and get() with layouts, which they become: MPI never sees the
+    /// datatypes. They are converted once and may be freed right after the call. A target MPI_PROC_NULL is no transfer.
+    /// Throws UsageError for a datatype that is null or not committed, RangeError as above and for negative counts.
+    void put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+             std::int64_t target_count, MPI_Datatype target_type);
+    void get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement, std::int64_t target_count,
+             MPI_Datatype target_type);
+    Completion start_put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+                         std::int64_t target_count, MPI_Datatype target_type);
+    Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+                         std::int64_t target_count, MPI_Datatype target_type);
+
     /// Own operations to `target` are complete at both ends on return; release and acquire, for that rank. Throws RangeError.
     void flush(Rank target);
     /// Own operations to every rank are complete at both ends on return; release and acquire.

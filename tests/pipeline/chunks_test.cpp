@@ -89,34 +89,59 @@ TEST_CASE("where packing and wire take equally long and overlap, a pipeline take
     const CopyModel copies = processor(1e-9);
     constexpr std::uint64_t bytes = 4 << 20;
     for (const Direction direction : {Direction::put, Direction::get}) {
-        const Decision decision = decide(column(direction, Path::rma, bytes, 16), wire, copies, {});
-        INFO(name(direction) << ": " << name(decision.strategy) << "\n" << decision.reasons);
+        const Decision decision = decide(column(direction, Path::rma, bytes, 16), wire, wire, copies, {});
+        INFO(name(direction) << ": " << name(decision.strategy));
         CHECK((decision.strategy == Strategy::superpipeline || decision.strategy == Strategy::fixed_pipeline));
         CHECK(decision.seconds < 1.15e-9 * bytes);
         CHECK(decision.seconds >= 1e-9 * bytes);
         CHECK(decision.chunks.shrinking == (direction == Direction::get));
-        const Decision full = decide(column(direction, Path::rma, bytes, 16), wire, copies, {.strategy = Strategy::full_pack});
+        const Decision full = decide(column(direction, Path::rma, bytes, 16), wire, wire, copies, {.strategy = Strategy::full_pack});
         CHECK(full.seconds == Approx(2e-9 * bytes).epsilon(0.02));
     }
 }
 
 TEST_CASE("without overlap there is nothing to gain from chunks") {
     const Decision decision =
-        decide(column(Direction::put, Path::rma, 4 << 20, 16), network(1e-9, 1e-6, 0), processor(1e-9), {});
+        decide(column(Direction::put, Path::rma, 4 << 20, 16), network(1e-9, 1e-6, 0), network(1e-9, 1e-6, 0), processor(1e-9), {});
     CHECK(decision.strategy == Strategy::full_pack);
 }
 
 TEST_CASE("large blocks leave one by one, small ones do not") {
     const TransferModel wire = network(1e-9, 1e-6, 0.5);
-    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 1 << 20), wire, processor(1e-9), {}).strategy == Strategy::per_block);
-    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 8), wire, processor(1e-9), {}).strategy != Strategy::per_block);
+    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 1 << 20), wire, wire, processor(1e-9), {}).strategy == Strategy::per_block);
+    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 8), wire, wire, processor(1e-9), {}).strategy != Strategy::per_block);
+}
+
+TEST_CASE("targets of many small blocks are unpacked by their owner, if it has a thread for that") {
+    const TransferModel wire = network(1e-9, 1e-6, 0.5);
+    TransferShape shape = column(Direction::put, Path::service, 1 << 20, 8);
+    shape.remote = shape.local;
+    CHECK(decide(shape, wire, wire, processor(1e-9), {}).strategy != Strategy::served);
+    shape.may_be_served = true;
+    for (const Path path : {Path::service, Path::rma})
+        for (const Direction direction : {Direction::put, Direction::get}) {
+            shape.path = path;
+            shape.direction = direction;
+            shape.table_share = 0;
+            const Decision served = decide(shape, wire, wire, processor(1e-9), {});
+            CHECK(served.strategy == Strategy::served);
+            CHECK(served.chunks.largest <= largest_served_chunk);
+            // The description of the blocks goes over the wire too.
+            shape.table_share = 1;
+            CHECK(decide(shape, wire, wire, processor(1e-9), {}).seconds > served.seconds);
+        }
+    // Over MPI's windows messages also carry what is contiguous at the target, where they are the faster wire.
+    shape = column(Direction::put, Path::rma, 1 << 20, 8);
+    shape.may_be_served = true;
+    CHECK(decide(shape, network(1e-9, 1e-6, 0.5), network(4e-9, 1e-6, 0.5), processor(1e-9), {}).strategy != Strategy::served);
+    CHECK(decide(shape, network(4e-9, 1e-6, 0.5), network(1e-9, 1e-6, 0.5), processor(1e-9), {}).strategy == Strategy::served);
 }
 
 TEST_CASE("memory that is mapped here is copied at once, and one block needs no buffer") {
     const TransferModel wire = network(1e-9, 1e-6, 0.5);
-    CHECK(decide(column(Direction::put, Path::direct, 1 << 20, 8), wire, processor(1e-9), {}).strategy == Strategy::direct_copy);
-    CHECK(decide(column(Direction::put, Path::self, 1 << 20, 8), wire, processor(1e-9), {}).strategy == Strategy::direct_copy);
-    CHECK(decide(column(Direction::put, Path::rma, 1 << 20, 1 << 20), wire, processor(1e-9), {}).strategy == Strategy::per_block);
+    CHECK(decide(column(Direction::put, Path::direct, 1 << 20, 8), wire, wire, processor(1e-9), {}).strategy == Strategy::direct_copy);
+    CHECK(decide(column(Direction::put, Path::self, 1 << 20, 8), wire, wire, processor(1e-9), {}).strategy == Strategy::direct_copy);
+    CHECK(decide(column(Direction::put, Path::rma, 1 << 20, 1 << 20), wire, wire, processor(1e-9), {}).strategy == Strategy::per_block);
 }
 
 TEST_CASE("what is forced is taken, with the given chunks, within the memory") {
@@ -124,19 +149,19 @@ TEST_CASE("what is forced is taken, with the given chunks, within the memory") {
     TransferShape shape = column(Direction::put, Path::rma, 1 << 20, 8);
     for (const Strategy strategy :
          {Strategy::per_block, Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline}) {
-        const Decision decision = decide(shape, wire, processor(1e-9), {.strategy = strategy});
+        const Decision decision = decide(shape, wire, wire, processor(1e-9), {.strategy = strategy});
         CHECK(decision.strategy == strategy);
         CHECK(decision.chunks.first > 0);
         CHECK(decision.seconds > 0);
     }
-    const Decision given = decide(shape, wire, processor(1e-9),
+    const Decision given = decide(shape, wire, wire, processor(1e-9),
                                   {.strategy = Strategy::superpipeline, .first_chunk = 1000, .growth = 1.5, .largest_chunk = 9000});
     CHECK(given.chunks.first == 1000);
     CHECK(given.chunks.growth == 1.5);
     CHECK(given.chunks.largest == 9000);
     shape.most_memory = 4096;
     for (const Strategy strategy : {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline}) {
-        const Decision small = decide(shape, wire, processor(1e-9), {.strategy = strategy});
+        const Decision small = decide(shape, wire, wire, processor(1e-9), {.strategy = strategy});
         CHECK(small.chunks.largest * small.slots <= 4096);
     }
 }

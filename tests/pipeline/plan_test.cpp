@@ -69,14 +69,15 @@ Sides random_sides(test::RandomLayouts& random) {
 }
 
 PlanOptions random_options(test::RandomLayouts& random, Path path) {
-    constexpr std::array strategies{Strategy::automatic,      Strategy::per_block,     Strategy::full_pack,
-                                    Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::direct_copy};
+    constexpr std::array strategies{Strategy::automatic,     Strategy::per_block,   Strategy::full_pack, Strategy::fixed_pipeline,
+                                    Strategy::superpipeline, Strategy::direct_copy, Strategy::served};
     PlanOptions options{.strategy = strategies[random.size(0, strategies.size() - 1)],
                         .first_chunk = random.size(1, 300),
                         .growth = 1 + static_cast<double>(random.size(0, 20)) / 10,
                         .largest_chunk = random.size(1, 1000)};
     const bool mapped = path == Path::direct || path == Path::self;
     if (options.strategy == Strategy::direct_copy && !mapped) options.strategy = Strategy::superpipeline;
+    if (options.strategy == Strategy::served && mapped) options.strategy = Strategy::fixed_pipeline;
     return options;
 }
 

@@ -19,6 +19,13 @@ CostTables some_tables() {
     CostTables tables;
     tables.copy.block[3] = 1.25e-9;
     tables.copy.cache_bytes = 123456;
+    tables.choices = {{.where = {.direction = datatype::Direction::scatter,
+                                 .block = datatype::BlockClass::b5_to_7,
+                                 .stride = datatype::StrideClass::indexed,
+                                 .size = datatype::SizeClass::last_level,
+                                 .reuse = datatype::Reuse::never},
+                       .method = datatype::Method::moves_ahead},
+                      {.where = {.block = datatype::BlockClass::b4097_up}, .method = datatype::Method::library}};
     TransferModel model{std::vector<TransferPiece>{{0, 1e-6, 2e-6, 3e-7, 4e-10, 5e-8, 6e-11}, {4097, 7e-6, 8e-6, 9e-7, 1e-10, 0, 0}}};
     model.set_overlap(0.75);
     tables.transfers(Path::rma, Direction::put) = model;
@@ -58,6 +65,7 @@ TEST_CASE("a profile is read back as it was written") {
     REQUIRE(tables.has_value());
     CHECK(tables->copy.block[3] == 1.25e-9);
     CHECK(tables->copy.cache_bytes == 123456);
+    CHECK(tables->choices == some_tables().choices);
     const TransferModel& put = tables->transfers(Path::rma, Direction::put);
     REQUIRE(put.pieces().size() == 2);
     CHECK(put.overlap() == 0.75);
@@ -120,6 +128,11 @@ TEST_CASE("numbers that are no times are refused even where the checksum is righ
     CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.1 = -4097 "))); // no size
     CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.2 = 4097 "))); // one is missing
     CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.1 = 4097 1e-6 "))); // one number too many
+    CHECK_FALSE(is_read(with(text, "= moves-ahead", "= moved-ahead")));
+    CHECK_FALSE(is_read(with(text, "choice.scatter.5-7.", "choice.scatter.5-8.")));
+    CHECK_FALSE(is_read(with(text, "choice.scatter.5-7.", "choice.scatter.")));
+    CHECK_FALSE(is_read(with(text, "choice.scatter.5-7.", "choice.scatter.5-7.5-7.")));
+    CHECK_FALSE(is_read(with(text, "last-level.never", "last-level.never.")));
     CHECK_FALSE(is_read(with(text, "3e-07 4e-10", "0 0")));                 // takes no time at all
 }
 
