@@ -183,7 +183,8 @@ TEST_CASE("a rank reads its own patch writes, and they reach the owner by the ne
 }
 
 TEST_CASE("a patch of thousands of small blocks is one transfer for each owner") {
-    Runtime runtime;
+    // Which may be cut into chunks, unless that is forbidden.
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_STRATEGY", "full-pack"}}};
     GlobalArray<double, 1> array{runtime, {80'000}, BlockCyclic{.block = {8}}};
     test::number_elements(array);
     std::vector<double> buffer(80'000);
