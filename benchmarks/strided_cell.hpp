@@ -18,6 +18,9 @@
 /// Non-contiguous puts of one shape, by every way there is.
 namespace lapwing::bench {
 
+/// "4 KiB".
+[[nodiscard]] std::string size_name(std::uint64_t bytes);
+
 /// A shape: `total` bytes in blocks of `block`, `stride` bytes apart (on average, where they are indexed).
 struct StridedCell {
     std::uint64_t block = 0;
@@ -45,6 +48,7 @@ struct StridedTimes {
     std::string strategy; ///< that the planner chose
     double packing = 0;   ///< of copying alone
     double wire = 0;      ///< of a contiguous put of as many bytes
+    int repetitions = 0;
     std::optional<double> raw; ///< MPI_Put with derived datatypes + MPI_Win_flush
 
     [[nodiscard]] const Way& best() const;
@@ -54,13 +58,19 @@ struct StridedTimes {
 /// Measures cells between rank 0 and the target of a route. Collective.
 class StridedBench {
 public:
-    StridedBench(Context& context, Runtime& runtime, Route route, std::uint64_t most_extent, int repetitions);
+    StridedBench(Context& context, Runtime& runtime, Route route, std::uint64_t most_extent);
     ~StridedBench();
     StridedBench(const StridedBench&) = delete;
     StridedBench& operator=(const StridedBench&) = delete;
 
+    /// What is measured beside the planned transfer.
+    struct Beside {
+        bool pipelines = false; ///< all strategies; else only one by one and full pack
+        bool parts = false;     ///< packing alone, and a contiguous transfer
+        bool raw = false;       ///< MPI's derived datatypes
+    };
     /// All ways in turns; times on rank 0 only. Nothing where the cell's memory is more than was asked for.
-    std::optional<StridedTimes> measure(const StridedCell& cell);
+    std::optional<StridedTimes> measure(const StridedCell& cell, const Beside& beside);
 
 private:
     /// Seconds of one call of each way, medians over the repetitions; too slow ones are measured once.
@@ -71,6 +81,8 @@ private:
     Route route_;
     std::uint64_t most_extent_;
     int repetitions_;
+    double stretch_seconds_; ///< of one measurement of a short transfer
+    bool shaped_;            ///< by a token bucket
     Window window_;
     std::optional<raw::Window> raw_window_;
     std::vector<std::byte> memory_;
