@@ -66,6 +66,7 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
     } else if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_fetch(operation, type, base + offset, operand, result);
     } else {
+        cache_before_atomic(target, offset, size_of(type));
         begin_access(target, offset, size_of(type), true, "Window::fetch");
         if (mpi_atomics_) {
             state_.keep_awake(target);
@@ -125,6 +126,7 @@ void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t
     if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
+        cache_before_atomic(target, offset, size_of(type));
         begin_access(target, offset, size_of(type), true, "Window::compare_swap");
         if (mpi_atomics_) {
             state_.keep_awake(target);

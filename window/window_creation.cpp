@@ -34,6 +34,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
         throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", state_.who(), options.alignment,
                                      least_alignment, most_alignment)};
+    check_cache_options(state_.settings(), options.cache, fmt::format("{}: Window(\"{}\")", state_.who(), name_));
     // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
     // must fit together; summed in floating point, which does not overflow.
     state_.barrier(CollectiveCall::window_create, {});
@@ -93,6 +94,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     counters_ = memory_->counters(topology.node_rank());
     share_sizes(same_size);
     state_.engine().expose(number_, {map_.own, bytes, counters_, counter_count_});
+    cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
     state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
 }
@@ -105,6 +107,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, counter_count_,
                                      most_counters)};
+    check_cache_options(state_.settings(), options.cache, where);
     if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
     const auto attribute = [&](int key) {
         void* value = nullptr;
@@ -179,6 +182,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     share_sizes(smallest[0] == -smallest[1]);
     counters_ = own_counters_.data();
     state_.engine().expose(number_, {map_.own, map_.own_bytes, counters_, counter_count_});
+    cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
     state_.barrier(CollectiveCall::window_create, {});
 }
@@ -197,9 +201,11 @@ void WindowState::share_sizes(bool same) {
 void WindowState::close() {
     if (TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
+    if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
     state_.barrier(CollectiveCall::window_close, {}); // completes the operations of all ranks
     detach_transfers();
     state_.remove(*this);
+    cache_.reset();
     state_.statistics().add(statistics_.read());
     state_.engine().withdraw(number_);
     if (memory_ != nullptr) memory_->close();

@@ -3,8 +3,10 @@
 #include "src/support/biased_mutex.hpp"
 #include "window/memory.hpp"
 #include "window/outstanding_accesses.hpp"
+#include "window/pending_transfer.hpp"
 #include "window/progress/engine.hpp"
 #include "window/progress/pieces.hpp"
+#include "window/remote_cache.hpp"
 #include "window/team_state.hpp"
 #include "window/window_transfer.hpp"
 
@@ -49,6 +51,19 @@ public:
     void put(int target, std::uint64_t offset, std::span<const std::byte> source);
     [[nodiscard]] Completion start_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     [[nodiscard]] Completion start_put(int target, std::uint64_t offset, std::span<const std::byte> source);
+
+    // The same past the cache: what the cache itself is made of. A null transfer is complete.
+    void get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source);
+    /// Small runs, copied, in as few messages as there can be.
+    void put_runs_uncached(int target, std::span<const cache::Run> runs);
+    /// `tracked`: a later write must find the get; else the caller keeps them apart.
+    [[nodiscard]] std::unique_ptr<PendingTransfer> begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
+                                                             bool tracked);
+    [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset,
+                                                             std::span<const std::byte> source);
+    /// Null if the window is not cached.
+    [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
 
     // Operations on any rank.
     void flush(int target);
@@ -98,6 +113,14 @@ private:
     void order_memory();
     /// Completes those that nobody has waited for.
     void detach_transfers();
+    /// An atomic reads and writes at the owner.
+    void cache_before_atomic(int target, std::uint64_t offset, std::uint64_t bytes) {
+        if (cache_ == nullptr || map_.base(target) != nullptr) return;
+        cache_->before_read(target, offset, bytes);
+        cache_->before_write(target, offset, bytes);
+    }
+    void flush_uncached(int target);
+    void flush_uncached();
     void flush_service(int target);
     void flush_all_service();
     static constexpr int any_rank = -1;
@@ -108,7 +131,8 @@ private:
     void forget(int target, std::uint64_t version) noexcept;
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
-    [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes);
+    [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes,
+                                       bool tracked);
     [[nodiscard]] bool try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
                                        std::uint32_t counter_plus_one);
 
@@ -143,7 +167,7 @@ private:
     /// Calls `start(begin, size, displacement, request)` for each piece of a non-blocking transfer.
     template <class Start>
     [[nodiscard]] std::unique_ptr<RmaTransfer> start_rma_transfer(int target, std::uint64_t offset, std::uint64_t bytes, bool write,
-                                                                  Start&& start);
+                                                                  bool tracked, Start&& start);
     /// Throws MpiError unless `code` is MPI_SUCCESS, naming the place at the target.
     void check_transfer(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset) const {
         if (code != MPI_SUCCESS) [[unlikely]]
@@ -199,6 +223,9 @@ private:
     /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the first.
     std::vector<std::byte> staging_;
     std::size_t staged_ = 0;
+
+    /// The last to be made and the first to go: its transfers are in the list above.
+    std::unique_ptr<RemoteCache> cache_;
 };
 
 } // namespace lapwing::window

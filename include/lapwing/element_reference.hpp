@@ -46,7 +46,7 @@ public:
     [[nodiscard]] T get() const {
         if (address_ != nullptr) [[likely]]
             return *address_;
-        return array_->get_far(index_);
+        return array_->get_remote(index_);
     }
     operator T() const { return get(); }
 
@@ -54,7 +54,7 @@ public:
         if (address_ != nullptr && array_->writes_here()) [[likely]]
             *address_ = value;
         else
-            array_->put_far(index_, value);
+            array_->put_remote(index_, value);
     }
     const ElementReference& operator=(const T& value) const {
         set(value);
@@ -91,6 +91,11 @@ public:
     const ElementReference& operator/=(const U& operand) const {
         set(static_cast<T>(get() / operand));
         return *this;
+    }
+
+    /// A hint that the element will be read soon by the calling thread: see Window::prefetch.
+    void prefetch() const {
+        if (address_ == nullptr) array_->prefetch_far(index_);
     }
 
     /// Atomics, as those of Window: the value from before is returned. Throw UsageError for replicated arrays.
@@ -162,5 +167,11 @@ private:
     T* address_;
     Index<N> index_;
 };
+
+/// A hint that an element will be read soon: `prefetch(a(f(i + k)))`.
+template <class T, std::size_t N>
+void prefetch(const ElementReference<T, N>& element) {
+    element.prefetch();
+}
 
 } // namespace lapwing

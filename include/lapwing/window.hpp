@@ -1,6 +1,7 @@
 // Room: window
 #pragma once
 
+#include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/config.hpp>
 #include <lapwing/team.hpp>
@@ -18,6 +19,10 @@
 #include <type_traits>
 
 namespace lapwing {
+
+namespace cache {
+class Fronts;
+} // namespace cache
 
 namespace window {
 class WindowState;
@@ -82,6 +87,7 @@ struct WindowOptions {
     /// Of every rank's part, in bytes: 8, 16, 32 or 64, the same on all ranks. The parts of a node lie one
     /// behind the other, without a gap where their sizes are multiples of it (on the path rma: of 16).
     unsigned alignment = 64;
+    CacheOptions cache = {}; ///< of other nodes' parts; the same on all ranks
 };
 
 /// Memory of every rank of a team that all of them can read and write: `size(rank)` bytes each, zero at the start.
@@ -187,6 +193,15 @@ public:
         return start_put_bytes(target, offset, bytes_of(source));
     }
 
+    /// A hint that [offset, offset + bytes) of `target` will be read soon by the calling thread: if the window is cached, the
+    /// bytes are asked for now and waited for when they are read. Throws RangeError.
+    void prefetch(Rank target, Offset offset, std::uint64_t bytes) {
+        if (checked_address(target, offset, bytes, "prefetch") == nullptr) remote_prefetch(target, offset, bytes);
+    }
+    /// What is cached is not used any more, whatever the mode; own writes stay. For CacheMode::read_only: the data has
+    /// changed. Local call.
+    void invalidate_cache();
+
     /// Own operations to `target` are complete at both ends on return; release and acquire, for that rank. Throws RangeError.
     void flush(Rank target);
     /// Own operations to every rank are complete at both ends on return; release and acquire.
@@ -270,6 +285,8 @@ public:
     /// The inside, for the other rooms.
     [[nodiscard]] const window::MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] window::WindowState& state() const;
+    /// Null if the window is not cached. Valid until close().
+    [[nodiscard]] const cache::Fronts* fronts() const noexcept;
 
 private:
     explicit Window(std::unique_ptr<window::WindowState> state);
@@ -305,6 +322,7 @@ private:
     void count(Counter counter, std::uint64_t amount);
     void remote_get(Rank target, Offset offset, std::span<std::byte> destination);
     void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
+    void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);
 
     template <AtomicValue T>
     T fetch(window::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {

@@ -21,6 +21,17 @@ std::string_view name(Counter counter) {
     case Counter::service_atomics: return "service_atomics";
     case Counter::service_flushes: return "service_flushes";
     case Counter::conflicts: return "conflicts";
+    case Counter::cache_hits: return "cache_hits";
+    case Counter::cache_misses: return "cache_misses";
+    case Counter::cache_evictions: return "cache_evictions";
+    case Counter::cache_passed: return "cache_passed";
+    case Counter::cache_page_changes: return "cache_page_changes";
+    case Counter::read_ahead_issued: return "read_ahead_issued";
+    case Counter::read_ahead_used: return "read_ahead_used";
+    case Counter::read_ahead_wasted: return "read_ahead_wasted";
+    case Counter::read_ahead_waited: return "read_ahead_waited";
+    case Counter::cache_write_backs: return "cache_write_backs";
+    case Counter::cache_write_back_bytes: return "cache_write_back_bytes";
     case Counter::messages_sent: return "messages_sent";
     case Counter::messages_received: return "messages_received";
     case Counter::commands_served: return "commands_served";
