@@ -282,9 +282,10 @@ TEST_CASE("compare_swap with acquire order and a write with release order make a
                                 const int me = e.runtime.rank().value;
                                 while (e.flags.compare_swap(e.home, flag, me, inside, std::memory_order_acquire) != me)
                                     std::this_thread::yield();
+                                synchronise([&] { e.runtime.acquire(); }); // the count is in another window
                             },
                             [](Exclusion& e) {
-                                synchronise([&] { e.runtime.release(); }); // the count is in another window
+                                synchronise([&] { e.runtime.release(); });
                                 e.flags.atomic_write(e.home, flag, test::next(e.runtime).value, std::memory_order_release);
                             });
     }
