@@ -169,6 +169,11 @@ void Window::atomic_fetch(window::AtomicOperation operation, window::AtomicType 
     state_->atomic_fetch(operation, type, target.value, offset.bytes, operand, result, order);
 }
 
+void Window::atomic_add(window::AtomicType type, Rank target, Offset offset, const void* operand) {
+    check_atomic(type, target, offset, "add");
+    state_->atomic_add(type, target.value, offset.bytes, operand);
+}
+
 void Window::atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,
                                  const void* desired, void* result, std::memory_order order) {
     check_atomic(type, target, offset, "compare_swap");

@@ -93,7 +93,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     map_.bases = memory_->bases().data();
     counters_ = memory_->counters(topology.node_rank());
     share_sizes(same_size);
-    state_.engine().expose(number_, {map_.own, bytes, counters_, counter_count_});
+    state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
     state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
@@ -181,13 +181,17 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     team_.min(std::span{smallest});
     share_sizes(smallest[0] == -smallest[1]);
     counters_ = own_counters_.data();
-    state_.engine().expose(number_, {map_.own, map_.own_bytes, counters_, counter_count_});
+    state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
     state_.barrier(CollectiveCall::window_create, {});
 }
 
 WindowState::~WindowState() = default;
+
+ExposedMemory WindowState::exposed() const noexcept {
+    return {map_.own, map_.own_bytes, counters_, counter_count_, mpi_atomics_ ? remote_ : MPI_WIN_NULL, unit_, map_.own_rank};
+}
 
 void WindowState::share_sizes(bool same) {
     map_.uniform_bytes = map_.own_bytes;

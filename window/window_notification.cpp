@@ -35,7 +35,7 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
     begin_access(target, offset, source.size(), true, "Window::put_notify");
     if (network_ == Path::rma && source.size() > state_.engine().inline_limit()) {
         put_uncached(target, offset, source);
-        flush_uncached(target);
+        complete(target);
         return service_put(target, 0, {}, counter + 1);
     }
     service_put(target, offset, source, counter + 1);

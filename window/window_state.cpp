@@ -57,9 +57,9 @@ void WindowState::complete_before(int target, std::uint64_t offset, std::uint64_
     }
     if (conflict) {
         statistics_.add(Counter::conflicts);
-        flush_uncached(target);
+        complete(target);
     } else if (full) {
-        flush_uncached();
+        complete();
     }
 }
 
@@ -106,17 +106,19 @@ void WindowState::flush_all_service() {
 
 void WindowState::flush(int target) {
     if (cache_ != nullptr) cache_->write_back(target);
-    flush_uncached(target);
+    if (!adds_.empty()) adds_.send(target);
+    complete(target);
     if (cache_ != nullptr) cache_->acquire();
 }
 
 void WindowState::flush() {
     if (cache_ != nullptr) cache_->write_back();
-    flush_uncached();
+    if (!adds_.empty()) adds_.send();
+    complete();
     if (cache_ != nullptr) cache_->acquire();
 }
 
-void WindowState::flush_uncached(int target) {
+void WindowState::complete(int target) {
     state_.check_usable("Window::flush");
     if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
         if (!outstanding_.empty()) {
@@ -163,7 +165,7 @@ void WindowState::flush_rma() {
     outstanding_.for_each_rank([&](int target) { flush_rma(target); });
 }
 
-void WindowState::flush_uncached() {
+void WindowState::complete() {
     state_.check_usable("Window::flush");
     if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
         support::BiasedMutex::Guard guard{mutex_};
@@ -188,7 +190,8 @@ void WindowState::forget(int target, std::uint64_t version) noexcept {
 void WindowState::release() {
     state_.check_usable("Window::release");
     if (cache_ != nullptr) cache_->write_back();
-    flush_uncached();
+    if (!adds_.empty()) adds_.send();
+    complete();
 }
 void WindowState::acquire() {
     state_.check_usable("Window::acquire");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/support/biased_mutex.hpp"
+#include "window/gathered_adds.hpp"
 #include "window/memory.hpp"
 #include "window/outstanding_accesses.hpp"
 #include "window/pending_transfer.hpp"
@@ -62,6 +63,11 @@ public:
                                                              bool tracked);
     [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset,
                                                              std::span<const std::byte> source);
+    // For the gathered adds: sends those to one rank, which lie in [begin, end).
+    void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds);
+    [[nodiscard]] std::size_t largest_add_message() const noexcept {
+        return state_.engine().inline_limit() / sizeof(AddPayload);
+    }
     /// Null if the window is not cached.
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
 
@@ -74,6 +80,7 @@ public:
                       void* result, std::memory_order order);
     void atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                              void* result, std::memory_order order);
+    void atomic_add(AtomicType type, int target, std::uint64_t offset, const void* operand);
     void put_notify(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
     void wait_notified(unsigned counter, std::uint64_t count);
     [[nodiscard]] std::uint64_t notified(unsigned counter);
@@ -96,11 +103,13 @@ public:
 private:
     /// Collective. `same`: all ranks' parts have the same size.
     void share_sizes(bool same);
+    [[nodiscard]] ExposedMemory exposed() const noexcept;
     void check_counter(unsigned counter, const char* call) const;
     /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that,
     /// or everything if too much is under way to tell.
     void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
         state_.check_reachable(call, target);
+        if (!adds_.empty()) adds_.before(target, offset, bytes);
         if (!outstanding_.empty()) complete_before(target, offset, bytes, write);
     }
     void complete_before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
@@ -119,8 +128,9 @@ private:
         cache_->before_read(target, offset, bytes);
         cache_->before_write(target, offset, bytes);
     }
-    void flush_uncached(int target);
-    void flush_uncached();
+    /// What flush() does with what is under way, of which the cache and the gathered adds hold nothing back any more.
+    void complete(int target);
+    void complete();
     void flush_service(int target);
     void flush_all_service();
     static constexpr int any_rank = -1;
@@ -224,6 +234,7 @@ private:
     std::vector<std::byte> staging_;
     std::size_t staged_ = 0;
 
+    GatheredAdds adds_{*this};
     /// The last to be made and the first to go: its transfers are in the list above.
     std::unique_ptr<RemoteCache> cache_;
 };

@@ -106,6 +106,13 @@ public:
         const array::Home home = array_->home("fetch_add", index_);
         return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);
     }
+    /// Atomic add without a result, which is complete at the next release: see Window::add.
+    void add(T operand) const
+        requires AtomicValue<T>
+    {
+        const array::Home home = array_->home("add", index_);
+        home.window.template add<T>(home.owner, home.offset, operand);
+    }
     T fetch_and(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T> && std::is_integral_v<T>
     {

@@ -27,6 +27,8 @@ enum class Counter : std::uint8_t {
     service_put_bytes,
     service_atomics,
     service_flushes,
+    atomic_adds,         ///< without a result, to other nodes
+    atomic_add_messages, ///< that carried them
     conflicts, ///< flushes forced because an operation overlapped an earlier one that was still on its way
     cache_hits,          ///< accesses that the cache served
     cache_misses,        ///< reads that had to wait for the network

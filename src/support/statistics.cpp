@@ -20,6 +20,8 @@ std::string_view name(Counter counter) {
     case Counter::service_put_bytes: return "service_put_bytes";
     case Counter::service_atomics: return "service_atomics";
     case Counter::service_flushes: return "service_flushes";
+    case Counter::atomic_adds: return "atomic_adds";
+    case Counter::atomic_add_messages: return "atomic_add_messages";
     case Counter::conflicts: return "conflicts";
     case Counter::cache_hits: return "cache_hits";
     case Counter::cache_misses: return "cache_misses";

@@ -21,6 +21,7 @@ enum class CommandKind : std::uint8_t {
     bulk_get, ///< send `size` bytes straight from memory with tag `tag`
     bulk_put, ///< receive `size` bytes straight into memory with tag `tag`
     atomic,   ///< payload: operand, expected; answer with the value from before
+    adds,     ///< atomic adds without an answer; payload: `size` bytes of AddPayload
     barrier,  ///< a token of the dissemination barrier; payload: BarrierToken
     departed, ///< rank `offset` left by an exception after `size` collective calls
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
@@ -58,6 +59,12 @@ struct Reply {
 struct AtomicPayload {
     std::uint64_t operand = 0;
     std::uint64_t expected = 0;
+};
+
+/// One add of many.
+struct AddPayload {
+    std::uint64_t offset = 0;
+    std::uint64_t operand = 0; ///< a value of the command's type, in the first bytes
 };
 
 struct BarrierToken {
