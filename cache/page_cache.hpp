@@ -93,6 +93,7 @@ private:
     static constexpr std::uint64_t no_page = Front::no_page;
     using Index = std::uint32_t;
     static constexpr Index none = ~Index{0};
+    static constexpr std::size_t most_runs = 256; ///< in one message
 
     struct Page {
         std::uint64_t number = no_page;
