@@ -188,6 +188,8 @@ void WindowCache::collect_statistics() {
 
 namespace lapwing::window {
 
+CacheMode cache_mode(const Settings& settings, const CacheOptions& options) { return cache::mode_of(settings, options); }
+
 void check_cache_options(const Settings& settings, const CacheOptions& options, const std::string& who) {
     if (cache::mode_of(settings, options) == CacheMode::off) return;
     const cache::PageCacheConfiguration wanted = cache::configuration_of(settings, options);

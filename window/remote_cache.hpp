@@ -57,6 +57,8 @@ public:
     [[nodiscard]] virtual const cache::Fronts& fronts() const noexcept = 0;
 };
 
+/// What the options ask for, or else the settings.
+[[nodiscard]] CacheMode cache_mode(const Settings& settings, const CacheOptions& options);
 /// Throws SettingError, starting with `who`, when an option or setting is not allowed or they do not fit together.
 void check_cache_options(const Settings& settings, const CacheOptions& options, const std::string& who);
 /// Null when the window is not to be cached.

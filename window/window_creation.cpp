@@ -4,6 +4,7 @@
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "window/agreement.hpp"
+#include "window/host_calls.hpp"
 #include "window/team_registry.hpp"
 
 #include <lapwing/error.hpp>
@@ -132,6 +133,13 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (relation != MPI_IDENT)
         throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
                                  "the window was made on"};
+    const bool transparent = cache_mode(state_.settings(), options.cache) == CacheMode::transparent;
+    if (transparent && !HostCall::seen())
+        throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
+                                 "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
+    if (transparent && state_.progress_mode() == ProgressMode::caller && state_.size() > 1)
+        throw UsageError{where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
+                                 "others waiting; initialise MPI with MPI_THREAD_MULTIPLE, or choose CacheMode::epoch"};
     state_.barrier(CollectiveCall::window_create, {});
 
     number_ = state_.next_window_number();
@@ -143,8 +151,9 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     map_.ranks = state_.size();
     map_.node_first = state_.rank();
     map_.node_count = 1;
-    network_ = state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
-    if (!locked) {
+    // A transparent window has the epochs that the program makes, of any kind. Messages need none.
+    network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
+    if (!locked && !transparent) {
         check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", state_.who());
         close_lock_ = true;
     }
@@ -166,6 +175,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     }
     mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
     map_.bases = bases_.data();
+    if (transparent) remote_ = shared_ = MPI_WIN_NULL; // the program's own calls order its memory
 
     std::array<int, 2> extremes{unit_, -unit_};
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_INT, MPI_MIN, state_.communicator()), "MPI_Allreduce",
@@ -184,6 +194,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
+    if (transparent) HostCall::add(window, *this);
     state_.barrier(CollectiveCall::window_create, {});
 }
 
@@ -209,6 +220,7 @@ void WindowState::close() {
     state_.barrier(CollectiveCall::window_close, {}); // completes the operations of all ranks
     detach_transfers();
     state_.remove(*this);
+    HostCall::remove(*this);
     cache_.reset();
     state_.statistics().add(statistics_.read());
     state_.engine().withdraw(number_);
@@ -228,6 +240,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
         support::log_line(problem);
     }
     window->state_.remove(*window);
+    HostCall::remove(*window);
     TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory
 }
 

@@ -11,7 +11,8 @@ enum class CacheMode : std::uint8_t {
     off,         ///< every access goes to the owner
     epoch,       ///< contents live from an acquire to the next, dirty bytes until a release: the consistency table
     read_only,   ///< contents live until Window::invalidate_cache(): for data that nobody writes meanwhile
-    transparent, ///< as epoch; nothing read ahead outlives a synchronisation either: for adopted windows
+    /// As epoch; in adopted windows the program's own MPI_Win_ calls synchronise too. Needs the library lapwing::transparent.
+    transparent,
 };
 
 /// Which page makes room for another.

@@ -108,7 +108,8 @@ public:
     /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
     /// memory of a window that the host program made (allocated, created or shared) and keeps owning: it must not be freed
     /// before close(). If the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
-    /// Lapwing locks it until close(). Offsets are in bytes, whatever its displacement unit.
+    /// Lapwing locks it until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of any kind, and
+    /// its own calls for them (fences, locks, flushes) complete what it has written through Lapwing. Offsets are in bytes, whatever its displacement unit.
     /// Throws UsageError for dynamic windows and for a group that does not match, MpiError.
     [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
 
