@@ -143,10 +143,10 @@ void PageCache::evict(Frame frame) {
     statistics_.add(Counter::cache_evictions);
 }
 
-void PageCache::freshen(Frame frame) {
+bool PageCache::freshen(Frame frame) {
     Page& page = pages_[frame];
     const std::uint64_t epoch = now();
-    if (page.epoch == epoch) return;
+    if (page.epoch == epoch) return false;
     finish_page(frame);
     if (page.unread) {
         ahead_.wasted();
@@ -155,6 +155,7 @@ void PageCache::freshen(Frame frame) {
     }
     std::ranges::fill(valid(frame), 0);
     page.epoch = epoch;
+    return true;
 }
 
 void PageCache::adapt_page_size() {

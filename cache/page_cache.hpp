@@ -164,8 +164,8 @@ private:
     /// A frame for a page that is in none; `keep` stays. no_frame if there is no room.
     [[nodiscard]] Frame take_frame(int rank, std::uint64_t page_start, Frame keep);
     void evict(Frame frame);
-    /// Lines of an earlier epoch are not valid any more.
-    void freshen(Frame frame);
+    /// Lines of an earlier epoch are not valid any more. Whether that is the case.
+    bool freshen(Frame frame);
     void enter_reads(Frame frame) noexcept;
     void enter_writes(Frame frame) noexcept;
     void leave_front(std::uint64_t number) noexcept;

@@ -39,9 +39,10 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     const std::uint64_t within = offset & (page_bytes_ - 1);
     const Lines lines = lines_of(within, destination.size());
     Frame frame = find(number);
+    const bool known = frame != no_frame;
+    const bool stale = known && freshen(frame);
     bool hit = false;
-    if (frame != no_frame) {
-        freshen(frame);
+    if (known) {
         Page& page = pages_[frame];
         hit = readable(frame, lines);
         if (!hit && written(frame, within, destination.size())) {
@@ -62,10 +63,11 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
             }
         }
         if (hit) finish_page(frame);
-        else fetch(frame, all_lines(frame)); // the second miss in a page: all of it
-    } else {
+        else if (!stale) fetch(frame, all_lines(frame)); // the second miss in a page: all of it
+    }
+    if (!hit && (!known || stale)) { // the first since it came, or since the acquire
         const ReadAhead::Plan plan = ahead_.touched(rank, offset, backend_.part_bytes(rank), true);
-        frame = take_frame(rank, offset - within, no_frame);
+        if (!known) frame = take_frame(rank, offset - within, no_frame);
         if (plan.count == 0) {
             fetch(frame, plan.sequential ? all_lines(frame) : lines);
         } else {
@@ -198,13 +200,15 @@ void PageCache::read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
 void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t start = plan.first + i * plan.step;
-        if (find(front_.page_of(rank, start)) != no_frame) {
+        Frame frame = find(front_.page_of(rank, start));
+        if (frame == no_frame) {
+            frame = take_frame(rank, start, keep);
+            if (frame == no_frame) break;
+        } else if (!freshen(frame) || pages_[frame].dirty != none) { // else it keeps its place, and may join the block
             send_block();
             (void)start_reading(rank, start, std::min(page_bytes_, backend_.part_bytes(rank) - start), keep);
             continue;
         }
-        const Frame frame = take_frame(rank, start, keep);
-        if (frame == no_frame) break;
         Page& page = pages_[frame];
         page.unread = true;
         bits::set(valid(frame), 0, all_lines(frame).last);
