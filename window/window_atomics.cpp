@@ -94,13 +94,13 @@ void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, st
     if (!outstanding_.empty()) complete_before(target, begin, end - begin, true);
     messages_used_.store(true, std::memory_order_relaxed);
     const Command command{.kind = CommandKind::adds, .type = type, .window = number_, .size = adds.size_bytes()};
-    const bool passed = network_ == Path::rma; // by MPI's operations
+    const bool may_be_overtaken = network_ == Path::rma;
     start(
         [&] {
             support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
-            if (passed) guard.lock();
+            if (may_be_overtaken) guard.lock();
             if (!state_.engine().try_adds(target, command, adds)) return false;
-            if (passed) outstanding_.add_write(target, begin, end - begin);
+            if (may_be_overtaken) outstanding_.add_write(target, begin, end - begin);
             return true;
         },
         "Window::add", target);
