@@ -11,8 +11,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace lapwing::window {
@@ -58,7 +60,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     const std::int64_t too_much = !problem.empty() ? 3 : bytes > limit.bytes ? 2 : !fits ? 1 : 0;
     // One number that orders by how much too much, then by rank.
     const std::int64_t alignment = options.alignment;
-    const auto size = static_cast<std::int64_t>(bytes);
+    const auto size = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
     std::array<std::int64_t, 7> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
                                       -alignment, size, -size};
     team_.min(std::span{worst});

@@ -235,9 +235,11 @@ inline void WindowState::start_rma_put(int target, std::uint64_t offset, std::sp
 }
 
 inline bool WindowState::finish_locally(int target) {
-    // Local completion is the cheaper call in Open MPI over TCP. But with several threads at work MPICH 4.0.2 returns from it
-    // before the data has moved.
-    const bool local = state_.progress_mode() == ProgressMode::caller;
+#ifdef OPEN_MPI
+    const bool local = state_.progress_mode() == ProgressMode::caller; // the cheaper call over TCP
+#else
+    constexpr bool local = false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
+#endif
     check_mpi(local ? MPI_Win_flush_local(target, remote_) : MPI_Win_flush(target, remote_),
               local ? "MPI_Win_flush_local" : "MPI_Win_flush", state_.who());
     return !local;
