@@ -32,7 +32,8 @@ if("thread" IN_LIST LAPWING_SANITIZE)
     list(
         APPEND
         LAPWING_TEST_ENVIRONMENT
-        "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp"
+        # history_size: without the stack of a write by MPI no suppression matches it.
+        "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:history_size=7:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp"
         # UCX puts itself in place of madvise, which a thread calls when ThreadSanitizer has forgotten it already: SIGSEGV.
         "UCX_MEM_EVENTS=no"
     )

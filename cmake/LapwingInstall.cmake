@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(LAPWING_INSTALL_CMAKEDIR "${CMAKE_INSTALL_LIBDIR}/cmake/lapwing")
 
 install(
-    TARGETS lapwing
+    TARGETS lapwing lapwing-transparent
     EXPORT lapwingTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

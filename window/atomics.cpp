@@ -74,4 +74,16 @@ void processor_compare_swap(AtomicType type, std::byte* address, const void* exp
     else exchange(std::uint64_t{});
 }
 
+MPI_Datatype mpi_type(AtomicType type) {
+    switch (type) {
+    case AtomicType::int32: return MPI_INT32_T;
+    case AtomicType::uint32: return MPI_UINT32_T;
+    case AtomicType::int64: return MPI_INT64_T;
+    case AtomicType::uint64: return MPI_UINT64_T;
+    case AtomicType::float32: return MPI_FLOAT;
+    case AtomicType::float64: return MPI_DOUBLE;
+    }
+    return MPI_DATATYPE_NULL;
+}
+
 } // namespace lapwing::window

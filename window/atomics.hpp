@@ -2,6 +2,8 @@
 
 #include <lapwing/window.hpp>
 
+#include <mpi.h>
+
 #include <cstdint>
 
 namespace lapwing::window {
@@ -10,6 +12,8 @@ namespace lapwing::window {
 /// Writes the value from before to `result`. Sequentially consistent, so that every memory order asked for is met.
 void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* address, const void* operand, void* result);
 void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired, void* result);
+
+[[nodiscard]] MPI_Datatype mpi_type(AtomicType type);
 
 [[nodiscard]] constexpr std::uint64_t size_of(AtomicType type) {
     switch (type) {

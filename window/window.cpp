@@ -112,6 +112,18 @@ void Window::remote_put(Rank target, Offset offset, std::span<const std::byte> s
     state_->put(target.value, offset.bytes, source);
 }
 
+void Window::remote_prefetch(Rank target, Offset offset, std::uint64_t bytes) {
+    if (state_->cache() != nullptr && bytes != 0) state_->cache()->prefetch(target.value, offset.bytes, bytes);
+}
+
+void Window::invalidate_cache() {
+    if (window::RemoteCache* const cache = open_state("invalidate_cache").cache()) cache->invalidate();
+}
+
+const cache::Fronts* Window::fronts() const noexcept {
+    return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->fronts();
+}
+
 Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
     if (const std::byte* source = checked_address(target, offset, destination.size(), "start_get")) {
         copy_in(destination.data(), source, destination.size());
@@ -157,6 +169,11 @@ void Window::atomic_fetch(window::AtomicOperation operation, window::AtomicType 
     state_->atomic_fetch(operation, type, target.value, offset.bytes, operand, result, order);
 }
 
+void Window::atomic_add(window::AtomicType type, Rank target, Offset offset, const void* operand) {
+    check_atomic(type, target, offset, "add");
+    state_->atomic_add(type, target.value, offset.bytes, operand);
+}
+
 void Window::atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,
                                  const void* desired, void* result, std::memory_order order) {
     check_atomic(type, target, offset, "compare_swap");
@@ -173,7 +190,11 @@ void Window::wait_notified(unsigned counter, std::uint64_t count) {
 }
 std::uint64_t Window::notified(unsigned counter) { return open_state("notified").notified(counter); }
 
-StatisticsValues Window::statistics() const { return open_state("statistics").statistics().read(); }
+StatisticsValues Window::statistics() const {
+    WindowState& window = open_state("statistics");
+    if (window.cache() != nullptr) window.cache()->collect_statistics();
+    return window.statistics().read();
+}
 
 StatisticsValues Window::total_statistics() {
     StatisticsValues values = statistics();

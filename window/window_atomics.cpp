@@ -12,18 +12,6 @@
 namespace lapwing::window {
 namespace {
 
-MPI_Datatype mpi_type(AtomicType type) {
-    switch (type) {
-    case AtomicType::int32: return MPI_INT32_T;
-    case AtomicType::uint32: return MPI_UINT32_T;
-    case AtomicType::int64: return MPI_INT64_T;
-    case AtomicType::uint64: return MPI_UINT64_T;
-    case AtomicType::float32: return MPI_FLOAT;
-    case AtomicType::float64: return MPI_DOUBLE;
-    }
-    return MPI_DATATYPE_NULL;
-}
-
 MPI_Op mpi_operation(AtomicOperation operation) {
     switch (operation) {
     case AtomicOperation::add: return MPI_SUM;
@@ -66,6 +54,7 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
     } else if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_fetch(operation, type, base + offset, operand, result);
     } else {
+        cache_before_atomic(target, offset, size_of(type));
         begin_access(target, offset, size_of(type), true, "Window::fetch");
         if (mpi_atomics_) {
             state_.keep_awake(target);
@@ -87,6 +76,36 @@ void WindowState::finish_mpi_atomic(int code, const char* mpi_call, const char* 
     check_transfer(code, mpi_call, call, target, offset);
     check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", call, target, offset);
     statistics_.add(Counter::rma_atomics);
+}
+
+void WindowState::atomic_add(AtomicType type, int target, std::uint64_t offset, const void* operand) {
+    if (std::byte* const base = map_.base(target); base != nullptr) {
+        std::uint64_t before = 0;
+        if (mpi_atomics_) return atomic_fetch(AtomicOperation::add, type, target, offset, operand, &before, std::memory_order_relaxed);
+        return processor_fetch(AtomicOperation::add, type, base + offset, operand, &before);
+    }
+    state_.check_reachable("Window::add", target);
+    cache_before_atomic(target, offset, size_of(type));
+    adds_.add(target, offset, type, operand);
+}
+
+void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) {
+    state_.check_reachable("Window::add", target);
+    if (!outstanding_.empty()) complete_before(target, begin, end - begin, true);
+    messages_used_.store(true, std::memory_order_relaxed);
+    const Command command{.kind = CommandKind::adds, .type = type, .window = number_, .size = adds.size_bytes()};
+    const bool may_be_overtaken = network_ == Path::rma;
+    start(
+        [&] {
+            support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
+            if (may_be_overtaken) guard.lock();
+            if (!state_.engine().try_adds(target, command, adds)) return false;
+            if (may_be_overtaken) outstanding_.add_write(target, begin, end - begin);
+            return true;
+        },
+        "Window::add", target);
+    statistics_.add(Counter::atomic_adds, adds.size());
+    statistics_.add(Counter::atomic_add_messages);
 }
 
 void WindowState::service_atomic(int target, const Command& command, const AtomicPayload& payload, void* result,
@@ -125,6 +144,7 @@ void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t
     if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
+        cache_before_atomic(target, offset, size_of(type));
         begin_access(target, offset, size_of(type), true, "Window::compare_swap");
         if (mpi_atomics_) {
             state_.keep_awake(target);

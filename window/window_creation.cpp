@@ -4,14 +4,17 @@
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "window/agreement.hpp"
+#include "window/host_calls.hpp"
 #include "window/team_registry.hpp"
 
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace lapwing::window {
@@ -34,6 +37,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
         throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", state_.who(), options.alignment,
                                      least_alignment, most_alignment)};
+    check_cache_options(state_.settings(), options.cache, fmt::format("{}: Window(\"{}\")", state_.who(), name_));
     // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
     // must fit together; summed in floating point, which does not overflow.
     state_.barrier(CollectiveCall::window_create, {});
@@ -56,7 +60,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     const std::int64_t too_much = !problem.empty() ? 3 : bytes > limit.bytes ? 2 : !fits ? 1 : 0;
     // One number that orders by how much too much, then by rank.
     const std::int64_t alignment = options.alignment;
-    const auto size = static_cast<std::int64_t>(bytes);
+    const auto size = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
     std::array<std::int64_t, 7> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
                                       -alignment, size, -size};
     team_.min(std::span{worst});
@@ -92,7 +96,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     map_.bases = memory_->bases().data();
     counters_ = memory_->counters(topology.node_rank());
     share_sizes(same_size);
-    state_.engine().expose(number_, {map_.own, bytes, counters_, counter_count_});
+    state_.engine().expose(number_, exposed());
+    cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
     state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
 }
@@ -105,6 +110,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, counter_count_,
                                      most_counters)};
+    check_cache_options(state_.settings(), options.cache, where);
     if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
     const auto attribute = [&](int key) {
         void* value = nullptr;
@@ -129,6 +135,13 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (relation != MPI_IDENT)
         throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
                                  "the window was made on"};
+    const bool transparent = cache_mode(state_.settings(), options.cache) == CacheMode::transparent;
+    if (transparent && !HostCall::seen())
+        throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
+                                 "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
+    if (transparent && state_.progress_mode() == ProgressMode::caller && state_.size() > 1)
+        throw UsageError{where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
+                                 "others waiting; initialise MPI with MPI_THREAD_MULTIPLE, or choose CacheMode::epoch"};
     state_.barrier(CollectiveCall::window_create, {});
 
     number_ = state_.next_window_number();
@@ -140,8 +153,9 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     map_.ranks = state_.size();
     map_.node_first = state_.rank();
     map_.node_count = 1;
-    network_ = state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
-    if (!locked) {
+    // A transparent window has the epochs that the program makes, of any kind. Messages need none.
+    network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
+    if (!locked && !transparent) {
         check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", state_.who());
         close_lock_ = true;
     }
@@ -163,6 +177,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     }
     mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
     map_.bases = bases_.data();
+    if (transparent) remote_ = shared_ = MPI_WIN_NULL; // the program's own calls order its memory
 
     std::array<int, 2> extremes{unit_, -unit_};
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_INT, MPI_MIN, state_.communicator()), "MPI_Allreduce",
@@ -178,12 +193,18 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     team_.min(std::span{smallest});
     share_sizes(smallest[0] == -smallest[1]);
     counters_ = own_counters_.data();
-    state_.engine().expose(number_, {map_.own, map_.own_bytes, counters_, counter_count_});
+    state_.engine().expose(number_, exposed());
+    cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
+    if (transparent) HostCall::add(window, *this);
     state_.barrier(CollectiveCall::window_create, {});
 }
 
 WindowState::~WindowState() = default;
+
+ExposedMemory WindowState::exposed() const noexcept {
+    return {map_.own, map_.own_bytes, counters_, counter_count_, mpi_atomics_ ? remote_ : MPI_WIN_NULL, unit_, map_.own_rank};
+}
 
 void WindowState::share_sizes(bool same) {
     map_.uniform_bytes = map_.own_bytes;
@@ -197,9 +218,12 @@ void WindowState::share_sizes(bool same) {
 void WindowState::close() {
     if (TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
+    if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
     state_.barrier(CollectiveCall::window_close, {}); // completes the operations of all ranks
     detach_transfers();
     state_.remove(*this);
+    HostCall::remove(*this);
+    cache_.reset();
     state_.statistics().add(statistics_.read());
     state_.engine().withdraw(number_);
     if (memory_ != nullptr) memory_->close();
@@ -218,6 +242,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
         support::log_line(problem);
     }
     window->state_.remove(*window);
+    HostCall::remove(*window);
     TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory
 }
 

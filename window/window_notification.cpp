@@ -31,10 +31,11 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
         std::atomic_thread_fence(std::memory_order_seq_cst);
         return service_put(target, 0, {}, counter + 1);
     }
+    if (cache_ != nullptr && !source.empty()) cache_->before_write(target, offset, source.size());
     begin_access(target, offset, source.size(), true, "Window::put_notify");
     if (network_ == Path::rma && source.size() > state_.engine().inline_limit()) {
-        put(target, offset, source);
-        flush(target);
+        put_uncached(target, offset, source);
+        complete(target);
         return service_put(target, 0, {}, counter + 1);
     }
     service_put(target, offset, source, counter + 1);

@@ -17,6 +17,8 @@ using support::check_mpi;
 /// Puts up to this size are copied, so that they need not wait for MPI to have read them.
 constexpr std::size_t largest_staged_bytes = 512;
 constexpr std::size_t staging_bytes = 16384;
+/// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second flush.
+constexpr std::size_t least_runs_by_messages = 16;
 
 } // namespace
 
@@ -55,9 +57,9 @@ void WindowState::complete_before(int target, std::uint64_t offset, std::uint64_
     }
     if (conflict) {
         statistics_.add(Counter::conflicts);
-        flush(target);
+        complete(target);
     } else if (full) {
-        flush();
+        complete();
     }
 }
 
@@ -103,6 +105,20 @@ void WindowState::flush_all_service() {
 }
 
 void WindowState::flush(int target) {
+    if (cache_ != nullptr) cache_->write_back(target);
+    if (!adds_.empty()) adds_.send(target);
+    complete(target);
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+void WindowState::flush() {
+    if (cache_ != nullptr) cache_->write_back();
+    if (!adds_.empty()) adds_.send();
+    complete();
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+void WindowState::complete(int target) {
     state_.check_usable("Window::flush");
     if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
         if (!outstanding_.empty()) {
@@ -149,7 +165,7 @@ void WindowState::flush_rma() {
     outstanding_.for_each_rank([&](int target) { flush_rma(target); });
 }
 
-void WindowState::flush() {
+void WindowState::complete() {
     state_.check_usable("Window::flush");
     if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
         support::BiasedMutex::Guard guard{mutex_};
@@ -173,11 +189,14 @@ void WindowState::forget(int target, std::uint64_t version) noexcept {
 
 void WindowState::release() {
     state_.check_usable("Window::release");
-    flush();
+    if (cache_ != nullptr) cache_->write_back();
+    if (!adds_.empty()) adds_.send();
+    complete();
 }
 void WindowState::acquire() {
     state_.check_usable("Window::acquire");
     order_memory();
+    if (cache_ != nullptr) cache_->acquire();
 }
 
 void WindowState::order_memory() {
@@ -216,9 +235,11 @@ inline void WindowState::start_rma_put(int target, std::uint64_t offset, std::sp
 }
 
 inline bool WindowState::finish_locally(int target) {
-    // Local completion is the cheaper call in Open MPI over TCP. But with several threads at work MPICH 4.0.2 returns from it
-    // before the data has moved.
-    const bool local = state_.progress_mode() == ProgressMode::caller;
+#ifdef OPEN_MPI
+    const bool local = state_.progress_mode() == ProgressMode::caller; // the cheaper call over TCP
+#else
+    constexpr bool local = false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
+#endif
     check_mpi(local ? MPI_Win_flush_local(target, remote_) : MPI_Win_flush(target, remote_),
               local ? "MPI_Win_flush_local" : "MPI_Win_flush", state_.who());
     return !local;
@@ -261,6 +282,17 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
 
 void WindowState::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return;
+    if (cache_ != nullptr) return cache_->get(target, offset, destination);
+    get_uncached(target, offset, destination);
+}
+
+void WindowState::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+    if (source.empty()) return;
+    if (cache_ != nullptr) return cache_->put(target, offset, source);
+    put_uncached(target, offset, source);
+}
+
+void WindowState::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
     begin_access(target, offset, destination.size(), false, "Window::get");
     if (by_rma(target, offset, destination.size())) [[likely]]
         rma_get(target, offset, destination);
@@ -268,13 +300,26 @@ void WindowState::get(int target, std::uint64_t offset, std::span<std::byte> des
         service_get(target, offset, destination);
 }
 
-void WindowState::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    if (source.empty()) return;
+void WindowState::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source) {
     begin_access(target, offset, source.size(), true, "Window::put");
     if (by_rma(target, offset, source.size())) [[likely]]
         rma_put(target, offset, source);
     else
         service_put(target, offset, source, 0);
+}
+
+void WindowState::put_runs_uncached(int target, std::span<const cache::Run> runs) {
+    if (network_ != Path::rma || runs.size() < least_runs_by_messages) {
+        for (const cache::Run& run : runs) put_uncached(target, run.offset, {run.source, run.bytes});
+        return;
+    }
+    // Many of them fit one message to the owner's progress thread, while MPI sends each put by itself: in MPICH over TCP a
+    // put costs 5 us. They are looked for among what is under way before the first of them is, which they do not overlap.
+    for (const cache::Run& run : runs) begin_access(target, run.offset, run.bytes, true, "Window::put");
+    for (const cache::Run& run : runs) {
+        if (run.bytes <= state_.engine().inline_limit()) service_put(target, run.offset, {run.source, run.bytes}, 0);
+        else put_uncached(target, run.offset, {run.source, run.bytes});
+    }
 }
 
 void WindowState::service_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
@@ -307,9 +352,9 @@ void WindowState::service_put(int target, std::uint64_t offset, std::span<const 
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
 }
 
-bool WindowState::try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes) {
+bool WindowState::try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes, bool tracked) {
     messages_used_.store(true, std::memory_order_relaxed);
-    const bool may_be_overtaken = network_ == Path::rma || bytes > state_.engine().inline_limit();
+    const bool may_be_overtaken = tracked && (network_ == Path::rma || bytes > state_.engine().inline_limit());
     const support::BiasedMutex::Guard guard{mutex_};
     if (!state_.engine().try_get(transfer.operation(), target, number_, offset, bytes, false)) return false;
     transfers_.push_back(transfer);
@@ -319,13 +364,13 @@ bool WindowState::try_service_get(ServiceTransfer& transfer, int target, std::ui
 
 template <class Start>
 std::unique_ptr<RmaTransfer> WindowState::start_rma_transfer(int target, std::uint64_t offset, std::uint64_t bytes, bool write,
-                                                             Start&& start) {
+                                                             bool tracked, Start&& start) {
     state_.keep_awake(target);
     auto transfer = std::make_unique<RmaTransfer>(*this, target);
     const support::BiasedMutex::Guard guard{mutex_};
     transfers_.push_back(*transfer);
     if (write) outstanding_.add_write(target, offset, bytes);
-    else outstanding_.add_read(target, offset, bytes, transfer.get());
+    else if (tracked) outstanding_.add_read(target, offset, bytes, transfer.get());
     for_each_rma_piece(target, offset, bytes, [&](std::uint64_t begin, int size, MPI_Aint at) {
         MPI_Request request = MPI_REQUEST_NULL;
         start(begin, size, at, &request);
@@ -336,40 +381,51 @@ std::unique_ptr<RmaTransfer> WindowState::start_rma_transfer(int target, std::ui
 
 Completion WindowState::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return {};
-    begin_access(target, offset, destination.size(), false, "Window::start_get");
-    if (by_rma(target, offset, destination.size())) {
-        auto transfer = start_rma_transfer(
-            target, offset, destination.size(), false, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
-                check_transfer(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, request),
-                               "MPI_Rget", "start_get", target, offset);
-            });
-        statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
-        return Completion{std::move(transfer)};
-    }
-    auto transfer = std::make_unique<ServiceTransfer>(*this, target);
-    transfer->operation().destination = destination.data();
-    start([&] { return try_service_get(*transfer, target, offset, destination.size()); }, "Window::start_get", target);
-    ProgressThread::instance().nudge();
-    statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
-    return Completion{std::move(transfer)};
+    if (cache_ != nullptr) cache_->before_read(target, offset, destination.size());
+    return Completion{begin_get(target, offset, destination, true)};
 }
 
 Completion WindowState::start_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return {};
+    if (cache_ != nullptr) cache_->before_write(target, offset, source.size());
+    return Completion{begin_put(target, offset, source)};
+}
+
+std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
+                                                        bool tracked) {
+    begin_access(target, offset, destination.size(), false, "Window::start_get");
+    if (by_rma(target, offset, destination.size())) {
+        auto transfer = start_rma_transfer(
+            target, offset, destination.size(), false, tracked, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
+                check_transfer(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, request),
+                               "MPI_Rget", "start_get", target, offset);
+            });
+        statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
+        return transfer;
+    }
+    auto transfer = std::make_unique<ServiceTransfer>(*this, target);
+    transfer->operation().destination = destination.data();
+    start([&] { return try_service_get(*transfer, target, offset, destination.size(), tracked); }, "Window::start_get", target);
+    ProgressThread::instance().nudge();
+    statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
+    return transfer;
+}
+
+std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     const bool rma = by_rma(target, offset, source.size());
     if (source.size() <= (rma ? largest_staged_bytes : state_.engine().inline_limit())) {
-        put(target, offset, source); // copied: complete at once
+        put_uncached(target, offset, source); // copied: complete at once
         return {};
     }
     begin_access(target, offset, source.size(), true, "Window::start_put");
     if (rma) {
         auto transfer = start_rma_transfer(
-            target, offset, source.size(), true, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
+            target, offset, source.size(), true, true, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
                 check_transfer(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, request),
                                "MPI_Rput", "start_put", target, offset);
             });
         statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
-        return Completion{std::move(transfer)};
+        return transfer;
     }
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     start(
@@ -382,7 +438,7 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
         "Window::start_put", target);
     ProgressThread::instance().nudge();
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
-    return Completion{std::move(transfer)};
+    return transfer;
 }
 
 } // namespace lapwing::window

@@ -1,10 +1,13 @@
 #pragma once
 
 #include "src/support/biased_mutex.hpp"
+#include "window/gathered_adds.hpp"
 #include "window/memory.hpp"
 #include "window/outstanding_accesses.hpp"
+#include "window/pending_transfer.hpp"
 #include "window/progress/engine.hpp"
 #include "window/progress/pieces.hpp"
+#include "window/remote_cache.hpp"
 #include "window/team_state.hpp"
 #include "window/window_transfer.hpp"
 
@@ -75,6 +78,23 @@ public:
     /// table is copied.
     [[nodiscard]] Completion start_gather(int target, const Touched& touched, std::span<const std::byte> table,
                                           std::span<std::byte> destination);
+    // The same past the cache: what the cache itself is made of. A null transfer is complete.
+    void get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source);
+    /// Small runs, copied, in as few messages as there can be.
+    void put_runs_uncached(int target, std::span<const cache::Run> runs);
+    /// `tracked`: a later write must find the get; else the caller keeps them apart.
+    [[nodiscard]] std::unique_ptr<PendingTransfer> begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
+                                                             bool tracked);
+    [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset,
+                                                             std::span<const std::byte> source);
+    // For the gathered adds: sends those to one rank, which lie in [begin, end).
+    void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds);
+    [[nodiscard]] std::size_t largest_add_message() const noexcept {
+        return state_.engine().inline_limit() / sizeof(AddPayload);
+    }
+    /// Null if the window is not cached.
+    [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
 
     // Operations on any rank.
     void flush(int target);
@@ -85,6 +105,7 @@ public:
                       void* result, std::memory_order order);
     void atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                              void* result, std::memory_order order);
+    void atomic_add(AtomicType type, int target, std::uint64_t offset, const void* operand);
     void put_notify(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
     void wait_notified(unsigned counter, std::uint64_t count);
     [[nodiscard]] std::uint64_t notified(unsigned counter);
@@ -107,11 +128,13 @@ public:
 private:
     /// Collective. `same`: all ranks' parts have the same size.
     void share_sizes(bool same);
+    [[nodiscard]] ExposedMemory exposed() const noexcept;
     void check_counter(unsigned counter, const char* call) const;
     /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that,
     /// or everything if too much is under way to tell.
     void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
         state_.check_reachable(call, target);
+        if (!adds_.empty()) adds_.before(target, offset, bytes);
         if (!outstanding_.empty()) complete_before(target, offset, bytes, write);
     }
     void complete_before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
@@ -124,6 +147,15 @@ private:
     void order_memory();
     /// Completes those that nobody has waited for.
     void detach_transfers();
+    /// An atomic reads and writes at the owner.
+    void cache_before_atomic(int target, std::uint64_t offset, std::uint64_t bytes) {
+        if (cache_ == nullptr || map_.base(target) != nullptr) return;
+        cache_->before_read(target, offset, bytes);
+        cache_->before_write(target, offset, bytes);
+    }
+    /// What flush() does with what is under way, of which the cache and the gathered adds hold nothing back any more.
+    void complete(int target);
+    void complete();
     void flush_service(int target);
     void flush_all_service();
     static constexpr int any_rank = -1;
@@ -134,7 +166,8 @@ private:
     void forget(int target, std::uint64_t version) noexcept;
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
-    [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes);
+    [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes,
+                                       bool tracked);
     [[nodiscard]] bool try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
                                        std::uint32_t counter_plus_one);
 
@@ -169,7 +202,7 @@ private:
     /// Calls `start(begin, size, displacement, request)` for each piece of a non-blocking transfer.
     template <class Start>
     [[nodiscard]] std::unique_ptr<RmaTransfer> start_rma_transfer(int target, std::uint64_t offset, std::uint64_t bytes, bool write,
-                                                                  Start&& start);
+                                                                  bool tracked, Start&& start);
     /// Throws MpiError unless `code` is MPI_SUCCESS, naming the place at the target.
     void check_transfer(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset) const {
         if (code != MPI_SUCCESS) [[unlikely]]
@@ -229,6 +262,10 @@ private:
     /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the first.
     std::vector<std::byte> staging_;
     std::size_t staged_ = 0;
+
+    GatheredAdds adds_{*this};
+    /// The last to be made and the first to go: its transfers are in the list above.
+    std::unique_ptr<RemoteCache> cache_;
 };
 
 } // namespace lapwing::window

@@ -36,37 +36,48 @@ Subject repeated(std::string name, Runtime& runtime, Kernel kernel) {
             }};
 }
 
-template <class Naive, class Bulk>
-void compare_techniques(Context& context, Runtime& runtime, const std::string& input, Naive naive, Bulk bulk) {
-    context.measure_against(runtime); // for the name of the path
-    context.compare(input, milliseconds(), repeated("bulk patches", runtime, bulk),
-                    {repeated("naive element access", runtime, naive)});
+/// What is compared: bulk patches with naive element access, or naive element access to cached arrays with bulk patches.
+enum class Naive { plain, cached };
+
+[[nodiscard]] GlobalArrayOptions options_for(Naive access) {
+    return {.cache = {.mode = access == Naive::cached ? CacheMode::epoch : CacheMode::off}};
 }
 
-void sobel(Context& context) {
+template <class NaiveKernel, class BulkKernel>
+void compare_techniques(Context& context, Runtime& runtime, Naive access, const std::string& input, NaiveKernel naive,
+                        BulkKernel bulk) {
+    context.measure_against(runtime); // for the name of the path
+    const Subject patches = repeated("bulk patches", runtime, bulk);
+    if (access == Naive::plain)
+        context.compare(input, milliseconds(), patches, {repeated("naive element access", runtime, naive)});
+    else
+        context.compare(input, milliseconds(), repeated("naive element access, cached", runtime, naive), {patches});
+}
+
+void sobel(Context& context, Naive access) {
     Runtime runtime;
     const Image picture = read_pgm(data_directory + "/hubble-deep-field.pgm");
     const Block by_rows{.grid = {0, 1}};
-    Pixels image{runtime, {picture.rows, picture.columns}, by_rows};
-    Pixels edges{runtime, {picture.rows, picture.columns}, by_rows};
+    Pixels image{runtime, {picture.rows, picture.columns}, by_rows, options_for(access)};
+    Pixels edges{runtime, {picture.rows, picture.columns}, by_rows, options_for(access)};
     set_elements(image, picture.pixels);
     compare_techniques(
-        context, runtime, fmt::format("{} x {} pixels, a sweep", picture.columns, picture.rows),
+        context, runtime, access, fmt::format("{} x {} pixels, a sweep", picture.columns, picture.rows),
         [&] { sobel_naive(image, edges); }, [&] { sobel_bulk(image, edges); });
     edges.close();
     image.close();
     runtime.close();
 }
 
-void sparse_product(Context& context) {
+void sparse_product(Context& context, Naive access) {
     Runtime runtime;
     const SparseMatrix matrix = read_matrix_market(data_directory + "/qh1484.mtx");
-    Vector x{runtime, {matrix.rows}, Block{}};
-    Vector y{runtime, {matrix.rows}, Block{}};
+    Vector x{runtime, {matrix.rows}, Block{}, options_for(access)};
+    Vector y{runtime, {matrix.rows}, Block{}, options_for(access)};
     const SparseMatrix own_rows = rows_of(matrix, x.local_domain().range(0));
     set_elements(x, starting_vector(matrix.rows));
     compare_techniques(
-        context, runtime, fmt::format("qh1484, {} rows, a product", matrix.rows),
+        context, runtime, access, fmt::format("qh1484, {} rows, a product", matrix.rows),
         [&] { (void)power_iteration(multiply_naive, own_rows, x, y, 1); },
         [&] { (void)power_iteration(multiply_bulk, own_rows, x, y, 1); });
     y.close();
@@ -74,48 +85,72 @@ void sparse_product(Context& context) {
     runtime.close();
 }
 
-void heat(Context& context) {
+void heat(Context& context, Naive access) {
     constexpr std::int64_t n = 64;
     Runtime runtime;
-    Temperature now{runtime, {n, n, n}, Block{}};
-    Temperature next{runtime, {n, n, n}, Block{}};
+    Temperature now{runtime, {n, n, n}, Block{}, options_for(access)};
+    Temperature next{runtime, {n, n, n}, Block{}, options_for(access)};
     set_initial_temperature(now, next);
     compare_techniques(
-        context, runtime, fmt::format("{} x {} x {} points, a step", n, n, n), [&] { heat_naive(now, next, 1); },
+        context, runtime, access, fmt::format("{} x {} x {} points, a step", n, n, n), [&] { heat_naive(now, next, 1); },
         [&] { heat_bulk(now, next, 1); });
     next.close();
     now.close();
     runtime.close();
 }
 
-void transpose(Context& context) {
+void transpose(Context& context, Naive access) {
     constexpr std::int64_t n = 256;
     Runtime runtime;
     const Block by_rows{.grid = {0, 1}};
-    Matrix a{runtime, {n, n}, by_rows};
-    Matrix b{runtime, {n, n}, by_rows};
+    Matrix a{runtime, {n, n}, by_rows, options_for(access)};
+    Matrix b{runtime, {n, n}, by_rows, options_for(access)};
     for (auto [i, j] : a.local_domain()) a.local(i, j) = static_cast<double>(i * n + j);
     a.barrier();
     compare_techniques(
-        context, runtime, fmt::format("{} x {} elements", n, n), [&] { transpose_naive(a, b); },
+        context, runtime, access, fmt::format("{} x {} elements", n, n), [&] { transpose_naive(a, b); },
         [&] { transpose_bulk(a, b); });
     b.close();
     a.close();
     runtime.close();
 }
 
-const Registration sobel_registration{
-    {.name = "kernel/sobel", .summary = "edge detection of the Hubble image", .run = sobel, .default_repetitions = 5}};
+const Registration sobel_registration{{.name = "kernel/sobel",
+                                       .summary = "edge detection of the Hubble image",
+                                       .run = [](Context& context) { sobel(context, Naive::plain); },
+                                       .default_repetitions = 5}};
+const Registration sobel_cached_registration{{.name = "kernel/sobel-cached",
+                                              .summary = "edge detection of the Hubble image, by cached elements",
+                                              .run = [](Context& context) { sobel(context, Naive::cached); },
+                                              .default_repetitions = 5,
+                                              .paths = {"rma", "service"}}};
 const Registration product_registration{{.name = "kernel/spmv",
                                          .summary = "power iteration with the sparse matrix qh1484",
-                                         .run = sparse_product,
+                                         .run = [](Context& context) { sparse_product(context, Naive::plain); },
                                          .default_repetitions = 5}};
-const Registration heat_registration{
-    {.name = "kernel/heat", .summary = "heat diffusion in a cube", .run = heat, .default_repetitions = 5}};
+const Registration product_cached_registration{{.name = "kernel/spmv-cached",
+                                                .summary = "power iteration with the sparse matrix qh1484, by cached elements",
+                                                .run = [](Context& context) { sparse_product(context, Naive::cached); },
+                                                .default_repetitions = 5,
+                                                .paths = {"rma", "service"}}};
+const Registration heat_registration{{.name = "kernel/heat",
+                                      .summary = "heat diffusion in a cube",
+                                      .run = [](Context& context) { heat(context, Naive::plain); },
+                                      .default_repetitions = 5}};
+const Registration heat_cached_registration{{.name = "kernel/heat-cached",
+                                             .summary = "heat diffusion in a cube, by cached elements",
+                                             .run = [](Context& context) { heat(context, Naive::cached); },
+                                             .default_repetitions = 5,
+                                             .paths = {"rma", "service"}}};
 const Registration transpose_registration{{.name = "kernel/transpose",
                                            .summary = "transpose of a matrix that is distributed by rows",
-                                           .run = transpose,
+                                           .run = [](Context& context) { transpose(context, Naive::plain); },
                                            .default_repetitions = 5}};
+const Registration transpose_cached_registration{{.name = "kernel/transpose-cached",
+                                                  .summary = "transpose of a matrix that is distributed by rows, by cached elements",
+                                                  .run = [](Context& context) { transpose(context, Naive::cached); },
+                                                  .default_repetitions = 5,
+                                                  .paths = {"rma", "service"}}};
 
 } // namespace
 } // namespace lapwing::bench

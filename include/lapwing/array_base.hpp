@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/cache_options.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/location.hpp>
 #include <lapwing/range.hpp>
@@ -19,7 +20,8 @@
 namespace lapwing {
 
 struct GlobalArrayOptions {
-    std::string name = {}; ///< for messages and statistics
+    std::string name = {};   ///< for messages and statistics
+    CacheOptions cache = {}; ///< of elements of other nodes; the same on all ranks
 };
 
 namespace array {
@@ -45,6 +47,7 @@ public:
     void acquire() { open_window(".acquire").acquire(); }
     void release() { open_window(".release").release(); }
     void fence() { open_window(".fence").fence(); }
+    void invalidate_cache() { open_window(".invalidate_cache").invalidate_cache(); }
     /// Collective: Team::barrier().
     void barrier() const {
         require_open(".barrier");
@@ -59,7 +62,7 @@ protected:
     ArrayBase() noexcept = default;
     /// Collective. `capacity` elements at every rank. Throws RangeError, MpiError.
     ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
-              std::string name);
+              GlobalArrayOptions options);
 
     void close_window() { window_.close(); }
 

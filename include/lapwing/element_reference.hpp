@@ -46,7 +46,7 @@ public:
     [[nodiscard]] T get() const {
         if (address_ != nullptr) [[likely]]
             return *address_;
-        return array_->get_far(index_);
+        return array_->get_remote(index_);
     }
     operator T() const { return get(); }
 
@@ -54,7 +54,7 @@ public:
         if (address_ != nullptr && array_->writes_here()) [[likely]]
             *address_ = value;
         else
-            array_->put_far(index_, value);
+            array_->put_remote(index_, value);
     }
     const ElementReference& operator=(const T& value) const {
         set(value);
@@ -93,6 +93,11 @@ public:
         return *this;
     }
 
+    /// A hint that the element will be read soon by the calling thread: see Window::prefetch.
+    void prefetch() const {
+        if (address_ == nullptr) array_->prefetch_far(index_);
+    }
+
     /// Atomics, as those of Window: the value from before is returned. Throw UsageError for replicated arrays.
     /// Cost: a processor atomic (same node) or one round trip.
     T fetch_add(T operand, std::memory_order order = std::memory_order_relaxed) const
@@ -100,6 +105,13 @@ public:
     {
         const array::Home home = array_->home("fetch_add", index_);
         return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);
+    }
+    /// Atomic add without a result, which is complete at the next release: see Window::add.
+    void add(T operand) const
+        requires AtomicValue<T>
+    {
+        const array::Home home = array_->home("add", index_);
+        home.window.template add<T>(home.owner, home.offset, operand);
     }
     T fetch_and(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T> && std::is_integral_v<T>
@@ -162,5 +174,11 @@ private:
     T* address_;
     Index<N> index_;
 };
+
+/// A hint that an element will be read soon: `prefetch(a(f(i + k)))`.
+template <class T, std::size_t N>
+void prefetch(const ElementReference<T, N>& element) {
+    element.prefetch();
+}
 
 } // namespace lapwing

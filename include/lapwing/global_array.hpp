@@ -3,6 +3,7 @@
 
 #include <lapwing/array_base.hpp>
 #include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/cache_front.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/config.hpp>
 #include <lapwing/distribution.hpp>
@@ -14,6 +15,7 @@
 #include <lapwing/local_view.hpp>
 #include <lapwing/patch.hpp>
 #include <lapwing/reduction.hpp>
+#include <lapwing/remote_elements.hpp>
 
 #include <algorithm>
 #include <array>
@@ -77,7 +79,7 @@ public:
     /// MismatchError; MpiError.
     template <Distribution<N> D = Block>
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
-        : GlobalArray{team, extents, make_maps(team, extents, distribution, options.name), std::move(options.name)} {}
+        : GlobalArray{team, extents, make_maps(team, extents, distribution, options.name), std::move(options)} {}
 
     GlobalArray(GlobalArray&& other) noexcept;
     GlobalArray& operator=(GlobalArray&& other) noexcept;
@@ -273,6 +275,7 @@ private:
             return near_address(near_box_.offset(index));
         if (T* const address = node_.template find<T>(index)) [[likely]]
             return address;
+        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place)) return nullptr;
         return other_address<Checked>(call, index);
     }
     [[nodiscard]] T* near_address(std::uint64_t offset) const noexcept {
@@ -289,8 +292,26 @@ private:
     // For ElementReference: elements that are not plain memory here.
     friend reference;
     [[nodiscard]] bool writes_here() const noexcept { return !replicated_; }
-    [[nodiscard, gnu::noinline, gnu::cold]] T get_far(Index<N> index) const;
-    [[gnu::noinline, gnu::cold]] void put_far(Index<N> index, T value) const;
+    /// An element of another node. What the cache has lately seen is read here; the rest out of line.
+    [[nodiscard]] T get_remote(const Index<N>& index) const {
+        if constexpr (cache::Front::serves<T>) {
+            if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+                if (const T* const value = fronts_->mine().template find<T>(place.owner, place.offset * sizeof(T))) [[likely]]
+                    return *value;
+        }
+        return get_far(index);
+    }
+    void put_remote(const Index<N>& index, const T& value) const {
+        if constexpr (cache::Front::serves<T>) {
+            if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+                if (fronts_->mine().template write<T>(place.owner, place.offset * sizeof(T), value)) [[likely]]
+                    return;
+        }
+        put_far(index, value);
+    }
+    [[nodiscard, gnu::noinline]] T get_far(Index<N> index) const;
+    [[gnu::noinline]] void put_far(Index<N> index, T value) const;
+    [[gnu::noinline]] void prefetch_far(Index<N> index) const;
     [[nodiscard]] array::Home home(const char* call, const Index<N>& index) const;
 
     [[nodiscard]] T& own_element(const Index<N>& index) const {
@@ -307,7 +328,7 @@ private:
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
     [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
 
-    GlobalArray(Team& team, const Extents<N>& extents, Maps maps, std::string name);
+    GlobalArray(Team& team, const Extents<N>& extents, Maps maps, GlobalArrayOptions options);
     template <Distribution<N> D>
     [[nodiscard]] static Maps make_maps(Team& team, const Extents<N>& extents, const D& distribution,
                                         std::string_view name);
@@ -346,6 +367,8 @@ private:
     array::DenseBox<N> box_;
     int own_rank_ = -1;
     bool replicated_ = false;
+    array::RemoteElements<N> remote_;       ///< empty unless the array is cached
+    const cache::Fronts* fronts_ = nullptr; ///< null if the array is not cached
     BlockCyclicMap<N> map_;
     std::shared_ptr<const array::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;

@@ -98,9 +98,9 @@ auto GlobalArray<T, N>::make_maps(Team& team, const Extents<N>& extents, const D
 }
 
 template <TriviallyCopyable T, std::size_t N>
-GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps, std::string name)
+GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps, GlobalArrayOptions options)
     : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
-                alignof(T), std::move(name)},
+                alignof(T), std::move(options)},
       map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents} {
     own_ = reinterpret_cast<T*>(window_.map().own);
     own_rank_ = team.rank().value;
@@ -111,6 +111,8 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
         const auto [box, first] = node_.dense(sizeof(T));
         near_box_ = box;
         near_ = reinterpret_cast<T*>(first);
+        fronts_ = window_.fronts();
+        if (fronts_ != nullptr) remote_ = {map_, window_.map()};
     }
     const Rank place = replicated_ ? Rank{0} : team.rank();
     if (!map_.one_round() || map_.domain_count(place) != 1) return;
@@ -126,8 +128,8 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
 template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
     : ArrayBase{std::move(other)}, near_{other.near_}, near_box_{other.near_box_}, node_{other.node_}, own_{other.own_},
-      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, map_{other.map_},
-      foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
+      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, remote_{other.remote_}, fronts_{other.fronts_},
+      map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
     other.forget();
 }
 
@@ -142,6 +144,8 @@ GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
     box_ = other.box_;
     own_rank_ = other.own_rank_;
     replicated_ = other.replicated_;
+    remote_ = other.remote_;
+    fronts_ = other.fronts_;
     map_ = other.map_;
     foreign_ = std::move(other.foreign_);
     extents_ = other.extents_;
@@ -155,6 +159,8 @@ void GlobalArray<T, N>::forget() noexcept {
     node_ = {};
     own_ = nullptr;
     box_ = {};
+    remote_ = {};
+    fronts_ = nullptr;
     map_ = {};
     foreign_.reset();
     extents_ = {};
@@ -239,6 +245,12 @@ void GlobalArray<T, N>::put_far(Index<N> index, T value) const {
     const Offset offset = Offset::of<T>(location.offset);
     if (replicated_) this->put_to_all(offset, &value, sizeof(T));
     else window_.put(location.owner, offset, value);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::prefetch_far(Index<N> index) const {
+    const Location location = locate(index);
+    window_.prefetch(location.owner, Offset::of<T>(location.offset), sizeof(T));
 }
 
 template <TriviallyCopyable T, std::size_t N>

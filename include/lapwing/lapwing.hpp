@@ -2,6 +2,8 @@
 
 /// Everything that programs use.
 #include <lapwing/block_list.hpp>
+#include <lapwing/cache.hpp>
+#include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/config.hpp>
 #include <lapwing/distribution.hpp>

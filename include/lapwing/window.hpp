@@ -1,6 +1,7 @@
 // Room: window
 #pragma once
 
+#include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/config.hpp>
 #include <lapwing/team.hpp>
@@ -20,6 +21,10 @@
 namespace lapwing {
 
 class Layout;
+
+namespace cache {
+class Fronts;
+} // namespace cache
 
 namespace window {
 class WindowState;
@@ -84,6 +89,7 @@ struct WindowOptions {
     /// Of every rank's part, in bytes: 8, 16, 32 or 64, the same on all ranks. The parts of a node lie one
     /// behind the other, without a gap where their sizes are multiples of it (on the path rma: of 16).
     unsigned alignment = 64;
+    CacheOptions cache = {}; ///< of other nodes' parts; the same on all ranks
 };
 
 /// Memory of every rank of a team that all of them can read and write: `size(rank)` bytes each, zero at the start.
@@ -104,7 +110,8 @@ public:
     /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
     /// memory of a window that the host program made (allocated, created or shared) and keeps owning: it must not be freed
     /// before close(). If the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
-    /// Lapwing locks it until close(). Offsets are in bytes, whatever its displacement unit.
+    /// Lapwing locks it until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of any kind, and
+    /// its own calls for them (fences, locks, flushes) complete what it has written through Lapwing. Offsets are in bytes, whatever its displacement unit.
     /// Throws UsageError for dynamic windows and for a group that does not match, MpiError.
     [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
 
@@ -215,6 +222,14 @@ public:
                          std::int64_t target_count, MPI_Datatype target_type);
     Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
                          std::int64_t target_count, MPI_Datatype target_type);
+    /// A hint that [offset, offset + bytes) of `target` will be read soon by the calling thread: if the window is cached, the
+    /// bytes are asked for now and waited for when they are read. Throws RangeError.
+    void prefetch(Rank target, Offset offset, std::uint64_t bytes) {
+        if (checked_address(target, offset, bytes, "prefetch") == nullptr) remote_prefetch(target, offset, bytes);
+    }
+    /// What is cached is not used any more, whatever the mode; own writes stay. For CacheMode::read_only: the data has
+    /// changed. Local call.
+    void invalidate_cache();
 
     /// Own operations to `target` are complete at both ends on return; release and acquire, for that rank. Throws RangeError.
     void flush(Rank target);
@@ -278,6 +293,14 @@ public:
         return result;
     }
 
+    /// Atomic add without a result: as fetch_add, complete like a put, at the next release or flush; atomic with respect to all
+    /// atomics on this window. Adds to other nodes are gathered for each rank and travel hundreds in a message; memory for them
+    /// is bounded. Throws RangeError. Cost: a few nanoseconds, and 1/250 of a message; a processor atomic on the own node.
+    template <AtomicValue T>
+    void add(Rank target, Offset offset, T operand) {
+        atomic_add(window::atomic_type_of<T>(), target, offset, &operand);
+    }
+
     /// Notified put: writes the bytes, then adds one to notification counter `counter` at `target`. Whoever sees the
     /// counter there (wait_notified) sees the bytes. Complete locally on return. `source` may be empty.
     /// Throws RangeError. Cost: one message; nothing comes back.
@@ -299,6 +322,8 @@ public:
     /// The inside, for the other rooms.
     [[nodiscard]] const window::MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] window::WindowState& state() const;
+    /// Null if the window is not cached. Valid until close().
+    [[nodiscard]] const cache::Fronts* fronts() const noexcept;
 
 private:
     explicit Window(std::unique_ptr<window::WindowState> state);
@@ -334,6 +359,7 @@ private:
     void count(Counter counter, std::uint64_t amount);
     void remote_get(Rank target, Offset offset, std::span<std::byte> destination);
     void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
+    void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);
 
     template <AtomicValue T>
     T fetch(window::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
@@ -344,6 +370,7 @@ private:
     void check_atomic(window::AtomicType type, Rank target, Offset offset, const char* call) const;
     void atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
                       const void* operand, void* result, std::memory_order order);
+    void atomic_add(window::AtomicType type, Rank target, Offset offset, const void* operand);
     void atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,
                              const void* desired, void* result, std::memory_order order);
 

@@ -43,11 +43,13 @@ std::uint64_t part_bytes(const Team& team, std::string_view name, std::uint64_t 
 } // namespace
 
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
-                     std::string name)
+                     GlobalArrayOptions options)
     : window_{team,
-              part_bytes(team, name, capacity, element_bytes),
-              {.name = name, .alignment = std::max(least_alignment, element_alignment)}},
-      team_{&team}, name_{std::move(name)}, who_{team.who()}, capacity_{capacity} {}
+              part_bytes(team, options.name, capacity, element_bytes),
+              {.name = options.name,
+               .alignment = std::max(least_alignment, element_alignment),
+               .cache = options.cache}},
+      team_{&team}, name_{std::move(options.name)}, who_{team.who()}, capacity_{capacity} {}
 
 bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const {
     std::int64_t first = here ? team_->rank().value : team_->size();

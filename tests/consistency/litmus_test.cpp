@@ -191,6 +191,42 @@ TEST_CASE("notify and wait: what was put before the notify is read after the wai
                     [](Ring& ring, int) { synchronise([&] { ring.runtime.wait(); }); });
 }
 
+TEST_CASE("what was read before an acquire is read anew after it") {
+    // The last rank reads, and may keep what it has read; then rank 0 changes its own memory.
+    Ring ring;
+    Runtime& runtime = ring.runtime;
+    if (runtime.size() < 2) return;
+    const Rank owner{0};
+    const Rank reader{runtime.size() - 1};
+    const auto await = [&](Rank rank, int number) {
+        while (ring.flags.atomic_read<std::int64_t>(rank, flag) < number) std::this_thread::yield();
+    };
+    std::int64_t stale = 0;
+    for (int number = 1; number <= 60; ++number) {
+        const Offset place = Offset::of<std::int64_t>(static_cast<std::uint64_t>(number % 9));
+        if (runtime.rank() == reader) {
+            (void)ring.data.get<std::int64_t>(owner, place);
+            ring.data.release();
+            ring.raise(number);
+            await(owner, number);
+            synchronise([&] {
+                if (number % 3 == 0) ring.data.acquire();
+                else if (number % 3 == 1) runtime.acquire();
+                else ring.data.flush(owner);
+            });
+            if (ring.data.get<std::int64_t>(owner, place) != number) ++stale;
+        } else if (runtime.rank() == owner) {
+            await(reader, number);
+            ring.data.acquire();
+            ring.data.put(owner, place, std::int64_t{number});
+            ring.data.release();
+            ring.raise(number);
+        }
+    }
+    judge(runtime, stale, ring.data.fronts() != nullptr ? Shown::surely : Shown::by_chance); // not null: it is cached
+    runtime.barrier();
+}
+
 TEST_CASE("an atomic with release order, and one with acquire order") {
     // Orders this rank's operations on the window of the atomic: the flag is behind the data.
     const std::memory_order release = omits() ? std::memory_order_relaxed : std::memory_order_release;
@@ -282,9 +318,10 @@ TEST_CASE("compare_swap with acquire order and a write with release order make a
                                 const int me = e.runtime.rank().value;
                                 while (e.flags.compare_swap(e.home, flag, me, inside, std::memory_order_acquire) != me)
                                     std::this_thread::yield();
+                                synchronise([&] { e.runtime.acquire(); }); // the count is in another window
                             },
                             [](Exclusion& e) {
-                                synchronise([&] { e.runtime.release(); }); // the count is in another window
+                                synchronise([&] { e.runtime.release(); });
                                 e.flags.atomic_write(e.home, flag, test::next(e.runtime).value, std::memory_order_release);
                             });
     }

@@ -221,7 +221,7 @@ TEST_CASE("more memory than the machine has is refused on all ranks, whoever ask
     Runtime runtime;
     Window window{runtime, 80};
     const int last = runtime.size() - 1;
-    for (const std::uint64_t wanted : {std::uint64_t{1} << 50, UINT64_MAX, UINT64_MAX - 63}) {
+    for (const std::uint64_t wanted : {std::uint64_t{1} << 50, std::uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 63}) {
         const std::uint64_t bytes = runtime.rank().value == last ? wanted : 1000;
         CHECK_THAT(message_of<RangeError>([&] { Window{runtime, bytes, {.name = "huge"}}; }),
                    says({runtime.who(), "Window(\"huge\")", std::to_string(bytes) + " bytes", "rank " + std::to_string(last),

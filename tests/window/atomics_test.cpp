@@ -118,6 +118,71 @@ TEST_CASE("neighbours of an atomic value are not touched") {
     runtime.barrier();
 }
 
+TEMPLATE_TEST_CASE("adds without a result are all there after a barrier, in few messages", "", std::int32_t, std::uint64_t, float,
+                   double) {
+    using T = TestType;
+    Runtime runtime;
+    constexpr std::uint64_t places = 100;
+    constexpr std::uint64_t times = 3000;
+    Window window{runtime, places * sizeof(T), {.name = "table"}};
+    const auto ranks = static_cast<std::uint64_t>(runtime.size());
+    const auto own = static_cast<std::uint64_t>(runtime.rank().value);
+    std::uint64_t remote = 0;
+    for (std::uint64_t i = 0; i < times; ++i) {
+        const Rank target{static_cast<int>((i + own) % ranks)};
+        window.add(target, Offset::of<T>(i * 7 % places), T{1});
+        remote += window.reachable(target).empty() ? 1 : 0;
+        // With a result, on the same values.
+        if (i % 500 == 0) (void)window.fetch_add(target, Offset::of<T>(i % places), T{1});
+    }
+    runtime.barrier();
+    T sum = 0;
+    for (const T value : window.local_as<T>()) sum = static_cast<T>(sum + value);
+    double total = static_cast<double>(sum);
+    runtime.sum(std::span{&total, 1});
+    CHECK(total == static_cast<double>(ranks * (times + times / 500)));
+    const auto statistics = window.statistics();
+    CHECK(statistics[lapwing::Counter::atomic_adds] == remote);
+    CHECK(statistics[lapwing::Counter::atomic_add_messages] <= remote / 200 + 12 * ranks);
+    runtime.barrier();
+}
+
+TEST_CASE("an add without a result keeps its place among the own operations on its bytes") {
+    Runtime runtime;
+    for (const lapwing::CacheMode mode : {lapwing::CacheMode::off, lapwing::CacheMode::epoch}) {
+        Window window{runtime, 8192, {.name = "order", .cache = {.mode = mode}}};
+        const Rank target = test::next(runtime); // nobody else uses its part
+        const Offset place{128};
+        std::vector<std::int64_t> many(1000);
+        for (std::int64_t round = 1; round <= 5; ++round) {
+            window.put(target, place, round);
+            window.add(target, place, std::int64_t{100});
+            CHECK(window.get<std::int64_t>(target, place) == round + 100);
+            window.add(target, place, std::int64_t{1000});
+            CHECK(window.fetch_add(target, place, std::int64_t{1}) == round + 1100);
+            window.add(target, place, std::int64_t{5});
+            window.put(target, place, -round);
+            CHECK(window.get<std::int64_t>(target, place) == -round);
+            window.add(target, place, std::int64_t{7});
+            CHECK(window.compare_swap(target, place, 7 - round, std::int64_t{0}) == 7 - round);
+            window.add(target, place, std::int64_t{3});
+            window.get(target, Offset{0}, std::span{many});
+            CHECK(many[16] == 3);
+            window.add(target, place, std::int64_t{4});
+            window.start_get(target, Offset{0}, std::span{many}).wait();
+            CHECK(many[16] == 7);
+            window.add(target, place, std::int64_t{4});
+            window.start_put(target, Offset{0}, std::span<const std::int64_t>{many}).wait();
+            window.add(target, place, std::int64_t{1});
+            window.flush(target);
+            CHECK(window.get<std::int64_t>(target, place) == 8);
+        }
+        runtime.barrier();
+        CHECK(window.local_as<std::int64_t>()[16] == 8);
+        window.close();
+    }
+}
+
 TEMPLATE_TEST_CASE("no update is lost under contention", "", std::int32_t, std::uint64_t, float, double) {
     using T = TestType;
     Runtime runtime;

@@ -318,13 +318,27 @@ private:
         compare("atomic", *range, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
     }
 
+    /// Without a result: the own operations behind it see it.
+    template <class T>
+    void own_add_of() {
+        const auto range = choose_value(sizeof(T));
+        const auto operand = static_cast<T>(random_.next());
+        if (!range) return;
+        store_as(*range, static_cast<T>(load_as<T>(*range) + operand));
+        if (real_ == nullptr) return;
+        trace("add", *range);
+        window(range->place).add(rank(range->place), Offset{range->offset}, operand);
+    }
+
     void own_atomic() {
-        switch (random_.below(6)) {
+        switch (random_.below(8)) {
         case 0: return own_atomic_of<std::int32_t>();
         case 1: return own_atomic_of<std::uint32_t>();
         case 2: return own_atomic_of<std::int64_t>();
         case 3: return own_atomic_of<std::uint64_t>();
         case 4: return own_atomic_of<float>();
+        case 5: return own_add_of<std::uint32_t>();
+        case 6: return own_add_of<std::uint64_t>();
         default: return own_atomic_of<double>();
         }
     }
@@ -366,7 +380,8 @@ private:
         }
         if (real_ == nullptr) return;
         trace("add to a counter", range);
-        (void)window(range.place).fetch_add(rank(range.place), Offset{range.offset}, operand);
+        if (operand % 2 == 0) (void)window(range.place).fetch_add(rank(range.place), Offset{range.offset}, operand);
+        else window(range.place).add(rank(range.place), Offset{range.offset}, operand);
     }
 
     void add_under_lock() {

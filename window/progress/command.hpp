@@ -25,6 +25,7 @@ enum class CommandKind : std::uint8_t {
     bulk_scatter, ///< receive what `scatter` has as payload with tag `tag`, and unpack it
     bulk_gather,  ///< payload as of `gather`; send the packed bytes with tag `tag`
     atomic,   ///< payload: operand, expected; answer with the value from before
+    adds,     ///< atomic adds without an answer; payload: `size` bytes of AddPayload
     barrier,  ///< a token of the dissemination barrier; payload: BarrierToken
     departed, ///< rank `offset` left by an exception after `size` collective calls
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
@@ -62,6 +63,12 @@ struct Reply {
 struct AtomicPayload {
     std::uint64_t operand = 0;
     std::uint64_t expected = 0;
+};
+
+/// One add of many.
+struct AddPayload {
+    std::uint64_t offset = 0;
+    std::uint64_t operand = 0; ///< a value of the command's type, in the first bytes
 };
 
 struct BarrierToken {

@@ -34,6 +34,11 @@ struct ExposedMemory {
     std::uint64_t bytes = 0;
     std::atomic<std::uint64_t>* counters = nullptr; ///< for notified puts
     std::uint64_t counter_count = 0;
+    /// The MPI window whose atomics the memory is for, with its displacement unit and this rank's number in it; null: the
+    /// processor's.
+    MPI_Win atomics = MPI_WIN_NULL;
+    int unit = 1;
+    int rank = 0;
 };
 
 /// What the engine tells its team. Called with the engine's mutex held: must not block and must not call the engine
@@ -109,6 +114,8 @@ public:
     [[nodiscard]] std::uint64_t largest_staged() const noexcept { return limits_.staging_bytes; }
     /// Starts an atomic; the destination of `operation` gets 8 bytes.
     bool try_atomic(Operation& operation, int target, const Command& command, const AtomicPayload& payload);
+    /// Sends atomic adds, which are complete when flushed(). At most inline_limit() bytes.
+    bool try_adds(int target, const Command& command, std::span<const AddPayload> adds);
     /// Asks the target's progress thread to stay awake.
     bool try_wake(int target);
 
@@ -222,6 +229,7 @@ private:
     void read_replies(const MPI_Status& status);
     void read_requests();
     bool carry_out(Peer& origin, const Command& command, const std::byte* payload);
+    void carry_out_adds(const Peer& origin, const Command& command, const std::byte* payload);
     bool serve_bulk(Peer& origin, const Command& command, std::byte* address);
     bool serve_gather(Peer& origin, const Command& command, const std::byte* table);
     bool serve_bulk_scatter(Peer& origin, const Command& command);

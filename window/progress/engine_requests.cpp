@@ -212,6 +212,17 @@ bool Engine::try_atomic(Operation& operation, int target, const Command& command
     return true;
 }
 
+bool Engine::try_adds(int target, const Command& command, std::span<const AddPayload> adds) {
+    const std::lock_guard guard{mutex_};
+    Peer& to = peer(target);
+    std::byte* const payload = append_request(to, command, adds.size_bytes());
+    if (payload == nullptr) return false;
+    std::memcpy(payload, adds.data(), adds.size_bytes());
+    send_or_list(to, false);
+    update_active();
+    return true;
+}
+
 bool Engine::try_wake(int target) {
     const std::lock_guard guard{mutex_};
     return try_send_locked(target, Command{.kind = CommandKind::wake}, nullptr, 0);

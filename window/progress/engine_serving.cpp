@@ -2,6 +2,7 @@
 #include "window/progress/engine.hpp"
 
 #include "datatype/run_table.hpp"
+#include "src/support/mpi_error.hpp"
 #include "window/atomics.hpp"
 #include "window/progress/pieces.hpp"
 #include "window/progress/tags.hpp"
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -26,6 +28,7 @@ void Engine::read_requests() {
         reading_.position += sizeof command;
         switch (command.kind) {
         case CommandKind::put:
+        case CommandKind::adds:
         case CommandKind::scatter: reading_.position += padded(command.size); break;
         case CommandKind::gather:
         case CommandKind::bulk_gather: reading_.position += padded(command.offset); break;
@@ -101,6 +104,7 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
             processor_fetch(command.operation, command.type, address, &values.operand, answer);
         return true;
     }
+    case CommandKind::adds: carry_out_adds(origin, command, payload); return true;
     case CommandKind::barrier: {
         BarrierToken token;
         std::memcpy(&token, payload, sizeof token);
@@ -111,6 +115,33 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
     case CommandKind::wake: wakes_.fetch_add(1, std::memory_order_relaxed); return true;
     }
     return true;
+}
+
+void Engine::carry_out_adds(const Peer& origin, const Command& command, const std::byte* payload) {
+    const auto found = exposed_.find(command.window);
+    bool by_mpi = false;
+    for (std::uint64_t at = 0; at + sizeof(AddPayload) <= command.size; at += sizeof(AddPayload)) {
+        AddPayload add;
+        std::memcpy(&add, payload + at, sizeof add);
+        Command one = command;
+        one.offset = add.offset;
+        std::byte* const address = address_of(origin, one, size_of(command.type));
+        if (address == nullptr) return;
+        const ExposedMemory& memory = found->second;
+        if (memory.atomics == MPI_WIN_NULL) {
+            std::uint64_t before = 0;
+            processor_fetch(AtomicOperation::add, command.type, address, &add.operand, &before);
+            continue;
+        }
+        // MPI's atomics and the processor's do not exclude each other.
+        by_mpi = true;
+        const MPI_Datatype type = mpi_type(command.type);
+        support::check_mpi(MPI_Accumulate(payload + at + offsetof(AddPayload, operand), 1, type, memory.rank,
+                                          static_cast<MPI_Aint>(add.offset / static_cast<std::uint64_t>(memory.unit)), 1, type,
+                                          MPI_SUM, memory.atomics),
+                           "MPI_Accumulate", who_);
+    }
+    if (by_mpi) support::check_mpi(MPI_Win_flush(found->second.rank, found->second.atomics), "MPI_Win_flush", who_);
 }
 
 bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address) {

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "harness.hpp"
+
+#include <lapwing/distribution.hpp>
+#include <lapwing/global_array.hpp>
+#include <lapwing/runtime.hpp>
+
+#include <cstdint>
+#include <string>
+
+/// What the benchmarks of the cache share.
+namespace lapwing::bench {
+
+[[nodiscard]] inline CacheOptions cached() { return {.mode = CacheMode::epoch}; }
+[[nodiscard]] inline CacheOptions uncached() { return {.mode = CacheMode::off}; }
+
+/// A one-dimensional array of which rank 0 uses the part of another rank.
+template <class T>
+class RemotePart {
+public:
+    /// Collective. `each` elements a rank.
+    RemotePart(Runtime& runtime, Rank target, std::int64_t each, const CacheOptions& options)
+        : array_{runtime, {each * runtime.size()}, Block{}, {.name = "remote", .cache = options}},
+          begin_{target.value * each}, each_{each} {
+        for (const auto [i] : array_.local_domain()) array_.local(i) = static_cast<T>(i % 1000);
+        runtime.barrier();
+    }
+    [[nodiscard]] GlobalArray<T, 1>& array() { return array_; }
+    [[nodiscard]] std::int64_t begin() const { return begin_; }
+    [[nodiscard]] std::int64_t size() const { return each_; }
+    [[nodiscard]] Domain<1> domain() const { return Domain<1>{Range{begin_, begin_ + each_}}; }
+
+private:
+    GlobalArray<T, 1> array_;
+    std::int64_t begin_;
+    std::int64_t each_;
+};
+
+/// A subject of which rank 0 runs `body` once an iteration while the others are idle.
+template <class Body>
+Subject by_one(std::string name, Runtime& runtime, Body body, double scale = 1) {
+    return {.name = std::move(name), .run = [&runtime, body, scale](std::uint64_t iterations) mutable {
+                return scale * alone(runtime, [&] {
+                           for (std::uint64_t i = 0; i < iterations; ++i) body();
+                       });
+            }};
+}
+
+/// The numbers 0 … count - 1 in an order that looks random and is the same everywhere.
+[[nodiscard]] inline std::uint64_t scattered(std::uint64_t i) {
+    std::uint64_t z = (i + 1) * 0x9E3779B97F4A7C15U;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31);
+}
+
+} // namespace lapwing::bench

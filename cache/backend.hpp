@@ -1,0 +1,42 @@
+#pragma once
+
+#include "window/remote_cache.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lapwing::cache {
+
+/// Remote memory, as a cache sees it.
+///
+/// Operations on common bytes of one rank take effect in the order of the calls that start them; others in any order.
+/// Ranges are within the ranks' parts.
+class Backend {
+public:
+    /// An operation under way. `complete` is none.
+    using Token = std::uint32_t;
+    static constexpr Token complete = 0;
+
+    virtual ~Backend() = default;
+
+    /// Starts a get; when it is complete the bytes are in `destination`.
+    [[nodiscard]] virtual Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) = 0;
+    /// Starts a put; when it is complete `source` may be reused.
+    [[nodiscard]] virtual Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) = 0;
+    /// Whether an operation is complete; makes progress. Its token is then void.
+    [[nodiscard]] virtual bool test(Token token) = 0;
+    /// Returns when an operation is complete; its token is then void.
+    virtual void wait(Token token) = 0;
+
+    /// Blocking forms. The put is complete locally on return.
+    virtual void get(int rank, std::uint64_t offset, std::span<std::byte> destination) = 0;
+    virtual void put(int rank, std::uint64_t offset, std::span<const std::byte> source) = 0;
+    /// Puts of many small runs to one rank, in as few messages as the path allows. Complete locally on return.
+    virtual void put_runs(int rank, std::span<const Run> runs) = 0;
+
+    /// Bytes in the part of `rank`.
+    [[nodiscard]] virtual std::uint64_t part_bytes(int rank) const = 0;
+};
+
+} // namespace lapwing::cache

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lapwing::cache {
+
+/// Whether reading through the cache pays. Reads at random that nearly never meet a page again only cost time: after some
+/// of them in a row reads pass by for a while, each time for longer, before it is tried again.
+class Benefit {
+public:
+    explicit Benefit(bool adapt) noexcept : adapt_{adapt} {}
+
+    /// Whether a read of `page`, which the front did not serve, should pass by the cache. Neighbouring reads one after the
+    /// other end that at once.
+    [[nodiscard]] bool pass(std::uint64_t page) noexcept {
+        if (passing_ == 0) [[likely]]
+            return false;
+        near_ += page - last_page_ + 1 <= 2 ? 1U : 0U;
+        last_page_ = page;
+        --passing_;
+        if (near_ >= enough_near) passing_ = 0;
+        if (passing_ % near_window == 0) near_ = 0;
+        if (passing_ == 0) probe_ = later_probe;
+        return true;
+    }
+    [[nodiscard]] bool passing() const noexcept { return passing_ != 0; }
+
+    /// The outcome of a read; `front_hits` is the number of reads that the front has served in all. True when reads pass
+    /// by from now on.
+    bool judge(bool hit, std::uint64_t front_hits) noexcept {
+        hits_ += hit ? 1U : 0U;
+        misses_ += hit ? 0U : 1U;
+        if (misses_ < probe_) return false;
+        const std::uint64_t served = hits_ + (front_hits - front_hits_before_);
+        const bool pays = served * least_hits_per_misses >= misses_;
+        front_hits_before_ = front_hits;
+        hits_ = 0;
+        misses_ = 0;
+        if (pays || !adapt_) {
+            pause_ = first_pause;
+            probe_ = first_probe;
+            return false;
+        }
+        passing_ = pause_;
+        pause_ = pause_ * 2 < longest_pause ? pause_ * 2 : longest_pause;
+        return true;
+    }
+
+private:
+    static constexpr std::uint32_t least_hits_per_misses = 16; ///< one hit in so many misses pays for their overhead
+    static constexpr std::uint32_t first_probe = 256;          ///< misses
+    static constexpr std::uint32_t later_probe = 64;
+    static constexpr std::uint32_t first_pause = 4096; ///< reads
+    static constexpr std::uint32_t longest_pause = 1U << 14;
+    static constexpr std::uint32_t enough_near = 4; ///< in near_window reads
+    static constexpr std::uint32_t near_window = 32;
+
+    bool adapt_;
+    std::uint32_t passing_ = 0;
+    std::uint32_t near_ = 0;
+    std::uint64_t last_page_ = 0;
+    std::uint32_t pause_ = first_pause;
+    std::uint32_t probe_ = first_probe;
+    std::uint32_t hits_ = 0;
+    std::uint32_t misses_ = 0;
+    std::uint64_t front_hits_before_ = 0;
+};
+
+} // namespace lapwing::cache

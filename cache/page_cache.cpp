@@ -1,0 +1,255 @@
+// The cache's memory, what is in it, and what is under way to and from it.
+#include "cache/page_cache.hpp"
+
+#include "cache/bits.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace lapwing::cache {
+namespace {
+
+constexpr std::size_t most_operations = 128;
+constexpr std::size_t page_alignment = 4096;
+
+/// What the page size may be adapted to.
+constexpr std::uint64_t least_pages_to_adapt = 64;
+[[nodiscard]] std::uint64_t least_page_bytes(const PageCacheConfiguration& configuration) {
+    return configuration.adapt ? std::max<std::uint64_t>(configuration.page_bytes / 2, 64) : configuration.page_bytes;
+}
+[[nodiscard]] std::uint64_t largest_page_bytes(const PageCacheConfiguration& configuration) {
+    std::uint64_t bytes = configuration.page_bytes;
+    while (configuration.adapt && bytes < 8 * configuration.page_bytes && bytes < 65536 &&
+           configuration.bytes / (2 * bytes) >= least_pages_to_adapt)
+        bytes *= 2;
+    return bytes;
+}
+
+} // namespace
+
+void PageCache::FreeAligned::operator()(std::byte* memory) const noexcept {
+    ::operator delete[](memory, std::align_val_t{page_alignment});
+}
+
+PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backend,
+                     const std::atomic<std::uint64_t>& epoch, support::Statistics& statistics)
+    : configuration_{configuration}, backend_{backend}, epoch_{epoch}, statistics_{statistics},
+      operations_(most_operations), ahead_{configuration.page_bytes, 0}, benefit_{configuration.adapt},
+      page_size_{configuration.page_bytes, least_page_bytes(configuration), largest_page_bytes(configuration)} {
+    memory_.reset(static_cast<std::byte*>(::operator new[](configuration.bytes, std::align_val_t{page_alignment})));
+    runs_.reserve(most_runs);
+    front_.epoch_ = &epoch_;
+    front_.alone_ = configuration.alone;
+    // All memory now: small pages need most places, large ones most dirty bits.
+    lay_out(least_page_bytes(configuration));
+    masks_memory_.reserve(std::min(configuration.dirty_pages, configuration.bytes / largest_page_bytes(configuration)) *
+                          (largest_page_bytes(configuration) / 64));
+    scratch_.reserve(largest_page_bytes(configuration));
+    lay_out(configuration.page_bytes);
+}
+
+PageCache::~PageCache() {
+    // What is under way uses this memory.
+    try {
+        finish_all();
+    } catch (...) { // the owner has left: nothing arrives any more
+    }
+}
+
+void PageCache::lay_out(std::uint64_t page_bytes) {
+    page_bytes_ = page_bytes;
+    frames_ = static_cast<Frame>(configuration_.bytes / page_bytes);
+    largest_cached_ = std::max(page_bytes, std::min(8 * page_bytes, configuration_.bytes / 8));
+    valid_words_ = (page_bytes / line_bytes + 63) / 64;
+    mask_words_ = page_bytes / 64;
+    pages_.assign(frames_, {});
+    valid_.assign(frames_ * valid_words_, 0);
+    buckets_.assign(std::bit_ceil<std::size_t>(frames_), no_frame);
+    const auto masks = static_cast<Index>(std::min<std::uint64_t>(configuration_.dirty_pages, frames_));
+    masks_memory_.assign(masks * mask_words_, 0);
+    masks_.assign(masks, {});
+    free_mask_ = none;
+    for (Index mask = masks; mask-- > 0;) {
+        masks_[mask].after = free_mask_;
+        free_mask_ = mask;
+    }
+    oldest_mask_ = newest_mask_ = none;
+    to_clean_.reserve(masks);
+    scratch_.resize(page_bytes);
+    replacement_ = configuration_.policy == CachePolicy::two_queues ? make_two_queues(frames_, *this)
+                                                                    : make_direct_mapped(frames_, configuration_.ranks);
+    // Half of the ring at most is under way, or pages would leave before they are read.
+    ahead_ = ReadAhead{page_bytes, std::min<std::uint64_t>(configuration_.read_ahead_bytes / page_bytes, frames_ / 4)};
+
+    reads_.assign(std::clamp<std::size_t>(std::bit_ceil<std::size_t>(frames_), 64, 4096), {});
+    writes_.assign(std::clamp<std::size_t>(std::bit_ceil<std::size_t>(masks), 16, 512), {});
+    front_.page_bytes_ = page_bytes;
+    front_.page_shift_ = static_cast<unsigned>(std::countr_zero(page_bytes));
+    front_.granule_shift_ = std::max(6U, front_.page_shift_ - std::min(front_.page_shift_, 6U));
+    front_.rank_stride_ = (configuration_.largest_part >> front_.page_shift_) + 2; // no page follows the last of a rank
+    front_.reads_ = reads_.data();
+    front_.read_mask_ = reads_.size() - 1;
+    front_.writes_ = writes_.data();
+    front_.write_mask_ = writes_.size() - 1;
+}
+
+std::uint64_t PageCache::memory_bytes() const noexcept {
+    const auto size = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
+    return configuration_.bytes + size(pages_) + size(valid_) + size(buckets_) + size(masks_memory_) + size(masks_) +
+           size(operations_) + size(reads_) + size(writes_) + size(to_clean_) + size(runs_) + size(scratch_);
+}
+
+Frame PageCache::find(std::uint64_t number) const noexcept {
+    Frame frame = buckets_[bucket(number)];
+    while (frame != no_frame && pages_[frame].number != number) frame = pages_[frame].next;
+    return frame;
+}
+
+Frame PageCache::take_frame(int rank, std::uint64_t page_start, Frame keep) {
+    const std::uint64_t number = front_.page_of(rank, page_start);
+    const Frame frame = replacement_->frame_for(number, rank, keep);
+    if (frame == no_frame) return no_frame;
+    if (pages_[frame].number != no_page) evict(frame);
+    Page& page = pages_[frame];
+    page.number = number;
+    page.epoch = now();
+    page.start = page_start;
+    page.rank = rank;
+    page.unread = false;
+    Frame& head = buckets_[bucket(number)];
+    page.next = head;
+    head = frame;
+    return frame;
+}
+
+void PageCache::evict(Frame frame) {
+    Page& page = pages_[frame];
+    if (frame - block_.first < block_.count) send_block();
+    if (page.unread) {
+        ahead_.wasted();
+        statistics_.add(Counter::read_ahead_wasted);
+        page.unread = false;
+    }
+    if (page.dirty != none) clean_with_neighbours(frame);
+    finish_page(frame);
+    leave_front(page.number);
+    Frame* link = &buckets_[bucket(page.number)];
+    while (*link != frame) link = &pages_[*link].next;
+    *link = page.next;
+    replacement_->left(page.number, frame);
+    page.number = no_page;
+    std::ranges::fill(valid(frame), 0);
+    statistics_.add(Counter::cache_evictions);
+}
+
+bool PageCache::freshen(Frame frame) {
+    Page& page = pages_[frame];
+    const std::uint64_t epoch = now();
+    if (page.epoch == epoch) return false;
+    finish_page(frame);
+    if (page.unread) {
+        ahead_.wasted();
+        statistics_.add(Counter::read_ahead_wasted);
+        page.unread = false;
+    }
+    std::ranges::fill(valid(frame), 0);
+    page.epoch = epoch;
+    return true;
+}
+
+void PageCache::adapt_page_size() {
+    const std::uint64_t bytes = page_size_.choose(slow_reads_ + front_.hits_);
+    if (bytes == page_bytes_) return;
+    finish_all();
+    lay_out(bytes);
+    statistics_.add(Counter::cache_page_changes);
+}
+
+// ---- the front ------------------------------------------------------------------------------------------------------
+
+void PageCache::enter_reads(Frame frame) noexcept {
+    const Page& page = pages_[frame];
+    if (page.operation != none) return;
+    std::uint64_t granules = 0;
+    if (valid_words_ == 1) {
+        granules = valid_[frame];
+    } else {
+        const std::uint64_t lines = page_bytes_ / line_bytes / 64; // of a granule
+        for (unsigned g = 0; g < 64; ++g)
+            if (bits::all(valid(frame), g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
+    }
+    reads_[page.number & front_.read_mask_] = {page.number, page.epoch, data(frame), granules};
+}
+
+void PageCache::enter_writes(Frame frame) noexcept {
+    const Page& page = pages_[frame];
+    writes_[page.number & front_.write_mask_] = {page.number, data(frame),
+                                                 reinterpret_cast<std::uint8_t*>(dirty_bits(page.dirty).data())};
+}
+
+void PageCache::leave_front(std::uint64_t number) noexcept {
+    Front::ReadEntry& entry = reads_[number & front_.read_mask_];
+    if (entry.page == number) entry.page = no_page;
+}
+
+bool PageCache::take(Frame frame) noexcept {
+    const Page& page = pages_[frame];
+    Front::ReadEntry& entry = reads_[page.number & front_.read_mask_];
+    if (entry.page != page.number || entry.epoch != now()) return false;
+    entry.page = no_page;
+    return true;
+}
+
+void PageCache::collect_hits() noexcept {
+    statistics_.add(Counter::cache_hits, front_.hits_ - collected_hits_);
+    collected_hits_ = front_.hits_;
+}
+
+// ---- operations under way -------------------------------------------------------------------------------------------
+
+void PageCache::begin_operation(Backend::Token token, Frame first, Frame count, bool put) {
+    if (token == Backend::complete) return;
+    // The oldest makes room.
+    const Index index = next_operation_;
+    next_operation_ = (next_operation_ + 1) % static_cast<Index>(operations_.size());
+    Operation& operation = operations_[index];
+    try {
+        if (operation.count != 0) finish(index);
+    } catch (...) {
+        backend_.wait(token); // the frames must not be reused before
+        throw;
+    }
+    operation = {token, first, count, put};
+    for (Frame frame = first; frame < first + count; ++frame) pages_[frame].operation = index;
+}
+
+void PageCache::finish(Index index) {
+    Operation& operation = operations_[index];
+    const Operation done = operation;
+    operation.count = 0;
+    for (Frame frame = done.first; frame < done.first + done.count; ++frame) pages_[frame].operation = none;
+    if (done.token == Backend::complete) return;
+    try {
+        backend_.wait(done.token);
+    } catch (...) { // the bytes have not arrived
+        for (Frame frame = done.first; frame < done.first + done.count; ++frame) std::ranges::fill(valid(frame), 0);
+        throw;
+    }
+}
+
+void PageCache::abandon() noexcept {
+    for (Operation& operation : operations_) operation = {};
+}
+
+void PageCache::finish_all() {
+    for (Index index = 0; index < operations_.size(); ++index)
+        if (operations_[index].count != 0) finish(index);
+}
+
+void PageCache::finish_puts() {
+    for (Index index = 0; index < operations_.size(); ++index)
+        if (operations_[index].count != 0 && operations_[index].put) finish(index);
+}
+
+} // namespace lapwing::cache

@@ -1,0 +1,234 @@
+// Reading through the cache, and ahead of what is read.
+#include "cache/page_cache.hpp"
+
+#include "cache/bits.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lapwing::cache {
+
+void PageCache::get(int rank, std::uint64_t offset, std::span<std::byte> destination) {
+    if (destination.size() > largest_cached_) return read_around(rank, offset, destination);
+    const std::uint64_t within = offset & (page_bytes_ - 1);
+    if (within + destination.size() > page_bytes_) {
+        // Ask for all pages before waiting for the first.
+        for (std::uint64_t at = 0; at < destination.size();) {
+            const std::uint64_t bytes = std::min(page_bytes_ - ((offset + at) & (page_bytes_ - 1)), destination.size() - at);
+            (void)start_reading(rank, offset + at, bytes, no_frame);
+            at += bytes;
+        }
+    }
+    while (!destination.empty()) {
+        const std::size_t bytes =
+            std::min<std::size_t>(page_bytes_ - (offset & (page_bytes_ - 1)), destination.size());
+        read(rank, offset, destination.first(bytes));
+        offset += bytes;
+        destination = destination.subspan(bytes);
+    }
+}
+
+void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destination) {
+    const std::uint64_t number = front_.page_of(rank, offset);
+    if (benefit_.pass(number)) [[unlikely]] {
+        statistics_.add(Counter::cache_passed);
+        backend_.get(rank, offset, destination);
+        if (may_be_dirty()) overlay(rank, offset, destination);
+        return;
+    }
+    const std::uint64_t within = offset & (page_bytes_ - 1);
+    const Lines lines = lines_of(within, destination.size());
+    Frame frame = find(number);
+    const bool known = frame != no_frame;
+    const bool stale = known && freshen(frame);
+    bool hit = false;
+    if (known) {
+        Page& page = pages_[frame];
+        hit = readable(frame, lines);
+        if (!hit && written(frame, within, destination.size())) {
+            // Without the front: its entries hold lines.
+            std::memcpy(destination.data(), data(frame) + within, destination.size());
+            statistics_.add(Counter::cache_hits);
+            return;
+        }
+        if (hit && page.unread) {
+            page.unread = false;
+            ahead_.used();
+            statistics_.add(Counter::read_ahead_used);
+            read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), false), rank, frame);
+            if (page.operation != none && !backend_.test(operations_[page.operation].token)) {
+                statistics_.add(Counter::read_ahead_waited);
+            } else if (page.operation != none) {
+                operations_[page.operation].token = Backend::complete;
+            }
+        }
+        if (hit) finish_page(frame);
+        else if (!stale) fetch(frame, all_lines(frame)); // the second miss in a page: all of it
+    }
+    if (!hit && (!known || stale)) { // the first since it came, or since the acquire
+        const ReadAhead::Plan plan = ahead_.touched(rank, offset, backend_.part_bytes(rank), true);
+        if (!known) frame = take_frame(rank, offset - within, no_frame);
+        if (plan.count == 0) {
+            fetch(frame, plan.sequential ? all_lines(frame) : lines);
+        } else {
+            start_fetch(frame, plan.sequential ? all_lines(frame) : lines);
+            read_ahead(plan, rank, frame);
+        }
+    }
+    statistics_.add(hit ? Counter::cache_hits : Counter::cache_misses);
+    ++slow_reads_;
+    if (!hit) page_size_.missed();
+    if (benefit_.judge(hit, front_.hits_)) collect_hits();
+    finish_page(frame);
+    replacement_->used(frame);
+    std::memcpy(destination.data(), data(frame) + within, destination.size());
+    enter_reads(frame);
+}
+
+bool PageCache::readable(Frame frame, Lines lines) noexcept {
+    if (bits::all(valid(frame), lines.first, lines.last)) return true;
+    if (pages_[frame].dirty == none) return false;
+    const auto dirty = dirty_bits(pages_[frame].dirty);
+    bool all = true;
+    for (std::uint64_t line = lines.first; line < lines.last; ++line) {
+        if (dirty[line] == ~std::uint64_t{0}) bits::set(valid(frame), line, line + 1);
+        else all = all && bits::all(valid(frame), line, line + 1);
+    }
+    return all;
+}
+
+bool PageCache::written(Frame frame, std::uint64_t within, std::uint64_t bytes) const noexcept {
+    const Index mask = pages_[frame].dirty;
+    return mask != none && bits::all(dirty_bits(mask), within, within + bytes);
+}
+
+bool PageCache::any_dirty(Frame frame, std::uint64_t begin, std::uint64_t end) const noexcept {
+    const Index mask = pages_[frame].dirty;
+    return mask != none && bits::any(dirty_bits(mask), begin, end);
+}
+
+void PageCache::start_fetch(Frame frame, Lines lines) {
+    const Page& page = pages_[frame];
+    const std::uint64_t begin = lines.first * line_bytes;
+    const std::uint64_t end = std::min(lines.last * line_bytes, page_end(page));
+    if (any_dirty(frame, begin, end)) return fetch(frame, lines);
+    page_size_.fetched(end - begin);
+    finish_page(frame); // a put under way from these bytes
+    begin_operation(backend_.start_get(page.rank, page.start + begin, {data(frame) + begin, end - begin}), frame, 1, false);
+    bits::set(valid(frame), lines.first, lines.last);
+}
+
+void PageCache::fetch(Frame frame, Lines lines) {
+    finish_page(frame);
+    const Page& page = pages_[frame];
+    const std::uint64_t begin = lines.first * line_bytes;
+    const std::uint64_t end = std::min(lines.last * line_bytes, page_end(page));
+    page_size_.fetched(end - begin);
+    if (!any_dirty(frame, begin, end)) {
+        backend_.get(page.rank, page.start + begin, {data(frame) + begin, end - begin});
+    } else {
+        backend_.get(page.rank, page.start + begin, {scratch_.data() + begin, end - begin});
+        const auto dirty = dirty_bits(page.dirty);
+        std::byte* const bytes = data(frame);
+        for (std::uint64_t at = begin; at < end; ++at)
+            if ((dirty[at / 64] >> (at % 64) & 1U) == 0) bytes[at] = scratch_[at];
+    }
+    bits::set(valid(frame), lines.first, lines.last);
+}
+
+void PageCache::read_around(int rank, std::uint64_t offset, std::span<std::byte> destination) {
+    statistics_.add(Counter::cache_passed);
+    backend_.get(rank, offset, destination);
+    if (may_be_dirty()) overlay(rank, offset, destination);
+}
+
+void PageCache::overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const {
+    for (Index mask = oldest_mask_; mask != none; mask = masks_[mask].after) {
+        const Frame frame = masks_[mask].frame;
+        const Page& page = pages_[frame];
+        if (page.rank != rank || page.start + page_bytes_ <= offset || offset + destination.size() <= page.start) continue;
+        bits::for_each_run(dirty_bits(mask), [&](std::uint64_t begin, std::uint64_t end) {
+            const std::uint64_t from = std::max(page.start + begin, offset);
+            const std::uint64_t to = std::min(page.start + end, offset + destination.size());
+            if (from < to) std::memcpy(destination.data() + (from - offset), data(frame) + (from - page.start), to - from);
+        });
+    }
+}
+
+// ---- reading ahead --------------------------------------------------------------------------------------------------
+
+void PageCache::prefetch(int rank, std::uint64_t offset, std::uint64_t bytes) {
+    if (bytes > largest_cached_) return;
+    while (bytes != 0) {
+        const std::uint64_t piece = std::min(page_bytes_ - (offset & (page_bytes_ - 1)), bytes);
+        (void)start_reading(rank, offset, piece, no_frame);
+        offset += piece;
+        bytes -= piece;
+    }
+}
+
+Frame PageCache::start_reading(int rank, std::uint64_t offset, std::uint64_t bytes, Frame keep) {
+    const std::uint64_t within = offset & (page_bytes_ - 1);
+    const Lines lines = lines_of(within, bytes);
+    Frame frame = find(front_.page_of(rank, offset));
+    if (frame == no_frame) {
+        frame = take_frame(rank, offset - within, keep);
+        if (frame == no_frame) return no_frame;
+    } else {
+        freshen(frame);
+        if (pages_[frame].operation != none || pages_[frame].dirty != none || readable(frame, lines)) return no_frame;
+    }
+    start_fetch(frame, lines);
+    leave_front(pages_[frame].number); // the next use must see the operation
+    pages_[frame].unread = true;
+    statistics_.add(Counter::read_ahead_issued);
+    return frame;
+}
+
+void PageCache::read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
+    if (plan.count == 0) return;
+    if (plan.whole_pages) return read_pages_ahead(plan, rank, keep);
+    for (std::uint64_t i = 0; i < plan.count; ++i) {
+        const std::uint64_t offset = plan.first + i * plan.step;
+        const std::uint64_t part = backend_.part_bytes(rank);
+        // As much as a value has, which may reach into the next line.
+        const std::uint64_t bytes = std::min({std::uint64_t{8}, part - offset, page_bytes_ - (offset & (page_bytes_ - 1))});
+        (void)start_reading(rank, offset, bytes, keep);
+    }
+}
+
+void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
+    for (std::uint64_t i = 0; i < plan.count; ++i) {
+        const std::uint64_t start = plan.first + i * plan.step;
+        Frame frame = find(front_.page_of(rank, start));
+        if (frame == no_frame) {
+            frame = take_frame(rank, start, keep);
+            if (frame == no_frame) break;
+        } else if (!freshen(frame) || pages_[frame].dirty != none) { // else it keeps its place, and may join the block
+            send_block();
+            (void)start_reading(rank, start, std::min(page_bytes_, backend_.part_bytes(rank) - start), keep);
+            continue;
+        }
+        Page& page = pages_[frame];
+        page.unread = true;
+        bits::set(valid(frame), 0, all_lines(frame).last);
+        statistics_.add(Counter::read_ahead_issued);
+        if (block_.count != 0 && (frame != block_.first + block_.count || pages_[frame - 1].number + 1 != page.number)) send_block();
+        if (block_.count == 0) block_.first = frame;
+        ++block_.count;
+    }
+    send_block();
+}
+
+void PageCache::send_block() {
+    if (block_.count == 0) return;
+    const Block block = block_;
+    block_ = {};
+    const Page& first = pages_[block.first];
+    const std::uint64_t bytes = std::min(block.count * page_bytes_, backend_.part_bytes(first.rank) - first.start);
+    page_size_.fetched(bytes);
+    begin_operation(backend_.start_get(first.rank, first.start, {data(block.first), bytes}), block.first, block.count,
+                    false);
+}
+
+} // namespace lapwing::cache

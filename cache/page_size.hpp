@@ -1,0 +1,78 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace lapwing::cache {
+
+/// Which page size suits a program: the study of MuPC's cache with Apex-MAP found that long pages pay exactly for long
+/// vectors. The cost of a page size is what its misses and the bytes that it fetched take on the network; a neighbouring size
+/// is tried for a number of misses and kept if it costs clearly less.
+class PageSize {
+public:
+    /// `page_bytes` to begin with, and what it may become.
+    PageSize(std::uint64_t page_bytes, std::uint64_t least, std::uint64_t largest) noexcept
+        : size_{page_bytes}, least_{least}, largest_{largest} {}
+
+    void missed() noexcept { ++misses_; }
+    void fetched(std::uint64_t bytes) noexcept { bytes_ += bytes; }
+
+    /// The size from now on. Called where a change costs nothing, at a release; `reads` is the number of all reads so far.
+    [[nodiscard]] std::uint64_t choose(std::uint64_t reads) noexcept {
+        if (misses_ < judged_misses && reads - reads_before_ < judged_reads) return size_;
+        if (reads == reads_before_) return size_;
+        const double cost = static_cast<double>(misses_ * round_trip_bytes + bytes_) / static_cast<double>(reads - reads_before_);
+        const bool busy = misses_ >= judged_misses;
+        misses_ = 0;
+        bytes_ = 0;
+        reads_before_ = reads;
+        if (trying_) {
+            trying_ = false;
+            if (cost < cost_before_ * gain) {
+                pause_ = 0; // once more in the same direction
+            } else {
+                size_ = size_before_;
+                larger_ = !larger_;
+                pause_ = larger_ ? std::min(2 * last_pause_, longest_pause) : 1;
+                last_pause_ = larger_ ? pause_ : last_pause_;
+                return size_;
+            }
+        }
+        if (!busy || pause_-- > 0) return size_; // few misses: there is nothing to gain
+        const std::uint64_t next = larger_ ? size_ * 2 : size_ / 2;
+        pause_ = 0;
+        if (next < least_ || next > largest_) {
+            larger_ = !larger_;
+            pause_ = last_pause_;
+            return size_;
+        }
+        cost_before_ = cost;
+        size_before_ = size_;
+        size_ = next;
+        trying_ = true;
+        return size_;
+    }
+
+private:
+    static constexpr std::uint64_t judged_misses = 512;
+    static constexpr std::uint64_t judged_reads = 1U << 20;
+    /// What the network moves while a message goes there and back: 20 us at 0.8 GB/s.
+    static constexpr std::uint64_t round_trip_bytes = 16384;
+    static constexpr double gain = 0.9;
+    static constexpr std::int64_t longest_pause = 256; ///< judgements
+
+    std::uint64_t size_;
+    std::uint64_t least_;
+    std::uint64_t largest_;
+    std::uint64_t misses_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t reads_before_ = 0;
+    std::uint64_t size_before_ = 0;
+    double cost_before_ = 0;
+    std::int64_t pause_ = 0;
+    std::int64_t last_pause_ = 4;
+    bool larger_ = true;
+    bool trying_ = false;
+};
+
+} // namespace lapwing::cache

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace lapwing::cache {
+
+/// Finds sequential accesses, forward and backward, and accesses with a constant stride among those that touch a page for
+/// the first time, and says what to read ahead of them.
+///
+/// The distance of a stream doubles as it goes on. The limit of all distances halves when most of what was read ahead was
+/// dropped unread, down to nothing, and is tried again after a while: a program that synchronises often or reads at random
+/// soon pays for no read-ahead at all.
+class ReadAhead {
+public:
+    /// What to read, in ascending order of offsets: `count` items, `step` bytes apart, from `first`.
+    struct Plan {
+        std::uint64_t first = 0;
+        std::uint64_t step = 0;
+        std::uint64_t count = 0;
+        bool whole_pages = false; ///< the items are neighbouring pages; else single accesses
+        bool sequential = false;  ///< the access itself belongs to a sequential stream: its page will be used as a whole
+    };
+
+    /// At most `largest_distance` pages ahead.
+    ReadAhead(std::uint64_t page_bytes, std::uint64_t largest_distance) noexcept
+        : page_bytes_{page_bytes}, largest_{largest_distance}, limit_{largest_distance} {}
+
+    /// A page of `rank`, whose part has `part_bytes`, is touched for the first time, at `offset`. `missed`: it was not here.
+    [[nodiscard]] Plan touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, bool missed) noexcept;
+
+    /// What became of an item that was read ahead.
+    void used() noexcept { judge(1, 0); }
+    void wasted() noexcept { judge(0, 1); }
+
+    /// Items that may be under way ahead of an access now.
+    [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
+
+private:
+    struct Stream {
+        int rank = -1;
+        std::uint64_t last = 0;     ///< offset of the last access; of sequential streams, the start of its page
+        std::int64_t delta = 0;     ///< between accesses; 0: only one has been seen
+        std::uint64_t ahead = 0;    ///< accesses ahead of `last` that have been asked for
+        std::uint64_t distance = 0; ///< 0: not confirmed
+        std::uint64_t age = 0;      ///< when it was used last
+        bool sequential = false;
+    };
+
+    [[nodiscard]] Plan advance(Stream& stream, std::uint64_t offset, std::uint64_t part_bytes, bool missed) noexcept;
+    void judge(std::uint32_t used, std::uint32_t wasted) noexcept;
+
+    static constexpr std::uint64_t first_distance = 2;
+    static constexpr std::uint64_t largest_stride_distance = 32;
+    static constexpr std::uint64_t largest_stride = std::uint64_t{4} << 20;
+    static constexpr std::uint32_t judged_items = 32;
+    static constexpr std::uint32_t judged_items_of_retry = 8;
+    static constexpr std::uint64_t first_pause = 256; ///< touched pages
+    static constexpr std::uint64_t longest_pause = 4096;
+
+    std::uint64_t page_bytes_;
+    std::uint64_t largest_;
+    std::uint64_t limit_;
+    std::uint64_t clock_ = 0;
+    std::uint64_t stopped_at_ = 0;
+    std::uint64_t pause_ = first_pause;
+    std::uint32_t used_ = 0;
+    std::uint32_t wasted_ = 0;
+    std::array<Stream, 8> streams_{};
+};
+
+} // namespace lapwing::cache

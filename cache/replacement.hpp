@@ -1,0 +1,51 @@
+#pragma once
+
+#include <lapwing/cache_options.hpp>
+
+#include <cstdint>
+#include <memory>
+
+namespace lapwing::cache {
+
+/// A place for a page in the cache's memory.
+using Frame = std::uint32_t;
+inline constexpr Frame no_frame = ~Frame{0};
+
+/// Which frames the front has had entries of since it was asked last: the reference bits of a clock, without a store in
+/// the hit path.
+class RecentUse {
+public:
+    virtual ~RecentUse() = default;
+    /// Whether the page in `frame` has been used lately; takes it out of the front, so that the next use is seen.
+    [[nodiscard]] virtual bool take(Frame frame) noexcept = 0;
+};
+
+/// Which page makes room for another.
+class Replacement {
+public:
+    virtual ~Replacement() = default;
+
+    /// The frame for `page` of `rank`, which is in none; what it holds must leave. `keep` must not: no_frame if there is no
+    /// other, and then nothing has changed. Pages that are asked for one after the other get neighbouring frames as far
+    /// as possible, so that they can be moved in one message.
+    [[nodiscard]] virtual Frame frame_for(std::uint64_t page, int rank, Frame keep) = 0;
+    /// The page in `frame` was used, and the front did not know it.
+    virtual void used(Frame frame) = 0;
+    /// `page` has left `frame`.
+    virtual void left(std::uint64_t page, Frame frame) = 0;
+    /// All frames are empty again.
+    virtual void clear() = 0;
+};
+
+/// 2Q (Johnson and Shasha, "2Q: a low overhead high performance buffer management replacement algorithm", 1994). New pages
+/// pass through a ring (A1in), half of the frames; of those that leave it only the numbers are remembered (A1out), and a
+/// page that comes again while it is remembered joins the pages with reuse (Am), of which a clock picks the victim.
+/// A1out is a hash table in which newer numbers overwrite older ones.
+[[nodiscard]] std::unique_ptr<Replacement> make_two_queues(Frame frames, RecentUse& recent);
+
+/// The remote reference cache of MuPC (Zhang, 2007, section 4.4.9): a page has one place, in the segment of its rank. With
+/// more ranks than the memory has segments for, ranks share them. The pages that were replaced last stay in a small,
+/// fully associative victim cache.
+[[nodiscard]] std::unique_ptr<Replacement> make_direct_mapped(Frame frames, int ranks);
+
+} // namespace lapwing::cache

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "cache/backend.hpp"
+#include "window/pending_transfer.hpp"
+#include "window/window_state.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lapwing::cache {
+
+/// A window's paths to other nodes, past its cache.
+class WindowBackend final : public Backend {
+public:
+    explicit WindowBackend(window::WindowState& window) : window_{window} {}
+
+    Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
+        // The cache waits for its gets before it writes where they read.
+        return keep(window_.begin_get(rank, offset, destination, false));
+    }
+    Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+        return keep(window_.begin_put(rank, offset, source));
+    }
+    bool test(Token token) override {
+        if (!transfers_[token - 1]->test()) return false;
+        drop(token);
+        return true;
+    }
+    void wait(Token token) override {
+        if (token == complete) return;
+        const std::unique_ptr<window::PendingTransfer> transfer = drop(token); // not waited for again if it throws
+        transfer->wait();
+    }
+    void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
+        window_.get_uncached(rank, offset, destination);
+    }
+    void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+        window_.put_uncached(rank, offset, source);
+    }
+    void put_runs(int rank, std::span<const Run> runs) override { window_.put_runs_uncached(rank, runs); }
+    std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }
+
+private:
+    Token keep(std::unique_ptr<window::PendingTransfer> transfer) {
+        if (transfer == nullptr) return complete;
+        if (free_.empty()) {
+            transfers_.emplace_back();
+            free_.push_back(static_cast<Token>(transfers_.size()));
+        }
+        const Token token = free_.back();
+        free_.pop_back();
+        transfers_[token - 1] = std::move(transfer);
+        return token;
+    }
+    std::unique_ptr<window::PendingTransfer> drop(Token token) {
+        free_.push_back(token);
+        return std::move(transfers_[token - 1]);
+    }
+
+    window::WindowState& window_;
+    std::vector<std::unique_ptr<window::PendingTransfer>> transfers_; ///< of token t at t - 1
+    std::vector<Token> free_;
+};
+
+} // namespace lapwing::cache

@@ -1,0 +1,83 @@
+// Room: array
+#pragma once
+
+#include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/reciprocal.hpp>
+#include <lapwing/window.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace lapwing::array {
+
+/// Where the elements of other nodes are, for arrays that are cached: prepared so that it costs one multiplication a
+/// dimension that is distributed. Serves maps in which a dimension needs one division (one block per process, or single
+/// indices dealt), on nodes whose ranks are numbered one after the other; others find nothing here.
+template <std::size_t N>
+class RemoteElements {
+public:
+    struct Place {
+        int owner = 0;
+        std::uint64_t offset = 0; ///< in elements
+    };
+
+    RemoteElements() noexcept = default;
+    RemoteElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory) noexcept {
+        if (memory.node_index != nullptr) return;
+        std::array<Dimension, N> dimensions{};
+        for (std::size_t d = 0; d < N; ++d) {
+            const DimensionMap& from = map.dimensions()[d];
+            Dimension& to = dimensions[d];
+            to = {from.extent, {}, from.local_stride, from.rank_stride, true};
+            if (from.processes() == 1) continue; // as dealt to one process: no division at all
+            if (from.block() == 1) {
+                to.divide = from.by_processes;
+            } else if (from.one_round()) {
+                to.divide = from.by_block;
+                to.dealt = false;
+            } else {
+                return;
+            }
+        }
+        dimensions_ = dimensions;
+        first_ = memory.node_first;
+        count_ = static_cast<unsigned>(memory.node_count);
+    }
+
+    /// Finds an element; false if it is of this node, out of bounds, or the map is not served.
+    [[nodiscard]] bool find(const Index<N>& index, Place& place) const noexcept {
+        int owner = 0;
+        std::uint64_t offset = 0;
+        for (std::size_t d = 0; d < N; ++d) {
+            const Dimension& dimension = dimensions_[d];
+            const auto i = static_cast<std::uint64_t>(index[d]);
+            if (i >= dimension.extent) [[unlikely]]
+                return false;
+            auto [process, local] = dimension.divide.divide(i);
+            if (dimension.dealt) std::swap(process, local);
+            // Strides of the last dimension are 1.
+            owner += d == N - 1 ? static_cast<int>(process) : static_cast<int>(process) * dimension.rank_stride;
+            offset += d == N - 1 ? local : local * dimension.local_stride;
+        }
+        place = {owner, offset};
+        return static_cast<unsigned>(owner - first_) >= count_;
+    }
+
+private:
+    struct Dimension {
+        std::uint64_t extent = 0;
+        Reciprocal divide;
+        std::uint64_t local_stride = 1;
+        int rank_stride = 1;
+        bool dealt = true; ///< the remainder is the process and the quotient the place, not the other way round
+    };
+
+    std::array<Dimension, N> dimensions_{};
+    int first_ = 0;
+    unsigned count_ = 0;
+};
+
+} // namespace lapwing::array

@@ -1,0 +1,433 @@
+// The cache without MPI: against a plain array, and what it sends.
+#include "cache/page_cache.hpp"
+
+#include "cache/simulated_memory.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <bit>
+#include <numeric>
+#include <string>
+
+namespace {
+
+using lapwing::CachePolicy;
+using lapwing::Counter;
+using lapwing::cache::PageCache;
+using lapwing::cache::PageCacheConfiguration;
+using test::SimulatedMemory;
+
+/// A cache in front of simulated memory.
+struct Cached {
+    Cached(std::vector<std::uint64_t> parts, PageCacheConfiguration configuration, std::uint64_t seed = 1, unsigned laziness = 90)
+        : memory{parts, seed, laziness} {
+        configuration.ranks = static_cast<int>(parts.size());
+        configuration.largest_part = *std::ranges::max_element(parts);
+        cache.emplace(configuration, memory, epoch, statistics);
+    }
+    template <class T>
+    T read(int rank, std::uint64_t offset) {
+        if (const T* value = cache->front().find<T>(rank, offset)) return *value;
+        T value;
+        cache->get(rank, offset, std::as_writable_bytes(std::span{&value, 1}));
+        return value;
+    }
+    template <class T>
+    void write(int rank, std::uint64_t offset, const T& value) {
+        if (!cache->front().write(rank, offset, value)) cache->put(rank, offset, std::as_bytes(std::span{&value, 1}));
+    }
+    void release() {
+        cache->release();
+        CHECK_FALSE(cache->may_be_dirty());
+        memory.complete_all();
+    }
+    void acquire() { epoch.fetch_add(1); }
+    std::uint64_t count(Counter counter) {
+        cache->collect_hits();
+        return statistics.read()[counter];
+    }
+
+    SimulatedMemory memory;
+    std::atomic<std::uint64_t> epoch{0};
+    lapwing::support::Statistics statistics;
+    std::optional<PageCache> cache;
+};
+
+PageCacheConfiguration small(std::uint64_t pages, std::uint64_t page_bytes, CachePolicy policy) {
+    return {.bytes = pages * page_bytes,
+            .page_bytes = page_bytes,
+            .dirty_pages = std::max<std::uint64_t>(1, pages / 3),
+            .read_ahead_bytes = 8 * page_bytes,
+            .policy = policy};
+}
+
+void fill(std::vector<std::byte>& bytes, std::uint64_t seed) {
+    std::mt19937_64 random{seed};
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+}
+
+/// Numbers 0, 1, 2, … as 8-byte values.
+void number(std::vector<std::byte>& bytes) {
+    for (std::uint64_t i = 0; i < bytes.size() / 8; ++i) std::memcpy(bytes.data() + 8 * i, &i, 8);
+}
+
+/// A random program of one rank's reads and writes, with other ranks that write bytes of their own in between.
+class RandomProgram {
+public:
+    RandomProgram(std::uint64_t seed, std::uint64_t pages, std::uint64_t page_bytes, CachePolicy policy)
+        : random_{seed}, parts_{page_bytes * (page_bytes > 10000 ? 3 : 13) + 8 * (seed % 9), 64 + seed % 50,
+                 page_bytes * (page_bytes > 10000 ? 1 : 7) + seed % 64},
+          cached_{parts_, configuration(seed, pages, page_bytes, policy), seed, static_cast<unsigned>(random_() % 101)} {
+        for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
+            fill(cached_.memory.part(static_cast<int>(rank)), seed + rank);
+            expected_.push_back(cached_.memory.part(static_cast<int>(rank)));
+            others_.emplace_back(parts_[rank]);
+        }
+    }
+
+    void run(int steps) {
+        share_out();
+        for (int step = 0; step < steps && wrong_.empty(); ++step) {
+            try {
+                this->step();
+            } catch (const std::exception& error) {
+                wrong_ = error.what();
+            }
+            if (!wrong_.empty()) wrong_ = "step " + std::to_string(step) + ": " + wrong_;
+        }
+        if (!wrong_.empty()) return;
+        cached_.release();
+        for (std::size_t rank = 0; rank < parts_.size(); ++rank)
+            if (cached_.memory.part(static_cast<int>(rank)) != expected_[rank]) wrong_ = "the memory is wrong at the end";
+    }
+    [[nodiscard]] const std::string& wrong() const { return wrong_; }
+
+private:
+    static PageCacheConfiguration configuration(std::uint64_t seed, std::uint64_t pages, std::uint64_t page_bytes,
+                                                CachePolicy policy) {
+        PageCacheConfiguration result = small(pages, page_bytes, policy);
+        if (seed % 5 == 0) result.read_ahead_bytes = 0;
+        result.alone = seed % 2 == 0;
+        return result;
+    }
+
+    /// Which bytes are other ranks' until the next synchronisation.
+    void share_out() {
+        const std::uint64_t period = 1 + random_() % 40;
+        for (auto& others : others_)
+            for (std::uint64_t i = 0; i < others.size(); ++i) others[i] = (i / period) % 4 == 3;
+    }
+    void step() {
+        const int rank = static_cast<int>(random_() % parts_.size());
+        const std::uint64_t size = parts_[static_cast<std::size_t>(rank)];
+        switch (random_() % 24) {
+        case 0: return synchronise();
+        case 1: return cached_.cache->prefetch(rank, random_() % size, 1);
+        case 2: { // what an atomic does: the owner's bytes at once
+            const std::uint64_t offset = random_() % (size / 8) * 8;
+            if (!own(rank, offset, 8)) return;
+            cached_.cache->write_back(rank, offset, 8);
+            cached_.cache->forget(rank, offset, 8);
+            std::array<std::byte, 8> value{};
+            cached_.memory.get(rank, offset, value);
+            value[0] ^= std::byte{1};
+            cached_.memory.put(rank, offset, value);
+            std::memcpy(expected_[static_cast<std::size_t>(rank)].data() + offset, value.data(), 8);
+            return;
+        }
+        case 3: return others_write();
+        case 4: return cached_.cache->write_back_for_another_thread();
+        case 5: return cached_.cache->release(rank);
+        case 6: { // a sequential walk
+            const std::uint64_t begin = random_() % (size / 8);
+            const bool back = random_() % 2 == 0;
+            const std::uint64_t stride = random_() % 3 == 0 ? 8 * (1 + random_() % 300) : 8;
+            for (std::uint64_t i = 0; i < 200; ++i) {
+                const std::uint64_t at = back ? begin * 8 - i * stride : begin * 8 + i * stride;
+                if (at >= size || at + 8 > size) return;
+                access<std::uint64_t>(rank, at, random_() % 3 == 0);
+            }
+            return;
+        }
+        case 7:
+        case 8: { // any range
+            const std::uint64_t bytes = 1 + random_() % std::min<std::uint64_t>(size, random_() % 8 == 0 ? size : 300);
+            return access_bytes(rank, random_() % (size - bytes + 1), bytes, random_() % 2 == 0);
+        }
+        case 9: return access<std::uint8_t>(rank, random_() % size, random_() % 2 == 0);
+        case 10: return access<std::uint16_t>(rank, random_() % (size / 2) * 2, random_() % 2 == 0);
+        case 11:
+        case 12: return access<std::uint32_t>(rank, random_() % (size / 4) * 4, random_() % 2 == 0);
+        default: {
+            const std::uint64_t near = std::min<std::uint64_t>(size / 8, random_() % 3 == 0 ? 16 : 100000);
+            return access<std::uint64_t>(rank, random_() % near * 8, random_() % 2 == 0);
+        }
+        }
+    }
+    [[nodiscard]] bool own(int rank, std::uint64_t offset, std::uint64_t bytes) const {
+        const auto& others = others_[static_cast<std::size_t>(rank)];
+        return std::none_of(others.begin() + static_cast<std::ptrdiff_t>(offset),
+                            others.begin() + static_cast<std::ptrdiff_t>(offset + bytes), [](bool other) { return other; });
+    }
+    template <class T>
+    void access(int rank, std::uint64_t offset, bool write) {
+        if (!own(rank, offset, sizeof(T))) return;
+        std::byte* const place = expected_[static_cast<std::size_t>(rank)].data() + offset;
+        if (write) {
+            const auto value = static_cast<T>(random_());
+            cached_.write(rank, offset, value);
+            std::memcpy(place, &value, sizeof value);
+        } else {
+            const T value = cached_.read<T>(rank, offset);
+            if (std::memcmp(&value, place, sizeof value) != 0)
+                wrong_ = "read of " + std::to_string(sizeof(T)) + " bytes at " + std::to_string(offset) + " of " + std::to_string(rank);
+        }
+    }
+    void access_bytes(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) {
+        std::byte* const place = expected_[static_cast<std::size_t>(rank)].data() + offset;
+        std::vector<std::byte> buffer(bytes);
+        if (write) {
+            // The own pieces of the range, each with one put.
+            for (std::uint64_t begin = 0; begin < bytes;) {
+                std::uint64_t end = begin;
+                while (end < bytes && own(rank, offset + end, 1)) ++end;
+                if (end > begin) {
+                    for (std::uint64_t i = begin; i < end; ++i) buffer[i] = static_cast<std::byte>(random_());
+                    cached_.cache->put(rank, offset + begin, std::span{buffer}.subspan(begin, end - begin));
+                    std::memcpy(place + begin, buffer.data() + begin, end - begin);
+                    std::ranges::fill(buffer, std::byte{0xEE}); // the source may be reused
+                }
+                begin = end + 1;
+            }
+        } else {
+            cached_.cache->get(rank, offset, buffer);
+            for (std::uint64_t i = 0; i < bytes; ++i)
+                if (own(rank, offset + i, 1) && buffer[i] != place[i])
+                    wrong_ = "get of " + std::to_string(bytes) + " bytes at " + std::to_string(offset) + ": byte " + std::to_string(i);
+        }
+    }
+    /// Other ranks put, at any time, bytes that this one does not touch.
+    void others_write() {
+        for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
+            for (int i = 0; i < 20; ++i) {
+                const std::uint64_t at = random_() % parts_[rank];
+                if (!others_[rank][at]) continue;
+                cached_.memory.part(static_cast<int>(rank))[at] = expected_[rank][at] = static_cast<std::byte>(random_());
+            }
+        }
+    }
+    void synchronise() {
+        cached_.release();
+        for (std::size_t rank = 0; rank < parts_.size(); ++rank)
+            if (cached_.memory.part(static_cast<int>(rank)) != expected_[rank]) wrong_ = "the memory is wrong after a release";
+        for (int i = 0; i < 50; ++i) {
+            auto& part = cached_.memory.part(static_cast<int>(random_() % parts_.size()));
+            part[random_() % part.size()] = static_cast<std::byte>(random_());
+        }
+        for (std::size_t rank = 0; rank < parts_.size(); ++rank) expected_[rank] = cached_.memory.part(static_cast<int>(rank));
+        cached_.acquire();
+        share_out();
+    }
+
+    std::mt19937_64 random_;
+    std::vector<std::uint64_t> parts_;
+    Cached cached_;
+    std::vector<std::vector<std::byte>> expected_;
+    std::vector<std::vector<bool>> others_;
+    std::string wrong_;
+};
+
+} // namespace
+
+TEST_CASE("random programs read and leave what they do in a plain array") {
+    for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
+        for (const std::uint64_t page_bytes : {64U, 128U, 1024U, 4096U, 65536U}) {
+            for (const std::uint64_t pages : {2U, 3U, 5U, 16U, 64U}) {
+                for (std::uint64_t seed = 1; seed <= (page_bytes > 2000 ? 3 : 8); ++seed) {
+                    RandomProgram program{seed * 1000 + pages, pages, page_bytes, policy};
+                    program.run(page_bytes > 2000 ? 100 : 300);
+                    INFO("policy " << static_cast<int>(policy) << ", " << pages << " pages of " << page_bytes << " bytes, seed " << seed);
+                    REQUIRE(program.wrong() == "");
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a sequential read takes few messages, each byte once") {
+    Cached cached{{1U << 20, 1U << 20}, {}};
+    number(cached.memory.part(1));
+    const bool backward = GENERATE(false, true);
+    for (std::uint64_t k = 0; k < 131072; ++k) {
+        const std::uint64_t i = backward ? 131071 - k : k;
+        if (cached.read<std::uint64_t>(1, 8 * i) != i) FAIL("element " << i);
+    }
+    CHECK(cached.memory.gets < 40);
+    CHECK(cached.memory.get_bytes <= (1U << 20) + 2048);
+    CHECK(cached.count(Counter::cache_misses) < 8);
+    CHECK(cached.count(Counter::read_ahead_used) > 1000);
+    CHECK(cached.count(Counter::read_ahead_wasted) == 0);
+    CHECK(cached.count(Counter::cache_hits) + cached.count(Counter::cache_misses) == 131072);
+}
+
+TEST_CASE("a sequential read after an acquire takes few messages again, however much the cache still holds") {
+    for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
+        for (const std::uint64_t bytes : {std::uint64_t{1} << 20, std::uint64_t{8} << 20}) {
+            Cached cached{{1U << 20}, {.bytes = bytes, .policy = policy, .adapt = false}};
+            for (std::uint64_t pass = 0; pass < 5; ++pass) {
+                number(cached.memory.part(0));
+                const std::uint64_t gets = cached.memory.gets;
+                for (std::uint64_t i = 0; i < 131072; ++i)
+                    if (cached.read<std::uint64_t>(0, 8 * i) != i) FAIL("element " << i);
+                INFO("policy " << static_cast<int>(policy) << ", " << bytes << " bytes, pass " << pass);
+                // Where all fits, pages keep their places beside each other; else those that come again mix with the others.
+                CHECK(cached.memory.gets - gets < (bytes > 1U << 20 ? 60 : 256));
+                std::ranges::fill(cached.memory.part(0), std::byte{0xEE}); // stale, if it were read
+                cached.release();
+                cached.acquire();
+            }
+        }
+    }
+}
+
+TEST_CASE("a sequential write takes few messages") {
+    Cached cached{{64, 1U << 20}, {}};
+    for (std::uint64_t i = 0; i < 131072; ++i) cached.write(1, 8 * i, i);
+    CHECK(cached.memory.gets == 0);
+    cached.release();
+    CHECK(cached.memory.puts < 40);
+    CHECK(cached.count(Counter::cache_write_back_bytes) == 1U << 20);
+    for (std::uint64_t i = 0; i < 131072; ++i)
+        if (std::memcmp(cached.memory.part(1).data() + 8 * i, &i, 8) != 0) FAIL("element " << i);
+}
+
+TEST_CASE("a constant stride is read ahead") {
+    Cached cached{{4U << 20}, {}};
+    number(cached.memory.part(0));
+    for (std::uint64_t i = 0; i < 500; ++i) REQUIRE(cached.read<std::uint64_t>(0, i * 8000) == i * 1000);
+    CHECK(cached.count(Counter::cache_misses) < 10);
+    CHECK(cached.count(Counter::read_ahead_wasted) == 0);
+    CHECK(cached.memory.get_bytes <= 500 * 128);
+}
+
+TEST_CASE("read-ahead that nobody uses stops by itself") {
+    Cached cached{{64U << 20}, {}};
+    std::mt19937_64 random{7};
+    // Pairs of neighbouring pages at random places: each looks like the start of a sequential read.
+    const auto pairs = [&](int count) {
+        for (int i = 0; i < count; ++i) {
+            const std::uint64_t page = random() % (1U << 16) * 1024;
+            (void)cached.read<std::uint64_t>(0, page);
+            if (page + 1024 < (64U << 20)) (void)cached.read<std::uint64_t>(0, page + 1024);
+        }
+    };
+    pairs(2000);
+    const std::uint64_t before = cached.count(Counter::read_ahead_issued);
+    pairs(2000);
+    CHECK(cached.count(Counter::read_ahead_issued) - before < 400);
+}
+
+TEST_CASE("acquire makes contents unusable, release writes only what was written") {
+    Cached cached{{4096}, {}};
+    auto& memory = cached.memory.part(0);
+    cached.write<std::uint32_t>(0, 8, 1);
+    cached.write<std::uint32_t>(0, 12, 2);
+    cached.write<std::uint32_t>(0, 100, 3);
+    CHECK(cached.read<std::uint32_t>(0, 104) == 0);
+    memory[104] = std::byte{9}; // another rank
+    CHECK(cached.read<std::uint32_t>(0, 104) == 0);
+    CHECK(cached.read<std::uint32_t>(0, 100) == 3);
+    cached.acquire();
+    CHECK(cached.read<std::uint32_t>(0, 104) == 9);
+    CHECK(cached.read<std::uint32_t>(0, 100) == 3); // the own write, not yet released
+    memory[16] = std::byte{5};
+    const std::uint64_t puts = cached.memory.puts;
+    cached.release();
+    CHECK(cached.memory.puts == puts + 1);
+    CHECK(cached.count(Counter::cache_write_backs) == 2);
+    CHECK(cached.count(Counter::cache_write_back_bytes) == 12);
+    CHECK(memory[16] == std::byte{5});
+}
+
+TEST_CASE("a prefetched value is not waited for twice") {
+    Cached cached{{1U << 20}, {}, 1, 100};
+    number(cached.memory.part(0));
+    for (std::uint64_t i = 0; i < 32; ++i) cached.cache->prefetch(0, i * 16384, 8);
+    CHECK(cached.memory.under_way() == 32);
+    CHECK(cached.memory.waits == 0);
+    for (std::uint64_t i = 0; i < 32; ++i) CHECK(cached.read<std::uint64_t>(0, i * 16384) == i * 2048);
+    CHECK(cached.count(Counter::cache_misses) == 0);
+    CHECK(cached.count(Counter::read_ahead_used) == 32);
+}
+
+TEST_CASE("reads at random pass by after a while, and come back for neighbours") {
+    Cached cached{{64U << 20}, {}};
+    number(cached.memory.part(0));
+    std::mt19937_64 random{3};
+    for (int i = 0; i < 3000; ++i) (void)cached.read<std::uint64_t>(0, random() % (8U << 20) * 8);
+    CHECK(cached.count(Counter::cache_passed) > 2000);
+    cached.write<std::uint64_t>(0, 800, 12345); // an own write is seen all the same
+    CHECK(cached.read<std::uint64_t>(0, 800) == 12345);
+    const std::uint64_t gets = cached.memory.gets;
+    for (std::uint64_t i = 0; i < 10000; ++i) REQUIRE(cached.read<std::uint64_t>(0, 4096 + 8 * i) == 512 + i);
+    CHECK(cached.memory.gets - gets < 100);
+}
+
+TEST_CASE("pages that are used again stay, whatever passes through") {
+    const CachePolicy policy = CachePolicy::two_queues;
+    Cached cached{{64U << 20}, {.read_ahead_bytes = 0, .policy = policy, .adapt = false}};
+    // 200 pages that come again and again, between pages that come once.
+    std::uint64_t once = 1U << 20;
+    std::uint64_t misses = 0;
+    for (int round = 0; round < 20; ++round) {
+        misses = cached.count(Counter::cache_misses);
+        for (std::uint64_t i = 0; i < 200; ++i) {
+            (void)cached.read<std::uint64_t>(0, i * 1024);
+            for (int k = 0; k < 3; ++k) (void)cached.read<std::uint64_t>(0, once += 5 * 1024);
+        }
+    }
+    CHECK(cached.count(Counter::cache_misses) - misses == 600);
+}
+
+TEST_CASE("the victim cache keeps two pages of one place") {
+    Cached cached{{64U << 20}, {.read_ahead_bytes = 0, .policy = CachePolicy::direct_mapped, .adapt = false}};
+    const std::uint64_t places = 1024 - 8;
+    for (int round = 0; round < 100; ++round) {
+        (void)cached.read<std::uint64_t>(0, 0);
+        (void)cached.read<std::uint64_t>(0, places * 1024);
+    }
+    CHECK(cached.count(Counter::cache_misses) == 2);
+}
+
+TEST_CASE("pages grow for long vectors at random places") {
+    const auto page_after = [](std::uint64_t vector_bytes, PageCacheConfiguration configuration) {
+        Cached cached{{256U << 20}, configuration};
+        std::mt19937_64 random{11};
+        for (int round = 0; round < 400; ++round) {
+            for (int i = 0; i < 100; ++i) {
+                const std::uint64_t begin = random() % ((256U << 20) - vector_bytes) / 8 * 8;
+                for (std::uint64_t at = 0; at < vector_bytes; at += 8) (void)cached.read<std::uint64_t>(0, begin + at);
+            }
+            cached.release();
+            cached.acquire();
+        }
+        return cached.cache->page_bytes();
+    };
+    CHECK(page_after(4096, {}) > 1024);
+    CHECK(page_after(4096, {.adapt = false}) == 1024);
+    Cached changing{{256U << 20}, {}};
+    CHECK(changing.cache->memory_bytes() < (7U << 20) / 4);
+}
+
+TEST_CASE("memory does not grow with the number of ranks") {
+    SimulatedMemory memory{{64}, 1, 0};
+    const std::atomic<std::uint64_t> epoch{0};
+    lapwing::support::Statistics statistics;
+    const auto bytes = [&](int ranks, CachePolicy policy) {
+        return PageCache{{.policy = policy, .ranks = ranks, .largest_part = 1U << 30}, memory, epoch, statistics}.memory_bytes();
+    };
+    CHECK(bytes(100000, CachePolicy::direct_mapped) == bytes(2, CachePolicy::direct_mapped));
+    CHECK(bytes(100000, CachePolicy::two_queues) == bytes(2, CachePolicy::two_queues));
+    CHECK(bytes(2, CachePolicy::two_queues) < (7U << 20) / 4); // as in the paper
+}

@@ -1,0 +1,124 @@
+// Remote memory for tests of the cache, without MPI: operations are carried out late, and in any order that the rules
+// allow.
+#pragma once
+
+#include "cache/backend.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+namespace test {
+
+class SimulatedMemory final : public lapwing::cache::Backend {
+public:
+    /// `laziness` in [0, 100]: how often an operation stays when it could be carried out.
+    SimulatedMemory(std::vector<std::uint64_t> part_bytes, std::uint64_t seed, unsigned laziness)
+        : random_{seed}, laziness_{laziness} {
+        for (const std::uint64_t bytes : part_bytes) parts_.emplace_back(bytes);
+    }
+    ~SimulatedMemory() override = default;
+
+    [[nodiscard]] std::vector<std::byte>& part(int rank) { return parts_[static_cast<std::size_t>(rank)]; }
+    /// Carries out everything, as a flush does.
+    void complete_all() {
+        while (!operations_.empty()) carry_out(random_() % operations_.size());
+    }
+    [[nodiscard]] std::size_t under_way() const { return operations_.size(); }
+
+    std::uint64_t gets = 0;
+    std::uint64_t get_bytes = 0;
+    std::uint64_t puts = 0; ///< messages: a call of put_runs is one
+    std::uint64_t waits = 0;
+
+    Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
+        ++gets;
+        get_bytes += destination.size();
+        return start({.rank = rank, .offset = offset, .destination = destination});
+    }
+    Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+        ++puts;
+        return start({.rank = rank, .offset = offset, .source = source, .snapshot = {source.begin(), source.end()}});
+    }
+    bool test(Token token) override {
+        some_progress();
+        return std::ranges::none_of(operations_, [&](const Operation& operation) { return operation.token == token; });
+    }
+    void wait(Token token) override {
+        ++waits;
+        const auto at = std::ranges::find(operations_, token, &Operation::token);
+        if (at != operations_.end()) carry_out(static_cast<std::size_t>(at - operations_.begin()));
+        some_progress();
+    }
+    void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
+        wait(start_get(rank, offset, destination));
+    }
+    void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+        ++puts;
+        (void)start({.rank = rank, .offset = offset, .snapshot = {source.begin(), source.end()}, .copied = true});
+    }
+    void put_runs(int rank, std::span<const lapwing::cache::Run> runs) override {
+        ++puts;
+        for (const lapwing::cache::Run& run : runs)
+            (void)start({.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
+    }
+    std::uint64_t part_bytes(int rank) const override { return parts_[static_cast<std::size_t>(rank)].size(); }
+
+private:
+    struct Operation {
+        Token token = 0;
+        int rank = 0;
+        std::uint64_t offset = 0;
+        std::span<std::byte> destination = {}; ///< of a get
+        std::span<const std::byte> source = {};
+        std::vector<std::byte> snapshot = {}; ///< of a put's source
+        bool copied = false;
+        [[nodiscard]] std::uint64_t bytes() const { return destination.empty() ? snapshot.size() : destination.size(); }
+    };
+
+    Token start(Operation operation) {
+        const std::uint64_t size = parts_[static_cast<std::size_t>(operation.rank)].size();
+        if (operation.bytes() == 0 || operation.bytes() > size || operation.offset > size - operation.bytes())
+            throw std::logic_error{"the operation leaves the part"};
+        // Operations on common bytes keep their order.
+        for (std::size_t i = 0; i < operations_.size();) {
+            const Operation& other = operations_[i];
+            const bool overlap = other.rank == operation.rank && other.offset < operation.offset + operation.bytes() &&
+                                 operation.offset < other.offset + other.bytes();
+            if (overlap) carry_out(i);
+            else ++i;
+        }
+        operation.token = ++last_token_;
+        operations_.push_back(std::move(operation));
+        some_progress();
+        return last_token_;
+    }
+    void some_progress() {
+        while (!operations_.empty() && random_() % 100 >= laziness_) carry_out(random_() % operations_.size());
+    }
+    void carry_out(std::size_t index) {
+        const Operation operation = std::move(operations_[index]);
+        operations_.erase(operations_.begin() + static_cast<std::ptrdiff_t>(index));
+        std::byte* const place = part(operation.rank).data() + operation.offset;
+        if (!operation.destination.empty()) {
+            std::memcpy(operation.destination.data(), place, operation.destination.size());
+            return;
+        }
+        if (!operation.copied && !std::ranges::equal(operation.source, operation.snapshot))
+            throw std::logic_error{"the source of a put under way was written"};
+        std::memcpy(place, operation.snapshot.data(), operation.snapshot.size());
+    }
+
+    std::mt19937_64 random_;
+    unsigned laziness_;
+    std::vector<std::vector<std::byte>> parts_;
+    std::vector<Operation> operations_;
+    Token last_token_ = 0;
+};
+
+} // namespace test

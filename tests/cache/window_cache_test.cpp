@@ -1,0 +1,230 @@
+// The cache of windows and arrays: what it serves, when it is dropped, what it writes.
+#include "support/mpi_test.hpp"
+#include "window/team_test.hpp"
+
+#include <lapwing/distribution.hpp>
+#include <lapwing/global_array.hpp>
+#include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using lapwing::Block;
+using lapwing::CacheMode;
+using lapwing::CacheOptions;
+using lapwing::CachePolicy;
+using lapwing::Counter;
+using lapwing::Cyclic;
+using lapwing::GlobalArray;
+using lapwing::Offset;
+using lapwing::Rank;
+using lapwing::Runtime;
+using lapwing::SettingError;
+using lapwing::Window;
+using test::agree;
+using test::message_of;
+using test::next;
+using test::previous;
+using test::says;
+
+[[nodiscard]] CacheOptions epoch() { return {.mode = CacheMode::epoch}; }
+
+/// Whether the window is cached here: with one node there is nothing to cache.
+[[nodiscard]] bool cached(const Window& window) { return window.fronts() != nullptr; }
+
+} // namespace
+
+TEST_CASE("an element loop over another rank's part takes few messages") {
+    Runtime runtime;
+    const std::int64_t each = 20000;
+    GlobalArray<std::int64_t, 1> a{runtime, {each * runtime.size()}, Block{}, {.name = "a", .cache = epoch()}};
+    for (const auto [i] : a.local_domain()) a.local(i) = 3 * i;
+    runtime.barrier();
+    const std::int64_t begin = next(runtime).value * each;
+    const auto loop = [&] {
+        std::int64_t wrong = 0;
+        for (std::int64_t i = begin; i < begin + each; ++i) wrong += a(i) != 3 * i;
+        return wrong;
+    };
+    CHECK(loop() == 0);
+    if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1) {
+        const auto values = a.statistics();
+        CHECK(values[Counter::rma_gets] + values[Counter::service_gets] < 60);
+        CHECK(values[Counter::cache_hits] + values[Counter::cache_misses] == static_cast<std::uint64_t>(each));
+    }
+    runtime.barrier();
+    // And writes them.
+    for (std::int64_t i = begin; i < begin + each; ++i) a(i) = 5 * i + 1;
+    CHECK(a(begin + 7) == 5 * (begin + 7) + 1);
+    runtime.barrier();
+    std::int64_t wrong = 0;
+    for (const auto [i] : a.local_domain()) wrong += a.local(i) != 5 * i + 1;
+    CHECK(wrong == 0);
+    if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1) {
+        const auto values = a.statistics();
+        CHECK(values[Counter::cache_write_back_bytes] == static_cast<std::uint64_t>(8 * each));
+        CHECK(values[Counter::rma_puts] + values[Counter::service_puts] < 200);
+    }
+    runtime.barrier();
+}
+
+TEST_CASE("ranks that write bytes of one line do not disturb each other") {
+    Runtime runtime;
+    for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
+        const std::uint64_t bytes = 4096;
+        Window window{runtime, bytes, {.name = "shared lines", .cache = {.mode = CacheMode::epoch, .policy = policy, .bytes = 4096}}};
+        const auto ranks = static_cast<std::uint64_t>(runtime.size());
+        const auto own = static_cast<std::uint64_t>(runtime.rank().value);
+        for (int round = 1; round <= 4; ++round) {
+            // Byte k of every part is written by rank k modulo the number of ranks; some read the line before.
+            for (std::uint64_t part = 0; part < ranks; ++part) {
+                const Rank target{static_cast<int>(part)};
+                for (std::uint64_t k = own; k < bytes; k += ranks) {
+                    if (k % 7 == 0) (void)window.get<std::uint8_t>(target, Offset{k});
+                    window.put(target, Offset{k}, static_cast<std::uint8_t>(k * 31 + static_cast<std::uint64_t>(round) + part));
+                }
+            }
+            runtime.barrier();
+            std::uint64_t wrong = 0;
+            for (std::uint64_t k = 0; k < bytes; ++k)
+                wrong += window.local_as<std::uint8_t>()[k] != static_cast<std::uint8_t>(k * 31 + static_cast<std::uint64_t>(round) + own);
+            CHECK(wrong == 0);
+            for (std::uint64_t k = 0; k < bytes; k += 5)
+                wrong += window.get<std::uint8_t>(next(runtime), Offset{k}) !=
+                         static_cast<std::uint8_t>(k * 31 + static_cast<std::uint64_t>(round + next(runtime).value));
+            CHECK(wrong == 0);
+            runtime.barrier();
+        }
+    }
+}
+
+TEST_CASE("a read-only cache keeps what it has until it is told") {
+    Runtime runtime;
+    Window window{runtime, 1024, {.name = "constants", .cache = {.mode = CacheMode::read_only}}};
+    auto local = window.local_as<std::int64_t>();
+    std::iota(local.begin(), local.end(), runtime.rank().value);
+    runtime.barrier();
+    const Rank target = next(runtime);
+    CHECK(window.get<std::int64_t>(target, Offset{80}) == target.value + 10);
+    runtime.barrier();
+    local[10] = -1;
+    runtime.barrier();
+    const bool remote = cached(window) && window.path(target) != lapwing::Path::direct && window.path(target) != lapwing::Path::self;
+    CHECK(window.get<std::int64_t>(target, Offset{80}) == (remote ? target.value + 10 : -1));
+    window.invalidate_cache();
+    CHECK(window.get<std::int64_t>(target, Offset{80}) == -1);
+    runtime.barrier();
+}
+
+TEST_CASE("atomics, non-blocking transfers and notified puts see the cached writes before them, and are seen after") {
+    Runtime runtime;
+    Window window{runtime, 65536, {.name = "mixed", .cache = epoch()}};
+    const Rank target = next(runtime);
+    runtime.barrier();
+    // Each rank uses the part of the next one alone.
+    for (std::int64_t round = 1; round <= 5; ++round) {
+        window.put(target, Offset{8}, round);
+        CHECK(window.fetch_add(target, Offset{8}, std::int64_t{10}) == round);
+        CHECK(window.get<std::int64_t>(target, Offset{8}) == round + 10);
+        window.put(target, Offset{8}, round + 20);
+        CHECK(window.compare_swap(target, Offset{8}, round + 20, round + 30) == round + 20);
+        CHECK(window.get<std::int64_t>(target, Offset{8}) == round + 30);
+
+        std::vector<std::int64_t> values(4000, round);
+        window.put(target, Offset{1000 * 8}, round * 100);
+        window.start_put(target, Offset{992 * 8}, std::span<const std::int64_t>{values}).wait();
+        CHECK(window.get<std::int64_t>(target, Offset{1000 * 8}) == round);
+        window.put(target, Offset{1001 * 8}, round * 1000);
+        std::vector<std::int64_t> read(4000);
+        window.start_get(target, Offset{992 * 8}, std::span{read}).wait();
+        CHECK(read[8] == round);
+        CHECK(read[9] == round * 1000);
+        // A large blocking get and put pass by the cache.
+        window.put(target, Offset{1002 * 8}, round * 7);
+        window.get(target, Offset{992 * 8}, std::span{read});
+        CHECK(read[10] == round * 7);
+        window.put(target, Offset{1003 * 8}, round * 9);
+        window.put(target, Offset{992 * 8}, std::span<const std::int64_t>{values});
+        CHECK(window.get<std::int64_t>(target, Offset{1003 * 8}) == round);
+
+        window.put(target, Offset{16}, round);
+        window.put_notify(target, Offset{16}, std::span<const std::int64_t>{values}.first(1), 0);
+        CHECK(window.get<std::int64_t>(target, Offset{16}) == round);
+        window.wait_notified(0);
+        CHECK(window.local_as<std::int64_t>()[2] == round);
+        runtime.barrier();
+        CHECK(window.local_as<std::int64_t>()[1] == round + 30);
+        CHECK(window.local_as<std::int64_t>()[1003] == round);
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("a release by one thread writes back what all have written, and an acquire is one for all") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    const std::int64_t each = 3000;
+    GlobalArray<std::int32_t, 1> a{runtime, {each * runtime.size()}, Cyclic{}, {.name = "threads", .cache = epoch()}};
+    for (std::int32_t round = 1; round <= 6; ++round) {
+        const auto by_threads = [&](auto body) {
+            std::vector<std::thread> threads;
+            for (std::int64_t t = 0; t < 3; ++t) threads.emplace_back(body, t);
+            for (std::thread& thread : threads) thread.join();
+        };
+        // Element i is written by rank i / each, by its thread i % 3.
+        const std::int64_t begin = runtime.rank().value * each;
+        by_threads([&](std::int64_t t) {
+            for (std::int64_t i = begin + t; i < begin + each; i += 3) a(i) = static_cast<std::int32_t>(i) * round;
+        });
+        runtime.barrier();
+        std::atomic<std::int64_t> wrong{0};
+        by_threads([&](std::int64_t t) {
+            for (std::int64_t i = t; i < each * runtime.size(); i += 3) wrong += a(i) != static_cast<std::int32_t>(i) * round;
+        });
+        CHECK(wrong == 0);
+        runtime.barrier();
+    }
+}
+
+TEST_CASE("prefetched elements are used") {
+    Runtime runtime;
+    const std::int64_t each = 50000;
+    GlobalArray<double, 1> a{runtime, {each * runtime.size()}, Block{}, {.name = "hints", .cache = epoch()}};
+    for (const auto [i] : a.local_domain()) a.local(i) = static_cast<double>(i);
+    runtime.barrier();
+    const std::int64_t begin = next(runtime).value * each;
+    const auto f = [&](std::int64_t i) { return begin + i * 7919 % each; };
+    double wrong = 0;
+    for (std::int64_t i = 0; i < 300; ++i) {
+        prefetch(a(f(i + 20)));
+        wrong += a(f(i)) == static_cast<double>(f(i)) ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+    if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1)
+        CHECK(a.statistics()[Counter::read_ahead_used] >= 250);
+    runtime.barrier();
+}
+
+TEST_CASE("cache options that do not fit are refused, with what is allowed") {
+    Runtime runtime;
+    const auto text = [&](CacheOptions options) {
+        options.mode = CacheMode::epoch;
+        return message_of<SettingError>([&] { Window(runtime, 64, {.name = "w", .cache = options}); });
+    };
+    CHECK_THAT(text({.page_bytes = 1000}), says({"\"w\"", "1000 bytes", "LAPWING_CACHE_PAGE", "power of two", "64 to 65536"}));
+    CHECK_THAT(text({.page_bytes = 131072}), says({"131072", "64 to 65536"}));
+    CHECK_THAT(text({.bytes = 2048}), says({"2048 bytes", "4 pages of 1024", "LAPWING_CACHE_BYTES"}));
+    CHECK_THAT(text({.dirty_pages = 0}), says({"LAPWING_CACHE_DIRTY_PAGES", "at least 1"}));
+    const test::ScopedEnvironment odd{"LAPWING_CACHE_PAGE", "100"};
+    Runtime other;
+    CHECK_THAT(message_of<SettingError>([&] { Window(other, 64, {.cache = epoch()}); }), says({"100 bytes", "LAPWING_CACHE_PAGE"}));
+    Window uncached{other, 64};
+    CHECK(uncached.fronts() == nullptr);
+    other.barrier();
+}

@@ -1,0 +1,86 @@
+#include "window/host_calls.hpp"
+
+#include "src/support/log.hpp"
+#include "window/window_state.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace lapwing::window {
+namespace {
+
+std::atomic<bool> calls_are_seen{false};
+
+std::mutex windows_mutex;
+std::vector<std::pair<MPI_Win, WindowState*>> windows;
+std::atomic<std::size_t> window_count{0}; ///< so that programs without such windows take no lock
+
+[[nodiscard]] WindowState* find(MPI_Win host) noexcept {
+    // Relaxed: a call on an adopted window comes after its adoption.
+    if (window_count.load(std::memory_order_relaxed) == 0) return nullptr;
+    const std::lock_guard guard{windows_mutex};
+    const auto found = std::ranges::find(windows, host, &std::pair<MPI_Win, WindowState*>::first);
+    return found == windows.end() ? nullptr : found->second;
+}
+
+[[nodiscard]] bool releases(HostCall::Kind kind) {
+    using enum HostCall::Kind;
+    return kind == fence || kind == unlock || kind == flush || kind == complete;
+}
+
+} // namespace
+
+bool HostCall::seen() noexcept { return calls_are_seen.load(std::memory_order_relaxed); }
+void HostCall::set_seen() noexcept { calls_are_seen.store(true, std::memory_order_relaxed); }
+
+void HostCall::add(MPI_Win host, WindowState& window) {
+    const std::lock_guard guard{windows_mutex};
+    windows.emplace_back(host, &window);
+    window_count.store(windows.size(), std::memory_order_relaxed);
+}
+
+void HostCall::remove(const WindowState& window) noexcept {
+    const std::lock_guard guard{windows_mutex};
+    std::erase_if(windows, [&](const auto& entry) { return entry.second == &window; });
+    window_count.store(windows.size(), std::memory_order_relaxed);
+}
+
+HostCall::HostCall(MPI_Win window, Kind kind, int target) noexcept
+    : host_{window}, window_{find(window)}, kind_{kind}, target_{target} {
+    if (window_ == nullptr || !releases(kind)) return;
+    try {
+        if (target == all_targets) window_->release();
+        else if (0 <= target && target < window_->map().ranks) window_->flush(target);
+    } catch (const std::exception& error) { // there is no C++ above this call
+        support::log_line(error.what());
+        failed_ = true;
+    }
+}
+
+int HostCall::finish(int code) noexcept {
+    if (window_ == nullptr || code != MPI_SUCCESS) return code;
+    if (kind_ == Kind::lock && target_ != all_targets && window_->map().bytes(target_) != 0) {
+        // MPI may ask for the lock when the first operation needs it, and Lapwing's are none of MPI's.
+        char byte = 0;
+        if (code = PMPI_Get(&byte, 1, MPI_BYTE, target_, 0, 1, MPI_BYTE, host_); code != MPI_SUCCESS) return code;
+        if (code = PMPI_Win_flush(target_, host_); code != MPI_SUCCESS) return code;
+    }
+    if (kind_ != Kind::complete) {
+        try {
+            window_->acquire();
+        } catch (const std::exception& error) {
+            support::log_line(error.what());
+            failed_ = true;
+        }
+    }
+    if (!failed_) return MPI_SUCCESS;
+    (void)MPI_Win_call_errhandler(host_, MPI_ERR_OTHER);
+    return MPI_ERR_OTHER;
+}
+
+} // namespace lapwing::window

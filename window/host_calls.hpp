@@ -1,0 +1,48 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+namespace lapwing::window {
+
+class WindowState;
+
+/// One of the host program's own synchronisation calls on a window of its own, from before the MPI call to after it. If the
+/// window is adopted with CacheMode::transparent, dirty bytes are written back and contents dropped here, where MPI's rules
+/// need it (MPI 3.1, sections 11.5 and 11.7); for other windows nothing happens.
+///
+/// Nobody tells Lapwing of these calls: the library lapwing::transparent stands in their place, by MPI's profiling interface.
+class HostCall {
+public:
+    enum class Kind : std::uint8_t {
+        fence,       ///< ends an epoch for all ranks, and begins one
+        lock,        ///< begins an epoch
+        unlock,      ///< ends one
+        flush,       ///< completes the own operations at their targets
+        flush_local, ///< completes them here: reads of before are over, writes may stay behind. MPI_Win_sync as well
+        start,       ///< begins an epoch with a group of targets
+        complete,    ///< ends it
+    };
+    static constexpr int all_targets = -1;
+
+    HostCall(MPI_Win window, Kind kind, int target = all_targets) noexcept;
+    /// `code`: what the MPI call has returned. Returns what the host's call returns.
+    [[nodiscard]] int finish(int code) noexcept;
+
+    /// Whether the library that makes these calls is part of the program.
+    [[nodiscard]] static bool seen() noexcept;
+    static void set_seen() noexcept;
+    /// From adoption until it is closed.
+    static void add(MPI_Win host, WindowState& window);
+    static void remove(const WindowState& window) noexcept;
+
+private:
+    MPI_Win host_;
+    WindowState* window_; ///< null: none of ours
+    Kind kind_;
+    int target_;
+    bool failed_ = false;
+};
+
+} // namespace lapwing::window
