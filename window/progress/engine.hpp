@@ -228,6 +228,8 @@ private:
     std::byte* append_request(Peer& to, const Command& command, std::uint64_t payload_bytes);
     bool send_request_packet(Peer& to);
     void send_or_list(Peer& to, bool urgent);
+    /// A request with its payload, which is copied, and without an answer; false if there is no room.
+    bool try_send(Peer& to, const Command& command, const void* payload, std::uint64_t payload_bytes, bool urgent);
     void pump();
     void send(Packet* packet, int target, int tag, Handler handler);
     [[nodiscard]] MPI_Request send(const std::byte* memory, int bytes, int target, int tag);

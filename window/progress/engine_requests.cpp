@@ -135,14 +135,7 @@ bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std
                     .window = window,
                     .offset = offset,
                     .size = bytes};
-    if (bytes <= inline_limit_) {
-        std::byte* const payload = append_request(to, command, bytes);
-        if (payload == nullptr) return false;
-        if (bytes != 0) std::memcpy(payload, source, bytes);
-        send_or_list(to, counter_plus_one != 0);
-        update_active();
-        return true;
-    }
+    if (bytes <= inline_limit_) return try_send(to, command, source, bytes, counter_plus_one != 0);
     if (free_slots_.empty() || own_bulk_ >= limits_.bulk_transfers) return false;
     const SlotName name = next_slot();
     command.kind = CommandKind::bulk_put;
@@ -183,13 +176,7 @@ bool Engine::try_atomic(Operation& operation, int target, const Command& command
 
 bool Engine::try_adds(int target, const Command& command, std::span<const AddPayload> adds) {
     const std::lock_guard guard{mutex_};
-    Peer& to = peer(target);
-    std::byte* const payload = append_request(to, command, adds.size_bytes());
-    if (payload == nullptr) return false;
-    std::memcpy(payload, adds.data(), adds.size_bytes());
-    send_or_list(to, false);
-    update_active();
-    return true;
+    return try_send(peer(target), command, adds.data(), adds.size_bytes(), false);
 }
 
 bool Engine::try_wake(int target) {
@@ -198,11 +185,14 @@ bool Engine::try_wake(int target) {
 }
 
 bool Engine::try_send_locked(int target, const Command& command, const void* payload, std::uint64_t payload_bytes) {
-    Peer& to = peer(target);
+    return try_send(peer(target), command, payload, payload_bytes, true);
+}
+
+bool Engine::try_send(Peer& to, const Command& command, const void* payload, std::uint64_t payload_bytes, bool urgent) {
     std::byte* const bytes = append_request(to, command, payload_bytes);
     if (bytes == nullptr) return false;
     if (payload_bytes != 0) std::memcpy(bytes, payload, payload_bytes);
-    send_or_list(to, true);
+    send_or_list(to, urgent);
     update_active();
     return true;
 }
