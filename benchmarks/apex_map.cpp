@@ -43,10 +43,9 @@ void apex_map(Context& context) {
         RemotePart<double> a{runtime, route.target, words, cached()};
         for (const std::int64_t length : {1, 4, 16, 64, 256, 1024}) {
             for (const double k : {1.0, 0.25, 0.05, 0.01, 0.001}) {
-                Subject without = probing("uncached", runtime, remote, length, k);
-                without.iterations = 1;
                 context.compare(fmt::format("L = {}, K = {}", length, k), bandwidth,
-                                probing("cached", runtime, a, length, k), {std::move(without)});
+                                probing("cached", runtime, a, length, k),
+                                {once(probing("uncached", runtime, remote, length, k))});
             }
         }
     }

@@ -53,8 +53,7 @@ void histogram(Context& context) {
                                return one_by_one_share * increment_all(runtime, table, iterations, increments / one_by_one_share,
                                                                        expected, [](auto element) { (void)element.fetch_add(1); });
                            }};
-        context.compare("50 % of 1,000,000", {.metric = "time", .unit = "us", .scale = 1e6 / static_cast<double>(increments)},
-                        gathered, {std::move(one_by_one)});
+        context.compare("50 % of 1,000,000", per_access(increments), gathered, {std::move(one_by_one)});
         check(table, expected);
     }
     runtime.close();

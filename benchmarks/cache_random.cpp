@@ -15,15 +15,6 @@ namespace {
 constexpr std::int64_t words = 10'000'000;
 constexpr std::uint64_t accesses = 30'000;
 
-[[nodiscard]] Quantity per_access(std::uint64_t count) {
-    return {.metric = "time", .unit = "us", .scale = 1e6 / static_cast<double>(count)};
-}
-[[nodiscard]] Subject once(Subject subject, std::string suffix = {}) {
-    subject.iterations = 1;
-    subject.case_suffix = std::move(suffix);
-    return subject;
-}
-
 void random_read(Context& context) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 /// What the benchmarks of the cache share.
 namespace lapwing::bench {
@@ -28,7 +29,6 @@ public:
     }
     [[nodiscard]] GlobalArray<T, 1>& array() { return array_; }
     [[nodiscard]] std::int64_t begin() const { return begin_; }
-    [[nodiscard]] std::int64_t size() const { return each_; }
     [[nodiscard]] Domain<1> domain() const { return Domain<1>{Range{begin_, begin_ + each_}}; }
 
 private:
@@ -45,6 +45,18 @@ Subject by_one(std::string name, Runtime& runtime, Body body, double scale = 1) 
                            for (std::uint64_t i = 0; i < iterations; ++i) body();
                        });
             }};
+}
+
+/// The same with one iteration a measurement; of a baseline, with what tells its row from the others.
+[[nodiscard]] inline Subject once(Subject subject, std::string suffix = {}) {
+    subject.iterations = 1;
+    subject.case_suffix = std::move(suffix);
+    return subject;
+}
+
+/// Time of one of `count` accesses.
+[[nodiscard]] inline Quantity per_access(std::uint64_t count) {
+    return {.metric = "time", .unit = "us", .scale = 1e6 / static_cast<double>(count)};
 }
 
 /// The numbers 0 … count - 1 in an order that looks random and is the same everywhere.

@@ -51,10 +51,10 @@ void cached_matmul(Context& context) {
         for (const std::uint64_t page : {256U, 512U, 1024U, 2048U}) {
             GlobalArray<double, 2> b = array({.mode = CacheMode::epoch, .bytes = page * pages, .page_bytes = page});
             GlobalArray<double, 2> far = array(uncached());
-            Subject without = by_one("uncached", runtime, [&] { multiply(a, far, c, rows, n / share, order); }, share);
-            without.iterations = 1;
-            context.compare(fmt::format("{}, pages of {}", name, page), milliseconds(),
-                            by_one("cached", runtime, [&] { multiply(a, b, c, rows, n, order); }), {std::move(without)});
+            context.compare(
+                fmt::format("{}, pages of {}", name, page), milliseconds(),
+                by_one("cached", runtime, [&] { multiply(a, b, c, rows, n, order); }),
+                {once(by_one("uncached", runtime, [&] { multiply(a, far, c, rows, n / share, order); }, share))});
             b.close();
             far.close();
         }

@@ -23,7 +23,6 @@ public:
         if (passing_ == 0) probe_ = later_probe;
         return true;
     }
-    [[nodiscard]] bool passing() const noexcept { return passing_ != 0; }
 
     /// The outcome of a read; `front_hits` is the number of reads that the front has served in all. True when reads pass
     /// by from now on.

@@ -48,10 +48,6 @@ public:
         std::uint64_t& held = page_at_[place_of_[frame]];
         if (held == page) held = none; // else the place has been given to another page already
     }
-    void clear() override {
-        std::ranges::fill(page_at_, none);
-        next_victim_ = 0;
-    }
 
 private:
     static constexpr std::uint64_t none = ~std::uint64_t{0};

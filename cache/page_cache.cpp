@@ -126,11 +126,7 @@ Frame PageCache::take_frame(int rank, std::uint64_t page_start, Frame keep) {
 void PageCache::evict(Frame frame) {
     Page& page = pages_[frame];
     if (frame - block_.first < block_.count) send_block();
-    if (page.unread) {
-        ahead_.wasted();
-        statistics_.add(Counter::read_ahead_wasted);
-        page.unread = false;
-    }
+    drop_unread(page);
     if (page.dirty != none) clean_with_neighbours(frame);
     finish_page(frame);
     leave_front(page.number);
@@ -148,14 +144,17 @@ bool PageCache::freshen(Frame frame) {
     const std::uint64_t epoch = now();
     if (page.epoch == epoch) return false;
     finish_page(frame);
-    if (page.unread) {
-        ahead_.wasted();
-        statistics_.add(Counter::read_ahead_wasted);
-        page.unread = false;
-    }
+    drop_unread(page);
     std::ranges::fill(valid(frame), 0);
     page.epoch = epoch;
     return true;
+}
+
+void PageCache::drop_unread(Page& page) noexcept {
+    if (!page.unread) return;
+    ahead_.wasted();
+    statistics_.add(Counter::read_ahead_wasted);
+    page.unread = false;
 }
 
 void PageCache::adapt_page_size() {

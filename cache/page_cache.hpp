@@ -84,8 +84,6 @@ public:
     void collect_hits() noexcept;
 
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
-    /// Gets and puts of more bytes pass by.
-    [[nodiscard]] std::uint64_t largest_cached() const noexcept { return largest_cached_; }
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
 private:
@@ -166,6 +164,8 @@ private:
     void evict(Frame frame);
     /// Lines of an earlier epoch are not valid any more. Whether that is the case.
     bool freshen(Frame frame);
+    /// What was read ahead, and is not read any more, was in vain.
+    void drop_unread(Page& page) noexcept;
     void enter_reads(Frame frame) noexcept;
     void enter_writes(Frame frame) noexcept;
     void leave_front(std::uint64_t number) noexcept;
@@ -201,6 +201,9 @@ private:
     void clean_with_neighbours(Frame frame);
     /// Puts the dirty bytes of the older half of the dirty pages.
     void clean_older_half();
+    /// Puts those of the dirty pages that are wanted: `wanted(mask, page)`.
+    template <class Wanted>
+    void clean_if(Wanted&& wanted);
     void clean(std::span<const Frame> frames);
 
     PageCacheConfiguration configuration_;
@@ -210,7 +213,7 @@ private:
     Front front_;
 
     std::uint64_t page_bytes_ = 0;
-    std::uint64_t largest_cached_ = 0;
+    std::uint64_t largest_cached_ = 0; ///< gets and puts of more bytes pass by
     std::size_t valid_words_ = 0; ///< of one page
     std::size_t mask_words_ = 0;
     Frame frames_ = 0;

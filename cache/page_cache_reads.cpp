@@ -11,14 +11,8 @@ namespace lapwing::cache {
 void PageCache::get(int rank, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.size() > largest_cached_) return read_around(rank, offset, destination);
     const std::uint64_t within = offset & (page_bytes_ - 1);
-    if (within + destination.size() > page_bytes_) {
-        // Ask for all pages before waiting for the first.
-        for (std::uint64_t at = 0; at < destination.size();) {
-            const std::uint64_t bytes = std::min(page_bytes_ - ((offset + at) & (page_bytes_ - 1)), destination.size() - at);
-            (void)start_reading(rank, offset + at, bytes, no_frame);
-            at += bytes;
-        }
-    }
+    // Ask for all pages before waiting for the first.
+    if (within + destination.size() > page_bytes_) prefetch(rank, offset, destination.size());
     while (!destination.empty()) {
         const std::size_t bytes =
             std::min<std::size_t>(page_bytes_ - (offset & (page_bytes_ - 1)), destination.size());
@@ -30,12 +24,8 @@ void PageCache::get(int rank, std::uint64_t offset, std::span<std::byte> destina
 
 void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destination) {
     const std::uint64_t number = front_.page_of(rank, offset);
-    if (benefit_.pass(number)) [[unlikely]] {
-        statistics_.add(Counter::cache_passed);
-        backend_.get(rank, offset, destination);
-        if (may_be_dirty()) overlay(rank, offset, destination);
-        return;
-    }
+    if (benefit_.pass(number)) [[unlikely]]
+        return read_around(rank, offset, destination);
     const std::uint64_t within = offset & (page_bytes_ - 1);
     const Lines lines = lines_of(within, destination.size());
     Frame frame = find(number);

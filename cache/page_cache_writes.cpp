@@ -158,6 +158,15 @@ void PageCache::clean_older_half() {
     clean(to_clean_);
 }
 
+template <class Wanted>
+void PageCache::clean_if(Wanted&& wanted) {
+    to_clean_.clear();
+    for (Index mask = oldest_mask_; mask != none; mask = masks_[mask].after)
+        if (wanted(mask, pages_[masks_[mask].frame])) to_clean_.push_back(masks_[mask].frame);
+    std::ranges::sort(to_clean_, {}, [this](Frame frame) { return pages_[frame].number; });
+    clean(to_clean_);
+}
+
 void PageCache::clean(std::span<const Frame> frames) {
     for (const Frame frame : frames) finish_page(frame);
     Writer writer{*this};
@@ -170,36 +179,24 @@ void PageCache::clean(std::span<const Frame> frames) {
 
 void PageCache::release() {
     collect_hits();
-    if (oldest_mask_ != none) {
-        to_clean_.clear();
-        for (Index mask = oldest_mask_; mask != none; mask = masks_[mask].after) to_clean_.push_back(masks_[mask].frame);
-        std::ranges::sort(to_clean_, {}, [this](Frame frame) { return pages_[frame].number; });
-        clean(to_clean_);
-    }
+    clean_if([](Index, const Page&) { return true; });
     finish_puts();
     if (configuration_.adapt) adapt_page_size();
 }
 
 void PageCache::release(int rank) {
     collect_hits();
-    to_clean_.clear();
-    for (Index mask = oldest_mask_; mask != none; mask = masks_[mask].after)
-        if (pages_[masks_[mask].frame].rank == rank) to_clean_.push_back(masks_[mask].frame);
-    std::ranges::sort(to_clean_, {}, [this](Frame frame) { return pages_[frame].number; });
-    clean(to_clean_);
+    clean_if([rank](Index, const Page& page) { return page.rank == rank; });
     finish_puts();
 }
 
 void PageCache::write_back(int rank, std::uint64_t offset, std::uint64_t bytes) {
-    to_clean_.clear();
-    for (Index mask = oldest_mask_; mask != none; mask = masks_[mask].after) {
-        const Page& page = pages_[masks_[mask].frame];
-        if (page.rank != rank || page.start + page_bytes_ <= offset || offset + bytes <= page.start) continue;
+    clean_if([&](Index mask, const Page& page) {
+        if (page.rank != rank || page.start + page_bytes_ <= offset || offset + bytes <= page.start) return false;
         const std::uint64_t begin = std::max(offset, page.start) - page.start;
         const std::uint64_t end = std::min(offset + bytes, page.start + page_bytes_) - page.start;
-        if (bits::any(dirty_bits(mask), begin, end)) to_clean_.push_back(masks_[mask].frame);
-    }
-    clean(to_clean_);
+        return bits::any(dirty_bits(mask), begin, end);
+    });
 }
 
 void PageCache::forget(int rank, std::uint64_t offset, std::uint64_t bytes) {

@@ -33,9 +33,6 @@ public:
     void used() noexcept { judge(1, 0); }
     void wasted() noexcept { judge(0, 1); }
 
-    /// Items that may be under way ahead of an access now.
-    [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
-
 private:
     struct Stream {
         int rank = -1;

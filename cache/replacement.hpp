@@ -33,8 +33,6 @@ public:
     virtual void used(Frame frame) = 0;
     /// `page` has left `frame`.
     virtual void left(std::uint64_t page, Frame frame) = 0;
-    /// All frames are empty again.
-    virtual void clear() = 0;
 };
 
 /// 2Q (Johnson and Shasha, "2Q: a low overhead high performance buffer management replacement algorithm", 1994). New pages

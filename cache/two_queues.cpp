@@ -28,12 +28,6 @@ public:
     void left(std::uint64_t page, Frame frame) override {
         if (frame < ring_) remembered_[slot(page)] = page;
     }
-    void clear() override {
-        next_ = 0;
-        used_ = 0;
-        hand_ = 0;
-        std::ranges::fill(remembered_, none);
-    }
 
 private:
     static constexpr std::uint64_t none = ~std::uint64_t{0};

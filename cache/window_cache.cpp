@@ -59,10 +59,6 @@ const support::ChoiceSetting adapt_setting{{.name = "LAPWING_CACHE_ADAPT",
                                             .help = "whether reads pass by a cache that does not pay",
                                             .choices = {"on", "off"}}};
 
-[[nodiscard]] CacheMode mode_of(const Settings& settings, const CacheOptions& options) {
-    return options.mode.value_or(static_cast<CacheMode>(mode_setting.get(settings)));
-}
-
 [[nodiscard]] PageCacheConfiguration configuration_of(const Settings& settings, const CacheOptions& options) {
     PageCacheConfiguration result;
     result.bytes = options.bytes ? *options.bytes : bytes_setting.get(settings);
@@ -188,10 +184,12 @@ void WindowCache::collect_statistics() {
 
 namespace lapwing::window {
 
-CacheMode cache_mode(const Settings& settings, const CacheOptions& options) { return cache::mode_of(settings, options); }
+CacheMode cache_mode(const Settings& settings, const CacheOptions& options) {
+    return options.mode.value_or(static_cast<CacheMode>(cache::mode_setting.get(settings)));
+}
 
 void check_cache_options(const Settings& settings, const CacheOptions& options, const std::string& who) {
-    if (cache::mode_of(settings, options) == CacheMode::off) return;
+    if (cache_mode(settings, options) == CacheMode::off) return;
     const cache::PageCacheConfiguration wanted = cache::configuration_of(settings, options);
     if (!std::has_single_bit(wanted.page_bytes) || wanted.page_bytes < cache::least_page || wanted.page_bytes > cache::largest_page)
         throw SettingError{fmt::format("{}: a cache page of {} bytes (LAPWING_CACHE_PAGE, CacheOptions::page_bytes) is not a "
@@ -209,7 +207,7 @@ void check_cache_options(const Settings& settings, const CacheOptions& options, 
 
 std::unique_ptr<RemoteCache> make_remote_cache(WindowState& window, const CacheOptions& options) {
     const Settings& settings = window.team_state().settings();
-    const CacheMode mode = cache::mode_of(settings, options);
+    const CacheMode mode = cache_mode(settings, options);
     const MemoryMap& map = window.map();
     if (mode == CacheMode::off || map.node_count == map.ranks) return nullptr; // nobody to cache
     cache::PageCacheConfiguration configuration = cache::configuration_of(settings, options);

@@ -139,7 +139,7 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& model, Cl
     if (bytes < 8 * most_operations) return;
     std::vector<std::byte> memory(bytes);
     const auto get = [&](std::uint64_t size, std::size_t count) {
-        if (count == 1) return window.get(target, 0, {memory.data(), size});
+        if (count == 1) return window.get_uncached(target, 0, {memory.data(), size});
         std::array<Completion, most_operations> completions;
         for (std::size_t i = 0; i < count; ++i) completions[i] = window.start_get(target, i * size, {memory.data() + i * size, size});
         for (Completion& completion : completions) completion.wait();

@@ -37,7 +37,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
         throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", state_.who(), options.alignment,
                                      least_alignment, most_alignment)};
-    check_cache_options(state_.settings(), options.cache, fmt::format("{}: Window(\"{}\")", state_.who(), name_));
+    const std::string what = fmt::format("{}: Window(\"{}\")", state_.who(), name_);
+    check_cache_options(state_.settings(), options.cache, what);
     // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
     // must fit together; summed in floating point, which does not overflow.
     state_.barrier(CollectiveCall::window_create, {});
@@ -53,7 +54,6 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
         return request;
     });
     std::memcpy(&node_bytes, memory.get(), sizeof node_bytes);
-    const std::string what = fmt::format("{}: Window(\"{}\")", state_.who(), name_);
     const auto counters = static_cast<std::int64_t>(counter_count_);
     const bool fits = node_bytes <= static_cast<double>(limit.bytes);
     const std::string problem = fits ? cannot_map(static_cast<std::uint64_t>(node_bytes)) : std::string{};
@@ -179,19 +179,16 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     map_.bases = bases_.data();
     if (transparent) remote_ = shared_ = MPI_WIN_NULL; // the program's own calls order its memory
 
-    std::array<int, 2> extremes{unit_, -unit_};
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_INT, MPI_MIN, state_.communicator()), "MPI_Allreduce",
-              state_.who());
-    if (extremes[0] != -extremes[1]) {
+    const auto size = static_cast<std::int64_t>(map_.own_bytes);
+    std::array<std::int64_t, 4> smallest{unit_, -unit_, size, -size};
+    team_.min(std::span{smallest});
+    if (smallest[0] != -smallest[1]) {
         units_.resize(static_cast<std::size_t>(state_.size()));
         check_mpi(MPI_Allgather(&unit_, 1, MPI_INT, units_.data(), 1, MPI_INT, state_.communicator()), "MPI_Allgather",
                   state_.who());
     }
     plain_rma_ = network_ == Path::rma && unit_ == 1 && units_.empty();
-    const auto size = static_cast<std::int64_t>(map_.own_bytes);
-    std::array<std::int64_t, 2> smallest{size, -size};
-    team_.min(std::span{smallest});
-    share_sizes(smallest[0] == -smallest[1]);
+    share_sizes(smallest[2] == -smallest[3]);
     counters_ = own_counters_.data();
     state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);

@@ -115,42 +115,29 @@ void transpose(Context& context, Naive access) {
     runtime.close();
 }
 
-const Registration sobel_registration{{.name = "kernel/sobel",
-                                       .summary = "edge detection of the Hubble image",
-                                       .run = [](Context& context) { sobel(context, Naive::plain); },
-                                       .default_repetitions = 5}};
-const Registration sobel_cached_registration{{.name = "kernel/sobel-cached",
-                                              .summary = "edge detection of the Hubble image, by cached elements",
-                                              .run = [](Context& context) { sobel(context, Naive::cached); },
-                                              .default_repetitions = 5,
-                                              .paths = {"rma", "service"}}};
-const Registration product_registration{{.name = "kernel/spmv",
-                                         .summary = "power iteration with the sparse matrix qh1484",
-                                         .run = [](Context& context) { sparse_product(context, Naive::plain); },
-                                         .default_repetitions = 5}};
-const Registration product_cached_registration{{.name = "kernel/spmv-cached",
-                                                .summary = "power iteration with the sparse matrix qh1484, by cached elements",
-                                                .run = [](Context& context) { sparse_product(context, Naive::cached); },
-                                                .default_repetitions = 5,
-                                                .paths = {"rma", "service"}}};
-const Registration heat_registration{{.name = "kernel/heat",
-                                      .summary = "heat diffusion in a cube",
-                                      .run = [](Context& context) { heat(context, Naive::plain); },
-                                      .default_repetitions = 5}};
-const Registration heat_cached_registration{{.name = "kernel/heat-cached",
-                                             .summary = "heat diffusion in a cube, by cached elements",
-                                             .run = [](Context& context) { heat(context, Naive::cached); },
-                                             .default_repetitions = 5,
-                                             .paths = {"rma", "service"}}};
-const Registration transpose_registration{{.name = "kernel/transpose",
-                                           .summary = "transpose of a matrix that is distributed by rows",
-                                           .run = [](Context& context) { transpose(context, Naive::plain); },
-                                           .default_repetitions = 5}};
-const Registration transpose_cached_registration{{.name = "kernel/transpose-cached",
-                                                  .summary = "transpose of a matrix that is distributed by rows, by cached elements",
-                                                  .run = [](Context& context) { transpose(context, Naive::cached); },
-                                                  .default_repetitions = 5,
-                                                  .paths = {"rma", "service"}}};
+/// A kernel with plain arrays, and with cached ones on the paths that have a cache.
+class KernelRegistration {
+public:
+    KernelRegistration(const std::string& name, const std::string& summary, void (*kernel)(Context&, Naive))
+        : plain_{{.name = name,
+                  .summary = summary,
+                  .run = [kernel](Context& context) { kernel(context, Naive::plain); },
+                  .default_repetitions = 5}},
+          cached_{{.name = name + "-cached",
+                   .summary = summary + ", by cached elements",
+                   .run = [kernel](Context& context) { kernel(context, Naive::cached); },
+                   .default_repetitions = 5,
+                   .paths = {"rma", "service"}}} {}
+
+private:
+    Registration plain_;
+    Registration cached_;
+};
+
+const KernelRegistration sobel_registration{"kernel/sobel", "edge detection of the Hubble image", sobel};
+const KernelRegistration product_registration{"kernel/spmv", "power iteration with the sparse matrix qh1484", sparse_product};
+const KernelRegistration heat_registration{"kernel/heat", "heat diffusion in a cube", heat};
+const KernelRegistration transpose_registration{"kernel/transpose", "transpose of a matrix that is distributed by rows", transpose};
 
 } // namespace
 } // namespace lapwing::bench

@@ -253,6 +253,8 @@ private:
     bool try_fetch_data(Operation& operation, int target, Command command, bool bulk, std::span<const std::byte> payload, bool urgent);
     bool send_request_packet(Peer& to);
     void send_or_list(Peer& to, bool urgent);
+    /// A request with its payload, which is copied, and without an answer; false if there is no room.
+    bool try_send(Peer& to, const Command& command, const void* payload, std::uint64_t payload_bytes, bool urgent);
     void pump();
     void send(Packet* packet, int target, int tag, Handler handler);
     [[nodiscard]] MPI_Request send(const std::byte* memory, int bytes, int target, int tag);

@@ -147,14 +147,7 @@ bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, 
 bool Engine::try_send_data(Operation& operation, int target, Command command, CommandKind bulk_kind, const std::byte* source) {
     const std::lock_guard guard{mutex_};
     Peer& to = peer(target);
-    if (command.size <= inline_limit_) {
-        std::byte* const payload = append_request(to, command, command.size);
-        if (payload == nullptr) return false;
-        if (command.size != 0) std::memcpy(payload, source, command.size);
-        send_or_list(to, command.counter_plus_one != 0);
-        update_active();
-        return true;
-    }
+    if (command.size <= inline_limit_) return try_send(to, command, source, command.size, command.counter_plus_one != 0);
     if (free_slots_.empty() || own_bulk_ >= limits_.bulk_transfers) return false;
     const SlotName name = next_slot();
     command.kind = bulk_kind;
@@ -214,13 +207,7 @@ bool Engine::try_atomic(Operation& operation, int target, const Command& command
 
 bool Engine::try_adds(int target, const Command& command, std::span<const AddPayload> adds) {
     const std::lock_guard guard{mutex_};
-    Peer& to = peer(target);
-    std::byte* const payload = append_request(to, command, adds.size_bytes());
-    if (payload == nullptr) return false;
-    std::memcpy(payload, adds.data(), adds.size_bytes());
-    send_or_list(to, false);
-    update_active();
-    return true;
+    return try_send(peer(target), command, adds.data(), adds.size_bytes(), false);
 }
 
 bool Engine::try_wake(int target) {
@@ -229,11 +216,14 @@ bool Engine::try_wake(int target) {
 }
 
 bool Engine::try_send_locked(int target, const Command& command, const void* payload, std::uint64_t payload_bytes) {
-    Peer& to = peer(target);
+    return try_send(peer(target), command, payload, payload_bytes, true);
+}
+
+bool Engine::try_send(Peer& to, const Command& command, const void* payload, std::uint64_t payload_bytes, bool urgent) {
     std::byte* const bytes = append_request(to, command, payload_bytes);
     if (bytes == nullptr) return false;
     if (payload_bytes != 0) std::memcpy(bytes, payload, payload_bytes);
-    send_or_list(to, true);
+    send_or_list(to, urgent);
     update_active();
     return true;
 }

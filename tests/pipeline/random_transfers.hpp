@@ -1,0 +1,78 @@
+#pragma once
+
+#include "datatype/random_layout.hpp"
+
+#include <lapwing/plan.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+/// Transfers with random layouts on both sides.
+namespace lapwing::test::transfers {
+
+constexpr std::int64_t window_bytes = 16384;
+constexpr std::int64_t memory_bytes = 16384;
+
+using Bytes = std::vector<std::byte>;
+
+inline std::byte pattern(std::uint64_t who, std::uint64_t round, std::uint64_t at) {
+    return static_cast<std::byte>((who * 131 + round * 31 + at * 7 + at / 251) & 0xff);
+}
+
+inline bool has_duplicates(const test::Flat& flat) { return std::set<std::int64_t>(flat.begin(), flat.end()).size() != flat.size(); }
+
+/// Two layouts of equally many bytes, moved into [0, room) each; the bytes of the second occur once.
+struct Sides {
+    test::Sample source;
+    test::Sample target;
+};
+
+/// `sample` moved so that its offsets are at least 0, and at random from there.
+inline bool place(test::RandomLayouts& random, test::Sample& sample, std::int64_t room) {
+    if (sample.flat.empty()) return true;
+    const auto [low, high] = std::ranges::minmax(sample.flat);
+    if (high - low >= room) return false;
+    const std::int64_t distance = random.number(0, room - (high - low) - 1) - low;
+    sample = {sample.layout.shift(distance), test::shifted(sample.flat, distance)};
+    return true;
+}
+
+inline Sides random_sides(test::RandomLayouts& random) {
+    for (;;) {
+        Sides sides{random.make(static_cast<int>(random.number(0, 4))), random.make(static_cast<int>(random.number(0, 4)))};
+        if (random.number(0, 3) == 0) { // contiguous on one side
+            const std::uint64_t bytes = std::max(sides.source.flat.size(), sides.target.flat.size());
+            test::Sample& side = random.number(0, 1) == 0 ? sides.source : sides.target;
+            side = {Layout::contiguous(bytes), {}};
+            for (std::uint64_t i = 0; i < bytes; ++i) side.flat.push_back(static_cast<std::int64_t>(i));
+        }
+        const std::size_t bytes = std::min(sides.source.flat.size(), sides.target.flat.size());
+        for (test::Sample* const side : {&sides.source, &sides.target}) {
+            side->layout = side->layout.slice(0, bytes);
+            side->flat.resize(bytes);
+        }
+        if (has_duplicates(sides.target.flat) || !place(random, sides.source, window_bytes) ||
+            !place(random, sides.target, window_bytes))
+            continue;
+        return sides;
+    }
+}
+
+inline PlanOptions random_options(test::RandomLayouts& random, Path path) {
+    constexpr std::array strategies{Strategy::automatic,     Strategy::per_block,   Strategy::full_pack, Strategy::fixed_pipeline,
+                                    Strategy::superpipeline, Strategy::direct_copy, Strategy::served};
+    PlanOptions options{.strategy = strategies[random.size(0, strategies.size() - 1)],
+                        .first_chunk = random.size(1, 300),
+                        .growth = 1 + static_cast<double>(random.size(0, 20)) / 10,
+                        .largest_chunk = random.size(1, 1000)};
+    const bool mapped = path == Path::direct || path == Path::self;
+    if (options.strategy == Strategy::direct_copy && !mapped) options.strategy = Strategy::superpipeline;
+    if (options.strategy == Strategy::served && mapped) options.strategy = Strategy::fixed_pipeline;
+    return options;
+}
+
+} // namespace lapwing::test::transfers
