@@ -35,11 +35,14 @@ TransferModel fit(std::span<const TransferSample> samples) {
     constexpr std::uint64_t least_bytes = 4096;
     const bool enough = std::ranges::any_of(samples, [](const TransferSample& sample) { return sample.bytes >= least_bytes; });
     if (!enough) return {};
-    // So few samples on a busy machine may say that an operation takes no time of its own; a call has to be made for each.
+    // So few samples on a busy machine may say that an operation, or a byte, takes no time of its own; but a call has to be
+    // made for each, and a copy.
     constexpr double least_overhead = 150e-9;
+    constexpr double least_per_byte = 20e-12;
     std::vector<TransferPiece> pieces;
     for (TransferPiece piece : fit_transfers(samples).pieces()) {
         piece.overhead = std::max(piece.overhead, least_overhead);
+        piece.per_byte = std::max(piece.per_byte, least_per_byte);
         pieces.push_back(piece);
     }
     return pieces.empty() ? TransferModel{} : TransferModel{pieces};

@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 
 using namespace lapwing;
-using namespace lapwing::test::transfers;
+using namespace test;
 
 TEST_CASE("planned transfers and cached accesses of one rank happen in program order") {
     Runtime runtime;

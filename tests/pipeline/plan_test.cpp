@@ -15,7 +15,7 @@
 #include <vector>
 
 using namespace lapwing;
-using namespace lapwing::test::transfers;
+using namespace test;
 
 TEST_CASE("planned puts write exactly the bytes of the target layout") {
     Runtime runtime;

@@ -12,10 +12,10 @@
 #include <vector>
 
 /// Transfers with random layouts on both sides.
-namespace lapwing::test::transfers {
+namespace test {
 
-constexpr std::int64_t window_bytes = 16384;
-constexpr std::int64_t memory_bytes = 16384;
+inline constexpr std::int64_t window_bytes = 16384;
+inline constexpr std::int64_t memory_bytes = 16384;
 
 using Bytes = std::vector<std::byte>;
 
@@ -23,35 +23,35 @@ inline std::byte pattern(std::uint64_t who, std::uint64_t round, std::uint64_t a
     return static_cast<std::byte>((who * 131 + round * 31 + at * 7 + at / 251) & 0xff);
 }
 
-inline bool has_duplicates(const test::Flat& flat) { return std::set<std::int64_t>(flat.begin(), flat.end()).size() != flat.size(); }
+inline bool has_duplicates(const Flat& flat) { return std::set<std::int64_t>(flat.begin(), flat.end()).size() != flat.size(); }
 
 /// Two layouts of equally many bytes, moved into [0, room) each; the bytes of the second occur once.
 struct Sides {
-    test::Sample source;
-    test::Sample target;
+    Sample source;
+    Sample target;
 };
 
 /// `sample` moved so that its offsets are at least 0, and at random from there.
-inline bool place(test::RandomLayouts& random, test::Sample& sample, std::int64_t room) {
+inline bool place(RandomLayouts& random, Sample& sample, std::int64_t room) {
     if (sample.flat.empty()) return true;
     const auto [low, high] = std::ranges::minmax(sample.flat);
     if (high - low >= room) return false;
     const std::int64_t distance = random.number(0, room - (high - low) - 1) - low;
-    sample = {sample.layout.shift(distance), test::shifted(sample.flat, distance)};
+    sample = {sample.layout.shift(distance), shifted(sample.flat, distance)};
     return true;
 }
 
-inline Sides random_sides(test::RandomLayouts& random) {
+inline Sides random_sides(RandomLayouts& random) {
     for (;;) {
         Sides sides{random.make(static_cast<int>(random.number(0, 4))), random.make(static_cast<int>(random.number(0, 4)))};
         if (random.number(0, 3) == 0) { // contiguous on one side
             const std::uint64_t bytes = std::max(sides.source.flat.size(), sides.target.flat.size());
-            test::Sample& side = random.number(0, 1) == 0 ? sides.source : sides.target;
-            side = {Layout::contiguous(bytes), {}};
+            Sample& side = random.number(0, 1) == 0 ? sides.source : sides.target;
+            side = {lapwing::Layout::contiguous(bytes), {}};
             for (std::uint64_t i = 0; i < bytes; ++i) side.flat.push_back(static_cast<std::int64_t>(i));
         }
         const std::size_t bytes = std::min(sides.source.flat.size(), sides.target.flat.size());
-        for (test::Sample* const side : {&sides.source, &sides.target}) {
+        for (Sample* const side : {&sides.source, &sides.target}) {
             side->layout = side->layout.slice(0, bytes);
             side->flat.resize(bytes);
         }
@@ -62,7 +62,10 @@ inline Sides random_sides(test::RandomLayouts& random) {
     }
 }
 
-inline PlanOptions random_options(test::RandomLayouts& random, Path path) {
+inline lapwing::PlanOptions random_options(RandomLayouts& random, lapwing::Path path) {
+    using lapwing::Path;
+    using lapwing::PlanOptions;
+    using lapwing::Strategy;
     constexpr std::array strategies{Strategy::automatic,     Strategy::per_block,   Strategy::full_pack, Strategy::fixed_pipeline,
                                     Strategy::superpipeline, Strategy::direct_copy, Strategy::served};
     PlanOptions options{.strategy = strategies[random.size(0, strategies.size() - 1)],
@@ -75,4 +78,4 @@ inline PlanOptions random_options(test::RandomLayouts& random, Path path) {
     return options;
 }
 
-} // namespace lapwing::test::transfers
+} // namespace test
