@@ -73,39 +73,53 @@ double overlap_of(const std::function<void()>& start, const std::function<void()
     return measure_overlap(start, complete, transfers, 0);
 }
 
-/// Waits for service operations, which use memory of this function's caller.
-void wait(window::TeamState& team, int target, std::span<window::Operation> operations) {
-    const auto done = [&] { return std::ranges::all_of(operations, [](const auto& operation) { return operation.done(); }); };
-    try {
-        team.wait_until(done, "Plan: calibration", target);
-    } catch (...) {
-        for (window::Operation& operation : operations)
-            if (!operation.done()) team.engine().abandon(operation);
-        throw;
+/// Operations of the engine. Those that are not complete at the end of the scope, because something threw, are abandoned: they
+/// use memory of the caller.
+template <std::size_t count>
+class OwnOperations {
+public:
+    OwnOperations(window::TeamState& team, int target) : team_{team}, target_{target} {}
+    ~OwnOperations() {
+        for (window::Operation& operation : operations_)
+            if (!operation.done()) team_.engine().abandon(operation);
     }
-}
+    OwnOperations(const OwnOperations&) = delete;
+    OwnOperations& operator=(const OwnOperations&) = delete;
+
+    [[nodiscard]] window::Operation& operator[](std::size_t i) { return operations_[i]; }
+    void wait() {
+        team_.wait_until(
+            [&] { return std::ranges::all_of(operations_, [](const auto& operation) { return operation.done(); }); },
+            "Plan: calibration", target_);
+    }
+
+private:
+    window::TeamState& team_;
+    int target_;
+    std::array<window::Operation, count> operations_;
+};
 
 void calibrate_service(window::TeamState& team, int target, CostModel& model, Clock::time_point deadline, Clock::time_point later) {
     using window::TeamState;
     window::Engine& engine = team.engine();
     std::vector<std::byte> memory(TeamState::calibration_bytes);
     const auto get = [&](std::uint64_t bytes, std::size_t count) {
-        std::array<window::Operation, most_operations> operations;
+        OwnOperations<most_operations> operations{team, target};
         for (std::size_t i = 0; i < count; ++i) {
             operations[i].destination = memory.data() + i * bytes;
             team.wait_until(
                 [&] { return engine.try_get(operations[i], target, TeamState::calibration_window, i * bytes, bytes, true); },
                 "Plan: calibration", target);
         }
-        wait(team, target, {operations.data(), count});
+        operations.wait();
     };
     const auto put = [&](std::uint64_t bytes, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
-            window::Operation copied; // complete at once for what a packet holds
+            OwnOperations<1> copied{team, target}; // complete at once for what a packet holds
             team.wait_until(
-                [&] { return engine.try_put(copied, target, TeamState::calibration_window, i * bytes, memory.data(), bytes); },
+                [&] { return engine.try_put(copied[0], target, TeamState::calibration_window, i * bytes, memory.data(), bytes); },
                 "Plan: calibration", target);
-            wait(team, target, {&copied, 1});
+            copied.wait();
         }
         const auto ticket = engine.start_flush(target);
         team.wait_until([&] { return engine.flushed(target, ticket); }, "Plan: calibration", target);
@@ -117,15 +131,15 @@ void calibrate_service(window::TeamState& team, int target, CostModel& model, Cl
         measure(put, std::min(engine.inline_limit(), largest), later);
     for (const TransferSample& sample : gets)
         if (sample.bytes > engine.inline_limit()) puts.push_back(sample);
-    window::Operation one;
+    OwnOperations<1> one{team, target};
     const double overlap = overlap_of(
         [&] {
-            one.destination = memory.data();
+            one[0].destination = memory.data();
             team.wait_until(
-                [&] { return engine.try_get(one, target, TeamState::calibration_window, 0, TeamState::calibration_bytes, true); },
+                [&] { return engine.try_get(one[0], target, TeamState::calibration_window, 0, TeamState::calibration_bytes, true); },
                 "Plan: calibration", target);
         },
-        [&] { wait(team, target, {&one, 1}); }, Path::service, later);
+        [&] { one.wait(); }, Path::service, later);
     const auto use = [&](Direction direction, std::span<const TransferSample> samples) {
         TransferModel fitted = fit(samples);
         if (fitted.empty()) return;

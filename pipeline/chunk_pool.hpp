@@ -24,9 +24,12 @@ struct ChunkBuffers {
 class ChunkPool final : public window::TeamPart {
 public:
     /// Buffers of at least `bytes`, or of what the limit leaves beside those that other executions hold: of none if that is
-    /// less than `least`.
+    /// less than `least`. Far larger ones are taken only where the limit leaves no others.
     [[nodiscard]] std::unique_ptr<ChunkBuffers> take(std::uint64_t bytes, std::uint64_t least, std::uint64_t limit);
     void give_back(std::unique_ptr<ChunkBuffers> buffers) noexcept;
+    /// Instead, of buffers that something under way to a rank that has left may still read: their memory stays until the pool
+    /// goes.
+    void keep(std::unique_ptr<ChunkBuffers> buffers) noexcept;
 
     /// Bytes that exist, in use or not.
     [[nodiscard]] std::uint64_t bytes() const;
@@ -34,6 +37,7 @@ public:
 private:
     mutable std::mutex mutex_;
     std::vector<std::unique_ptr<ChunkBuffers>> free_;
+    std::vector<std::unique_ptr<ChunkBuffers>> kept_;
     std::uint64_t bytes_ = 0;
 };
 

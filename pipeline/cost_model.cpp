@@ -42,7 +42,7 @@ void CostModel::set(const CostTables& tables, Source source) {
             if (model.empty()) continue;
             tables_.transfers(path, direction) = model;
             sources_[index(path, direction)] = source;
-            drifts_[index(path, direction)] = {};
+            drifts_[path_index(path)] = {};
         }
     version_.fetch_add(1, std::memory_order_release);
 }
@@ -71,28 +71,34 @@ void CostModel::set_transfers(Path path, Direction direction, const TransferMode
     const std::lock_guard guard{mutex_};
     tables_.transfers(path, direction) = model;
     sources_[index(path, direction)] = source;
-    drifts_[index(path, direction)] = {};
+    drifts_[path_index(path)] = {};
     version_.fetch_add(1, std::memory_order_release);
 }
 
-void CostModel::observe(Path path, Direction direction, double predicted, double observed) {
+void CostModel::observe(Path path, double predicted, double observed) {
     if (!(predicted > 0) || !(observed > 0) || !std::isfinite(predicted) || !std::isfinite(observed)) return;
     constexpr double weight = 1.0 / 8;
     constexpr unsigned least_count = 8;
     static const double tolerance = std::log(1.25);
     static const double bound = std::log(4.0);
+    static const double most_scale = std::log(16.0);
     const double error = std::clamp(std::log(observed / predicted), -bound, bound);
 
     const std::lock_guard guard{mutex_};
-    Drift& drift = drifts_[index(path, direction)];
+    Drift& drift = drifts_[path_index(path)];
     ++drift.count;
     // The plain mean at first, so that the mean does not start out as if there were eight good predictions.
     drift.mean += std::max(weight, 1.0 / drift.count) * (error - drift.mean);
     if (drift.count < least_count || std::abs(drift.mean) <= tolerance) return;
-    TransferModel& model = tables_.transfers(path, direction);
-    if (model.empty()) model = built_in_model(path);
-    model.scale(std::exp(drift.mean));
-    drift = {};
+    const double scale = std::clamp(drift.scale + drift.mean, -most_scale, most_scale);
+    const double change = scale - drift.scale;
+    drift = {.scale = scale};
+    if (change == 0) return;
+    for (const Direction direction : {Direction::put, Direction::get}) {
+        TransferModel& model = tables_.transfers(path, direction);
+        if (model.empty()) model = built_in_model(path);
+        model.scale(std::exp(change));
+    }
     ++rescales_;
     version_.fetch_add(1, std::memory_order_release);
 }

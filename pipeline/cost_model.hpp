@@ -62,10 +62,12 @@ public:
 
     void set_transfers(Path path, Direction direction, const TransferModel& model, Source source);
 
-    /// A transfer took `observed` seconds where `predicted` were expected. An exponentially weighted mean of the logarithm of
-    /// their quotient, single values bounded, triggers a rescale when it leaves [1/1.25, 1.25] after at least 8 transfers: a
-    /// network that has become twice as slow is believed after about a dozen, a single stall never.
-    void observe(Path path, Direction direction, double predicted, double observed);
+    /// A transfer of a path, most of it on the wire, took `observed` seconds where `predicted` were expected. An exponentially
+    /// weighted mean of the logarithm of their quotient, single values bounded, triggers a rescale when it leaves
+    /// [1/1.25, 1.25] after at least 8 transfers: a network that has become twice as slow is believed after about a dozen, a
+    /// single stall never. Both directions are rescaled, since one network carries them, to at most 16 times, and at least a
+    /// 16th, of what was measured.
+    void observe(Path path, double predicted, double observed);
 
     /// Changes whenever predictions do: plans made from an older version are made again.
     [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
@@ -76,13 +78,14 @@ private:
     struct Drift {
         double mean = 0; ///< of log(observed / predicted)
         unsigned count = 0;
+        double scale = 0; ///< logarithm of how many times longer than measured the models are
     };
     [[nodiscard]] static std::size_t index(Path path, Direction direction) noexcept;
 
     mutable std::mutex mutex_;
     CostTables tables_;
     std::array<Source, 6> sources_{};
-    std::array<Drift, 6> drifts_{};
+    std::array<Drift, 3> drifts_{}; ///< by path
     std::uint64_t rescales_ = 0;
     std::atomic<std::uint64_t> version_{1};
 };

@@ -27,7 +27,7 @@ const support::ChoiceSetting strategy_setting{
      .help = "how non-contiguous transfers travel where the program leaves it open; auto: as the cost model says",
      .choices = {"auto", "per-block", "full-pack", "fixed-pipeline", "superpipeline", "direct-copy", "served"}}};
 const support::NumberSetting memory_setting{{.name = "LAPWING_CHUNK_MEMORY",
-                                             .default_value = "32m",
+                                             .default_value = "64m",
                                              .unit = "bytes",
                                              .help = "most memory for packed chunks of non-contiguous transfers, a runtime",
                                              .choices = {}},
@@ -88,7 +88,8 @@ PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_
              .bytes = local.bytes(),
              .local = shape_of(local),
              .remote = shape_of(remote),
-             .most_memory = memory_limit};
+             .most_memory = memory_limit / 2, // another transfer may be under way
+             .table_limit = window.team_state().engine().inline_limit() / 8 * 8};
     // An owner without a progress thread would have to call Lapwing; where messages are all there is, it has to anyway.
     if (path == Path::service || (path == Path::rma && window.team_state().progress_mode() == ProgressMode::thread)) {
         shape.may_be_served = true;
@@ -203,17 +204,28 @@ void require_within(const PlanState& plan, std::span<Byte> memory) {
                                  memory.size())};
 }
 
+/// Long transfers of this window that were started before, and touch the same bytes, come first.
+void finish_earlier(PlanState& plan) {
+    window::LongTransfers& transfers = plan.window.long_transfers();
+    if (!transfers.empty()) [[unlikely]]
+        transfers.before(plan.rank, static_cast<std::uint64_t>(plan.remote.lower()), plan.remote.span(),
+                         plan.direction == Direction::put);
+}
+
 void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return;
     plan->refresh();
+    finish_earlier(*plan);
     if (plan->decision.strategy == Strategy::direct_copy) return copy_directly(*plan, memory);
     const auto begin = std::chrono::steady_clock::now();
     const double predicted = plan->decision.seconds;
     PlannedTransfer transfer{plan, memory};
     transfer.wait();
-    // A put is not complete at the owner yet, which its prediction includes: only gets can be compared.
-    if (plan->direction == Direction::get && plan->path != Path::self && plan->path != Path::direct)
-        plan->costs.observe(plan->path, plan->direction, predicted,
+    // A put is not complete at the owner yet, which its prediction includes: only gets can be compared, and where the wire is
+    // most of it.
+    const bool network = plan->path != Path::self && plan->path != Path::direct;
+    if (network && plan->direction == Direction::get && transfer.as_planned() && 2 * plan->decision.wire_seconds >= predicted)
+        plan->costs.observe(plan->decision.strategy == Strategy::served ? Path::service : plan->path, predicted,
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
@@ -244,14 +256,17 @@ Completion Plan::start(const void* memory) {
 Completion Plan::start(void* memory) {
     if (state_->shape.bytes == 0) return {};
     state_->refresh();
+    finish_earlier(*state_);
     auto* const bytes = static_cast<std::byte*>(memory);
     if (state_->decision.strategy == Strategy::direct_copy) {
         copy_directly(*state_, bytes);
         return {};
     }
     auto transfer = std::make_unique<PlannedTransfer>(state_, bytes);
-    if (transfer->test()) return {};
-    return Completion{std::move(transfer)};
+    // What goes through a cache is not told of chunks that come later.
+    if (state_->window.cache() != nullptr) transfer->wait();
+    else if (!transfer->start()) return Completion{std::move(transfer)};
+    return {};
 }
 
 Strategy Plan::strategy() const noexcept { return state_->decision.strategy; }

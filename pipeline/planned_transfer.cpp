@@ -4,46 +4,98 @@
 #include "pipeline/block_copy.hpp"
 #include "window/window_state.hpp"
 
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
 namespace lapwing::pipeline {
 
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory)
-    : plan_{std::move(plan)}, memory_{memory}, slots_{plan_->decision.slots}, chunks_{plan_->decision.chunks},
+    : LongTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(),
+                   plan->direction == Direction::put},
+      plan_{std::move(plan)}, memory_{memory}, slots_{plan_->decision.slots}, chunks_{plan_->decision.chunks},
       remote_{plan_->remote}, local_{plan_->local}, left_{plan_->shape.bytes} {
-    std::uint64_t wanted = 0;
+    const bool one_block_here = plan_->local.is_contiguous();
     if (plan_->decision.strategy == Strategy::served) {
         way_ = Way::served;
+        const bool put = plan_->direction == Direction::put;
         if (!plan_->remote.is_contiguous())
-            table_room_ = plan_->direction == Direction::put ? chunk_table_room(chunks_.largest)
-                                                             : plan_->window.team_state().engine().inline_limit() / 8 * 8;
-        if (!plan_->remote.is_contiguous() || !plan_->local.is_contiguous()) wanted = slots_ * (chunks_.largest + table_room_);
-    } else if (plan_->decision.strategy != Strategy::per_block && !plan_->local.is_contiguous()) {
+            table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit() / 8 * 8;
+        // A put goes behind its table; a get arrives at its place.
+        if (!one_block_here || (put && table_room_ != 0)) data_room_ = chunks_.largest;
+    } else if (plan_->decision.strategy != Strategy::per_block && !one_block_here) {
         // One block here needs no copy: its chunks leave from, or arrive at, their place.
         way_ = Way::packed;
-        wanted = slots_ * chunks_.largest;
+        data_room_ = chunks_.largest;
     }
+}
+
+bool PlannedTransfer::take_buffers(bool must) {
     constexpr std::uint64_t least_chunk = 8192;
-    buffers_ = plan_->pool.take(wanted, least_chunk + table_room_, plan_->memory_limit);
-    if (buffers_->bytes < wanted) { // others hold the rest
-        slots_ = std::clamp<std::uint64_t>(buffers_->bytes / (least_chunk + table_room_), 1, slots_);
+    const std::uint64_t least_slot = table_room_ + std::min(data_room_, least_chunk);
+    const std::uint64_t wanted = slots_ * (table_room_ + data_room_);
+    buffers_ = plan_->pool.take(wanted, least_slot, plan_->memory_limit);
+    if (buffers_->bytes < wanted) {
+        if (!must) {
+            plan_->pool.give_back(std::move(buffers_));
+            return false;
+        }
+        as_planned_ = false;
+        slots_ = std::clamp<std::uint64_t>(buffers_->bytes / least_slot, 1, slots_);
         const std::uint64_t slot_bytes = buffers_->bytes / slots_;
-        if (slot_bytes >= least_chunk + table_room_) {
-            chunks_.largest = (slot_bytes - table_room_) / 8 * 8; // below what the plan says, or there would be enough
-            chunks_.first = std::min(chunks_.first, chunks_.largest);
+        if (slot_bytes >= least_slot) {
+            if (data_room_ != 0) {
+                data_room_ = (slot_bytes - table_room_) / 8 * 8; // below what the plan says, or there would be enough
+                chunks_.largest = data_room_;
+                chunks_.first = std::min(chunks_.first, chunks_.largest);
+            }
         } else { // block by block works without
             way_ = Way::in_place;
-            table_room_ = 0;
+            const std::uint64_t block = plan_->shape.bytes / std::max<std::uint64_t>(plan_->shape.pairs(), 1);
+            const std::uint64_t chunk = std::max<std::uint64_t>(1, block) * (blocks_under_way / 2);
+            chunks_ = {.first = chunk, .growth = 1, .largest = chunk};
+            slots_ = 2;
         }
     }
     if (buffers_->under_way.size() < slots_) buffers_->under_way.resize(slots_);
+    return true;
 }
 
 PlannedTransfer::~PlannedTransfer() {
-    // After an error: what is under way still uses the buffers, and the completions wait for it.
-    for (auto& slot : buffers_->under_way) slot.clear();
-    plan_->pool.give_back(std::move(buffers_));
+    if (done_) return;
+    if (entered_.load(std::memory_order_acquire)) {
+        const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
+        end(false);
+    } else {
+        end(false);
+    }
+}
+
+void PlannedTransfer::end(bool intact) noexcept {
+    if (buffers_ != nullptr) {
+        // After an error: what is under way still uses the buffers, and the completions wait for it as long as there is hope.
+        for (auto& slot : buffers_->under_way) slot.clear();
+        if (intact) plan_->pool.give_back(std::move(buffers_));
+        else plan_->pool.keep(std::move(buffers_));
+    }
+    done_ = true;
+    if (!entered_.load(std::memory_order_relaxed)) return;
+    plan_->window.long_transfers().remove(*this);
+    entered_.store(false, std::memory_order_release);
+}
+
+void PlannedTransfer::discard() noexcept {
+    try {
+        problem_ = std::make_exception_ptr(
+            UsageError{fmt::format("{}: the window was closed before the transfer with rank {} was complete; wait for it first",
+                                   plan_->window.who("Completion::wait"), plan_->rank)});
+    } catch (...) {
+        problem_ = std::current_exception();
+    }
+    end(false);
 }
 
 void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes) {
@@ -53,9 +105,11 @@ void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, 
         else std::memcpy(memory, base + offset, bytes);
         return;
     }
-    buffers_->under_way[slot].push_back(plan_->direction == Direction::put
-                                            ? window.start_put(plan_->rank, offset, {memory, bytes})
-                                            : window.start_get(plan_->rank, offset, {memory, bytes}));
+    auto& under_way = buffers_->under_way[slot];
+    if (under_way.size() >= blocks_under_way) (void)slot_complete(slot, true); // many blocks there, and a large chunk
+    under_way.push_back(plan_->direction == Direction::put
+                            ? window.start_put(plan_->rank, offset, {memory, bytes})
+                            : window.start_get(plan_->rank, offset, {memory, bytes}));
 }
 
 void PlannedTransfer::start_packed(std::uint64_t slot, std::uint64_t bytes) {
@@ -155,7 +209,48 @@ bool PlannedTransfer::step(bool block) {
     return true;
 }
 
-bool PlannedTransfer::test() { return step(false); }
-void PlannedTransfer::wait() { (void)step(true); }
+bool PlannedTransfer::go_on(bool block) {
+    if (problem_ != nullptr) std::rethrow_exception(problem_);
+    if (done_) return true;
+    try {
+        if (buffers_ == nullptr && !take_buffers(false)) {
+            if (!block) return false;
+            // Whoever started transfers of this window, nobody may be left to go on with them.
+            if (entered_.load(std::memory_order_relaxed)) {
+                plan_->window.long_transfers().free_memory();
+            } else if (!plan_->window.long_transfers().empty()) {
+                const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
+                plan_->window.long_transfers().free_memory();
+            }
+            (void)take_buffers(true);
+        }
+        if (!step(block)) return false;
+    } catch (...) {
+        problem_ = std::current_exception();
+        end(false);
+        throw;
+    }
+    end(true);
+    return true;
+}
+
+bool PlannedTransfer::start() {
+    if (go_on(false)) return true;
+    entered_.store(true, std::memory_order_relaxed);
+    plan_->window.long_transfers().add(*this);
+    return false;
+}
+
+bool PlannedTransfer::test() {
+    if (!entered_.load(std::memory_order_acquire)) return go_on(false);
+    const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
+    return go_on(false);
+}
+
+void PlannedTransfer::wait() {
+    if (!entered_.load(std::memory_order_acquire)) return finish();
+    const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
+    finish();
+}
 
 } // namespace lapwing::pipeline

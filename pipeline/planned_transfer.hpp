@@ -4,13 +4,16 @@
 #include "pipeline/planner.hpp"
 #include "pipeline/team_costs.hpp"
 #include "src/support/recycled.hpp"
+#include "window/long_transfer.hpp"
 #include "window/pending_transfer.hpp"
 
 #include <lapwing/layout_cursor.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 
 namespace lapwing::pipeline {
@@ -44,18 +47,34 @@ private:
     void check() const;
 };
 
-/// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers.
-class PlannedTransfer final : public window::PendingTransfer, public support::Recycled<PlannedTransfer> {
+/// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. What is under way
+/// is given back, and the window left, as soon as it is complete: the object may outlive the window.
+class PlannedTransfer final : public window::PendingTransfer,
+                              public window::LongTransfer,
+                              public support::Recycled<PlannedTransfer> {
 public:
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
     ~PlannedTransfer() override;
-    PlannedTransfer(const PlannedTransfer&) = delete;
-    PlannedTransfer& operator=(const PlannedTransfer&) = delete;
 
+    /// Starts what there is memory for. Unless that completes it, the window knows the transfer from now on.
+    [[nodiscard]] bool start();
     bool test() override;
     void wait() override;
 
+    void finish() override { (void)go_on(true); }
+    void discard() noexcept override;
+    [[nodiscard]] bool holds_memory() const noexcept override { return buffers_ != nullptr && buffers_->bytes > 0; }
+
+    /// Whether it had all the memory that its plan counts on.
+    [[nodiscard]] bool as_planned() const noexcept { return as_planned_; }
+
 private:
+    /// Takes buffers. False if others hold them, unless it has to do with what there is.
+    [[nodiscard]] bool take_buffers(bool must);
+    /// What there is memory for, and what has arrived; all if it is to block. Whether it is complete.
+    [[nodiscard]] bool go_on(bool block);
+    /// Gives the buffers back and leaves the window.
+    void end(bool intact) noexcept;
     /// Starts the next chunk in the next slot, which must be free.
     void start_chunk();
     /// Operations of the bytes of the chunk in `slot`, one for each block of the remote side.
@@ -70,7 +89,7 @@ private:
     void finish_chunk();
     [[nodiscard]] bool step(bool block);
     [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept {
-        return buffers_->memory.get() + slot * (chunks_.largest + table_room_);
+        return buffers_->memory.get() + slot * (data_room_ + table_room_);
     }
     /// Where the packed bytes of a get are, behind room for its table.
     [[nodiscard]] std::byte* slot_data(std::uint64_t slot) const noexcept { return slot_memory(slot) + table_room_; }
@@ -85,7 +104,8 @@ private:
         served, ///< through messages that the owner unpacks or packs
     };
     Way way_ = Way::in_place;
-    std::uint64_t table_room_ = 0;
+    std::uint64_t table_room_ = 0; ///< of a slot
+    std::uint64_t data_room_ = 0;  ///< of a slot
     std::uint64_t slots_ = 1;
     Chunks chunks_;
     LayoutCursor remote_;   ///< of the next chunk to start
@@ -95,6 +115,11 @@ private:
     std::uint64_t started_ = 0;  ///< chunks
     std::uint64_t finished_ = 0; ///< chunks
     std::array<std::uint64_t, 4> sizes_{}; ///< of the chunks in the slots
+    bool as_planned_ = true;
+    bool done_ = false;
+    std::exception_ptr problem_;
+    /// The window knows it: it goes on only by a thread that has the turn.
+    std::atomic<bool> entered_{false};
 };
 
 } // namespace lapwing::pipeline

@@ -13,8 +13,6 @@ namespace lapwing::pipeline {
 namespace {
 
 constexpr std::uint64_t most_slots = 4;
-/// Blocks of one operation each that may be under way before the first are waited for.
-constexpr std::uint64_t blocks_under_way = 256;
 constexpr std::uint64_t smallest_chunk = 4096;
 /// Chunks of a candidate: more would cost more to think about than they can gain.
 constexpr std::uint64_t most_chunks = 512;
@@ -173,18 +171,22 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         chunks.shrinking = shrinking;
         chunks.largest = std::min(chunks.largest, memory);
         chunks.first = std::min(chunks.first, chunks.largest);
-        if (options.first_chunk == 0 && shape.bytes / chunks.largest > most_chunks && chunks.largest < memory) return;
+        // Unless it is all that the options and the memory leave.
+        if (best.seconds < std::numeric_limits<double>::infinity() && options.first_chunk == 0 &&
+            shape.bytes / chunks.largest > most_chunks)
+            return;
         const std::uint64_t slots = std::min<std::uint64_t>(most_slots, memory / chunks.largest);
         const double seconds = predict_packed(shape, chunks, slots, transfers, copies);
         if (seconds < best.seconds) best = {best.strategy, chunks, slots, seconds};
     };
-    const std::uint64_t most = std::max(std::min(shape.bytes, memory), smallest_chunk);
+    std::uint64_t most = std::max(std::min(shape.bytes, memory), smallest_chunk);
+    if (options.largest_chunk != 0) most = std::min(most, options.largest_chunk);
     if (options.first_chunk != 0) {
         consider(fixed, {.first = options.first_chunk, .growth = 1, .largest = options.first_chunk});
     } else {
-        for (std::uint64_t size = smallest_chunk; size <= most; size *= 2)
-            consider(fixed, {.first = size, .growth = 1, .largest = size});
         consider(fixed, {.first = most, .growth = 1, .largest = most}); // one at least that the memory allows
+        for (std::uint64_t size = smallest_chunk; size < most; size *= 2)
+            consider(fixed, {.first = size, .growth = 1, .largest = size});
     }
     // The largest is tried as the others are: the paper takes the size from which on the copy is slower than the put, but
     // what follows from that depends on the layout and on how much really overlaps.
@@ -193,19 +195,22 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         for (const double growth : {1.3, 2.0, 4.0}) consider(super, {.first = first, .growth = growth, .largest = largest});
     };
     const auto consider_largest = [&](std::uint64_t first) {
-        if (options.largest_chunk != 0) return consider_growths(first, std::max(options.largest_chunk, first));
+        consider_growths(std::min(first, most), most);
         for (std::uint64_t largest = 2 * first; largest < most; largest *= 4) consider_growths(first, largest);
-        consider_growths(first, std::max(most, first));
     };
     if (options.first_chunk != 0) consider_largest(options.first_chunk);
     else
-        for (std::uint64_t first = smallest_chunk; first <= most; first *= 2) consider_largest(first);
+        for (std::uint64_t first = std::min(smallest_chunk, most); first <= most; first *= 2) consider_largest(first);
 
     // On the service path itself a contiguous target leaves the owner nothing to do that it does not do for every pipeline.
     const bool serve = shape.may_be_served && (shape.remote.blocks > 1 || shape.path != Path::service);
     Candidate served{.strategy = Strategy::served};
     if (serve || options.strategy == Strategy::served) {
-        const std::uint64_t cap = std::min(memory / 2, shape.remote.blocks > 1 ? largest_served_chunk : memory);
+        std::uint64_t cap = std::min(memory / 2, shape.remote.blocks > 1 ? largest_served_chunk : memory);
+        if (options.largest_chunk != 0) cap = std::min(cap, options.largest_chunk);
+        // A get sends the whole description ahead, in a packet.
+        if (shape.direction == Direction::get && shape.table_share > 0)
+            cap = std::min(cap, std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(shape.table_limit) / shape.table_share)));
         const auto consider_served = [&](std::uint64_t first, double growth, std::uint64_t largest) {
             Chunks chunks{.first = std::min(first, cap), .growth = growth, .largest = std::min(std::max(first, largest), cap)};
             chunks.shrinking = shrinking && growth > 1;
@@ -254,6 +259,9 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     decision.chunks = best->chunks;
     decision.slots = best->slots;
     decision.seconds = best->seconds;
+    decision.wire_seconds = best->seconds;
+    if (best->strategy != Strategy::per_block && best->strategy != Strategy::direct_copy)
+        decision.wire_seconds = Wire{shape, best->strategy == Strategy::served ? messages : transfers}.gap(shape.bytes);
     for (const Candidate& candidate : candidates)
         if (std::isfinite(candidate.seconds))
             decision.alternatives[decision.alternative_count++] = {candidate.strategy, candidate.seconds};

@@ -25,6 +25,7 @@ struct TransferShape {
     BlockShape remote;
     std::uint64_t most_memory = 0; ///< bytes of chunk buffers that it may use
     bool may_be_served = false;    ///< by the owner's progress thread
+    std::uint64_t table_limit = 0; ///< bytes of a message's description of the remote side
     double table_share = 0;        ///< bytes that describe the remote side, a byte of data
 
     /// Blocks that are contiguous on both sides: at least the blocks of the finer side.
@@ -37,6 +38,9 @@ struct TransferShape {
 [[nodiscard]] BlockShape shape_of(const Layout& layout);
 /// Of its beginning: TransferShape::table_share.
 [[nodiscard]] double table_share(const Layout& layout);
+
+/// Operations of one transfer that may be under way in a slot before the first are waited for.
+inline constexpr std::uint64_t blocks_under_way = 256;
 
 /// Limits of a chunk of Strategy::served, with its table: what the owner keeps room for.
 inline constexpr std::uint64_t largest_served_chunk = 512 * 1024;
@@ -52,6 +56,7 @@ struct Decision {
     Chunks chunks = {};
     std::uint64_t slots = 1; ///< chunks that may be under way at a time
     double seconds = 0;      ///< predicted
+    double wire_seconds = 0; ///< of these, if nothing had to be copied
     /// The strategies that were looked at, the chosen one too, and their times.
     struct Alternative {
         Strategy strategy{};

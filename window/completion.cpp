@@ -26,8 +26,11 @@ Completion::~Completion() {
 }
 
 bool Completion::test() {
-    if (pending_ != nullptr && pending_->test()) pending_.reset();
-    return pending_ == nullptr;
+    if (pending_ == nullptr) return true;
+    auto pending = std::move(pending_); // not asked again if it throws
+    if (pending->test()) return true;
+    pending_ = std::move(pending);
+    return false;
 }
 
 void Completion::wait() {

@@ -91,6 +91,7 @@ void WindowState::atomic_add(AtomicType type, int target, std::uint64_t offset, 
 
 void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) {
     state_.check_reachable("Window::add", target);
+    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, begin, end - begin, true);
     if (!outstanding_.empty()) complete_before(target, begin, end - begin, true);
     messages_used_.store(true, std::memory_order_relaxed);
     const Command command{.kind = CommandKind::adds, .type = type, .window = number_, .size = adds.size_bytes()};

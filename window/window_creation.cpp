@@ -238,6 +238,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
         }
         support::log_line(problem);
     }
+    window->long_transfers_.discard();
     window->state_.remove(*window);
     HostCall::remove(*window);
     TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory

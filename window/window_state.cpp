@@ -70,6 +70,7 @@ void WindowState::remove(WindowTransfer& transfer) noexcept {
 }
 
 void WindowState::detach_transfers() {
+    long_transfers_.discard(); // before those that they consist of
     for (;;) {
         WindowTransfer* transfer = nullptr;
         {
@@ -120,6 +121,7 @@ void WindowState::flush() {
 
 void WindowState::complete(int target) {
     state_.check_usable("Window::flush");
+    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish(target);
     if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
         if (!outstanding_.empty()) {
             const support::BiasedMutex::Guard guard{mutex_};
@@ -167,6 +169,7 @@ void WindowState::flush_rma() {
 
 void WindowState::complete() {
     state_.check_usable("Window::flush");
+    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish();
     if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
         support::BiasedMutex::Guard guard{mutex_};
         flush_rma();

@@ -2,6 +2,7 @@
 
 #include "src/support/biased_mutex.hpp"
 #include "window/gathered_adds.hpp"
+#include "window/long_transfer.hpp"
 #include "window/memory.hpp"
 #include "window/outstanding_accesses.hpp"
 #include "window/pending_transfer.hpp"
@@ -93,6 +94,7 @@ public:
     [[nodiscard]] std::size_t largest_add_message() const noexcept {
         return state_.engine().inline_limit() / sizeof(AddPayload);
     }
+    [[nodiscard]] LongTransfers& long_transfers() noexcept { return long_transfers_; }
     /// Null if the window is not cached.
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
 
@@ -134,6 +136,7 @@ private:
     /// or everything if too much is under way to tell.
     void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
         state_.check_reachable(call, target);
+        if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, offset, bytes, write);
         if (!adds_.empty()) adds_.before(target, offset, bytes);
         if (!outstanding_.empty()) complete_before(target, offset, bytes, write);
     }
@@ -263,6 +266,7 @@ private:
     std::vector<std::byte> staging_;
     std::size_t staged_ = 0;
 
+    LongTransfers long_transfers_;
     GatheredAdds adds_{*this};
     /// The last to be made and the first to go: its transfers are in the list above.
     std::unique_ptr<RemoteCache> cache_;

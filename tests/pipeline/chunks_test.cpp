@@ -165,3 +165,41 @@ TEST_CASE("what is forced is taken, with the given chunks, within the memory") {
         CHECK(small.chunks.largest * small.slots <= 4096);
     }
 }
+
+TEST_CASE("a largest chunk that is asked for is kept to, whatever the memory and however many chunks that are") {
+    const TransferModel wire = network(1e-9, 1e-6, 0.5);
+    TransferShape shape = column(Direction::put, Path::rma, 40 << 20, 8);
+    for (const std::uint64_t memory : {100'000U, 50'000U, 1U << 20, 32U << 20})
+        for (const std::uint64_t largest : {1000U, 5000U, 16384U})
+            for (const Strategy strategy : {Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::served}) {
+                shape.most_memory = memory;
+                const Decision decision = decide(shape, wire, wire, processor(1e-9), {.strategy = strategy, .largest_chunk = largest});
+                CHECK(decision.strategy == strategy);
+                CHECK(decision.chunks.first > 0);
+                CHECK(decision.chunks.largest > 0);
+                CHECK(decision.chunks.largest <= largest);
+                CHECK(decision.chunks.first <= decision.chunks.largest);
+            }
+    // And where nothing is asked for.
+    for (const std::uint64_t memory : {4096U, 5000U, 100'000U}) {
+        shape.most_memory = memory;
+        for (const Strategy strategy : {Strategy::fixed_pipeline, Strategy::superpipeline}) {
+            const Decision decision = decide(shape, wire, wire, processor(1e-9), {.strategy = strategy});
+            CHECK(decision.chunks.largest > 0);
+            CHECK(decision.chunks.largest * decision.slots <= memory);
+        }
+    }
+}
+
+TEST_CASE("a served get asks for no more than a description of it can name") {
+    const TransferModel wire = network(1e-9, 1e-6, 0.5);
+    TransferShape shape = column(Direction::get, Path::rma, 1 << 20, 4);
+    shape.remote = shape.local;
+    shape.may_be_served = true;
+    shape.table_share = 1;
+    shape.table_limit = 4096;
+    const Decision decision = decide(shape, wire, wire, processor(1e-9), {.strategy = Strategy::served});
+    CHECK(decision.chunks.largest <= 4096);
+    shape.direction = Direction::put; // whose table travels with the data
+    CHECK(decide(shape, wire, wire, processor(1e-9), {.strategy = Strategy::served}).chunks.largest > 4096);
+}

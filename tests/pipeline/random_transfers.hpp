@@ -72,6 +72,7 @@ inline lapwing::PlanOptions random_options(RandomLayouts& random, lapwing::Path 
                         .first_chunk = random.size(1, 300),
                         .growth = 1 + static_cast<double>(random.size(0, 20)) / 10,
                         .largest_chunk = random.size(1, 1000)};
+    if (random.number(0, 1) == 0) options = {.strategy = options.strategy}; // chunks by the cost model
     const bool mapped = path == Path::direct || path == Path::self;
     if (options.strategy == Strategy::direct_copy && !mapped) options.strategy = Strategy::superpipeline;
     if (options.strategy == Strategy::served && mapped) options.strategy = Strategy::fixed_pipeline;

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+namespace lapwing::window {
+
+/// A non-blocking transfer in many parts, of which only the first have been started: those behind them wait for memory. Its
+/// window knows it until all are complete at this end, so that a flush completes it whole, and later accesses to the same
+/// bytes come behind it.
+class LongTransfer : public boost::intrusive::list_base_hook<> {
+public:
+    /// It may touch `bytes` from `offset` of the part of `target`.
+    LongTransfer(int target, std::uint64_t offset, std::uint64_t bytes, bool write) noexcept
+        : target_{target}, offset_{offset}, bytes_{bytes}, write_{write} {}
+    LongTransfer(const LongTransfer&) = delete;
+    LongTransfer& operator=(const LongTransfer&) = delete;
+
+    // By a thread that has the turn (LongTransfers::Turn). Both take the transfer out of its window's list.
+
+    /// Starts the rest, and returns when all is complete at this end. Throws what it failed with, as will the one who waits
+    /// for the transfer.
+    virtual void finish() = 0;
+    /// Nobody can complete it any more.
+    virtual void discard() noexcept = 0;
+    /// Whether it has memory that others wait for.
+    [[nodiscard]] virtual bool holds_memory() const noexcept = 0;
+
+    [[nodiscard]] bool meets(int target, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
+        return target == target_ && (write || write_) && offset < offset_ + bytes_ && offset_ < offset + bytes;
+    }
+    [[nodiscard]] int target() const noexcept { return target_; }
+
+protected:
+    ~LongTransfer() = default;
+
+private:
+    int target_;
+    std::uint64_t offset_;
+    std::uint64_t bytes_;
+    bool write_;
+};
+
+/// Those of a window. One thread at a time moves them on: the one that waits for them, or one that flushes.
+class LongTransfers {
+public:
+    class Turn {
+    public:
+        explicit Turn(LongTransfers& transfers) : transfers_{transfers}, guard_{transfers.turn_} {
+            transfers_.holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        }
+        ~Turn() { transfers_.holder_.store({}, std::memory_order_relaxed); }
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+
+    private:
+        LongTransfers& transfers_;
+        std::lock_guard<std::mutex> guard_;
+    };
+
+    [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+    void add(LongTransfer& transfer);
+    void remove(LongTransfer& transfer) noexcept;
+
+    /// Before an access: finishes those that it conflicts with. Nothing by the thread that has the turn: it is moving one on.
+    void before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
+    /// Finishes those to `target`, or all. Throws what the first failed with, after the others are complete.
+    void finish(int target);
+    void finish();
+    /// Finishes those with memory that others wait for. By a thread that has the turn.
+    void free_memory();
+    void discard() noexcept;
+
+private:
+    /// Finishes those that are wanted, one by one; those that enter meanwhile, too.
+    template <class Wanted>
+    void finish_if(Wanted&& wanted);
+    template <class Wanted>
+    [[nodiscard]] LongTransfer* find(Wanted&& wanted);
+    [[nodiscard]] bool has_turn() const noexcept {
+        return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    }
+
+    std::mutex turn_;
+    std::atomic<std::thread::id> holder_{};
+    std::mutex mutex_; ///< of the list; taken after the turn
+    boost::intrusive::list<LongTransfer> list_;
+    std::atomic<std::size_t> count_{0};
+};
+
+} // namespace lapwing::window
