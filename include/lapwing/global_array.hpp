@@ -200,7 +200,8 @@ public:
     // nothing is moved.
 
     /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for the rest, for each owner, a
-    /// transfer that the cost model plans (see Plan), all started before the first is waited for.
+    /// transfer that the cost model plans (see Plan), all started, as far as there is memory for chunks, before the first is
+    /// waited for.
     void get(const Domain<N>& domain, std::span<T> buffer) const;
     /// Complete locally on return: `buffer` may be reused. Cost as get(); replicated arrays: that, times the ranks.
     void put(const Domain<N>& domain, std::span<const T> buffer);

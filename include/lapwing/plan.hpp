@@ -77,8 +77,9 @@ public:
     void execute(std::span<const std::byte> memory);
     void execute(std::span<std::byte> memory);
 
-    /// Non-blocking: starts what fits into the chunk buffers; test() and wait() of the completion go on with it. The memory
-    /// must stay as it is until the completion says so.
+    /// Non-blocking: starts what fits into the chunk buffers; test() and wait() of the completion go on with it, as do flushes,
+    /// releases and accesses to the same bytes, which come behind it. The memory must stay as it is until the completion says
+    /// so, which may outlive the window. In a cached window it is complete locally on return.
     Completion start(const void* memory);
     Completion start(void* memory);
 
