@@ -123,3 +123,15 @@ TEST_CASE("the call that starts a transfer takes no longer than the transfer") {
     const TransferModel model{std::vector<TransferPiece>{{0, 0, 0, 1e-6, 0, 5e-6, 0}}};
     CHECK(model.issue(8) == model.gap(8));
 }
+
+TEST_CASE("sizes that all take equally long still cost something each, so that a profile can keep the model") {
+    std::vector<TransferSample> samples;
+    for (std::uint64_t bytes = 8; bytes <= 1 << 20; bytes *= 2)
+        for (const std::uint64_t operations : {1U, 4U}) samples.push_back({bytes, operations, 20e-6, 1e-6});
+    const TransferModel model = fit_transfers(samples);
+    REQUIRE_FALSE(model.empty());
+    for (const TransferPiece& piece : model.pieces()) {
+        CHECK(piece.overhead > 0);
+        CHECK(piece.per_byte > 0);
+    }
+}
