@@ -52,7 +52,8 @@ void WindowState::complete_before(int target, std::uint64_t offset, std::uint64_
     bool full = false;
     {
         const support::BiasedMutex::Guard guard{mutex_};
-        conflict = outstanding_.conflicts(target, offset, bytes, write);
+        conflict = outstanding_.conflicts(target, offset, bytes, write) ||
+                   (adds_may_be_overtaken() && sent_adds_.conflicts(target, offset, bytes, true));
         full = outstanding_.full();
     }
     if (conflict) {
@@ -94,14 +95,35 @@ void WindowState::flush_all_service() {
     if (state_.broken()) {
         // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
         const support::BiasedMutex::Guard guard{mutex_};
-        std::erase_if(targets, [this](int target) { return !outstanding_.touches(target) && state_.has_left(target); });
+        std::erase_if(targets, [this](int target) {
+            return !outstanding_.touches(target) && !sent_adds_.touches(target) && state_.has_left(target);
+        });
     }
+    flush_service(targets);
+}
+
+void WindowState::flush_service(std::span<const int> targets) {
     // Start all before waiting for the first.
     std::vector<Engine::FlushTicket> tickets;
     for (const int target : targets) tickets.push_back(state_.engine().start_flush(target));
     for (std::size_t i = 0; i < targets.size(); ++i)
         state_.wait_until([&] { return state_.engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
     statistics_.add(Counter::service_flushes);
+}
+
+void WindowState::complete_sent_adds() {
+    std::vector<int> targets;
+    Versions reached;
+    {
+        const support::BiasedMutex::Guard guard{mutex_};
+        sent_adds_.for_each_rank([&](int target) { targets.push_back(target); });
+        reached = versions();
+    }
+    // What a rank that left will not acknowledge is told by the next release, and keeps nobody from adding elsewhere.
+    if (state_.broken()) std::erase_if(targets, [this](int target) { return state_.has_left(target); });
+    flush_service(targets);
+    const support::BiasedMutex::Guard guard{mutex_};
+    for (const int target : targets) sent_adds_.complete(target, reached.adds);
 }
 
 void WindowState::flush(int target) {
@@ -125,17 +147,17 @@ void WindowState::complete(int target) {
             const support::BiasedMutex::Guard guard{mutex_};
             if (outstanding_.touches(target)) {
                 flush_rma(target);
-                forget(target, outstanding_.version());
+                forget(target, versions());
             }
         }
     } else {
         support::BiasedMutex::Guard guard{mutex_};
         if (outstanding_.touches(target)) flush_rma(target);
-        const std::uint64_t version = outstanding_.version(); // what another thread starts later may not be complete
+        const Versions reached = versions(); // what another thread starts later may not be complete
         guard.unlock();
         flush_service(target);
         guard.lock();
-        forget(target, version);
+        forget(target, reached);
     }
     // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or the
     // owner's engine moves the bytes, and the processor need only keep its accesses on their side of the flush.
@@ -170,20 +192,25 @@ void WindowState::complete() {
     if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
         support::BiasedMutex::Guard guard{mutex_};
         flush_rma();
-        const std::uint64_t version = outstanding_.version(); // what another thread starts later may not be complete
+        const Versions reached = versions(); // what another thread starts later may not be complete
         if (messages_used_.load(std::memory_order_relaxed) && state_.engine().busy()) {
             guard.unlock();
             flush_all_service();
             guard.lock();
         }
-        forget(any_rank, version);
+        forget(any_rank, reached);
     }
     order_memory();
 }
 
-void WindowState::forget(int target, std::uint64_t version) noexcept {
-    if (target == any_rank) outstanding_.complete(version);
-    else outstanding_.complete(target, version);
+void WindowState::forget(int target, Versions versions) noexcept {
+    if (target == any_rank) {
+        outstanding_.complete(versions.transfers);
+        sent_adds_.complete(versions.adds);
+    } else {
+        outstanding_.complete(target, versions.transfers);
+        if (!sent_adds_.empty()) sent_adds_.complete(target, versions.adds);
+    }
     if (outstanding_.empty()) staged_ = 0;
 }
 
@@ -275,7 +302,7 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         start_rma_put(target, offset, {from, source.size()});
         // Complete at the target, too, with what went there before it; unless messages did.
         if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
-            forget(target, outstanding_.version());
+            forget(target, versions());
     }
     statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
 }

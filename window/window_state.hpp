@@ -135,8 +135,10 @@ private:
     void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
         state_.check_reachable(call, target);
         if (!adds_.empty()) adds_.before(target, offset, bytes);
-        if (!outstanding_.empty()) complete_before(target, offset, bytes, write);
+        if (!outstanding_.empty() || adds_may_be_overtaken()) complete_before(target, offset, bytes, write);
     }
+    /// Messages of a pair of ranks stay in order by themselves; MPI's operations do not wait for them.
+    [[nodiscard]] bool adds_may_be_overtaken() const noexcept { return network_ == Path::rma && !sent_adds_.empty(); }
     void complete_before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
     /// Starts an operation of the engine, making progress until there is room for it.
     template <class Try>
@@ -156,14 +158,22 @@ private:
     /// What flush() does with what is under way, of which the cache and the gathered adds hold nothing back any more.
     void complete(int target);
     void complete();
+    /// Completes the adds on their way to all ranks that have not left.
+    void complete_sent_adds();
     void flush_service(int target);
+    void flush_service(std::span<const int> targets);
     void flush_all_service();
     static constexpr int any_rank = -1;
     /// With the mutex held: MPI's part of a flush, of one target or of all that have accesses under way; and what follows
-    /// when everything to `target` is complete that was under way when the record of those accesses had that version.
+    /// when everything to `target` is complete that was under way when the records of those accesses had these versions.
     void flush_rma();
     void flush_rma(int target);
-    void forget(int target, std::uint64_t version) noexcept;
+    struct Versions {
+        std::uint64_t transfers = 0;
+        std::uint64_t adds = 0;
+    };
+    [[nodiscard]] Versions versions() const noexcept { return {outstanding_.version(), sent_adds_.version()}; }
+    void forget(int target, Versions versions) noexcept;
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
     [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes,
@@ -257,6 +267,8 @@ private:
     /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;
     OutstandingAccesses outstanding_;
+    /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
+    OutstandingAccesses sent_adds_;
     /// Non-blocking ones that are not known to be complete.
     boost::intrusive::list<WindowTransfer> transfers_;
     /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the first.

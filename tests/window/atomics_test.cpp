@@ -147,6 +147,32 @@ TEMPLATE_TEST_CASE("adds without a result are all there after a barrier, in few 
     runtime.barrier();
 }
 
+TEST_CASE("adds without a result to one rank do not wait for each other") {
+    Runtime runtime;
+    constexpr std::uint64_t places = 64;
+    constexpr std::int64_t times = 20'000;
+    Window window{runtime, places * 8 + 8, {.name = "table"}};
+    const Rank target = test::next(runtime);
+    if (window.reachable(target).empty()) {
+        window.put(target, Offset{places * 8}, std::int64_t{7}); // under way, and of other bytes: nobody waits for it either
+        const auto before = window.statistics();
+        for (std::int64_t i = 0; i < times; ++i) window.add(target, Offset{static_cast<std::uint64_t>(i) % places * 8}, std::int64_t{1});
+        const auto after = window.statistics();
+        CHECK(after[lapwing::Counter::atomic_add_messages] - before[lapwing::Counter::atomic_add_messages] > 30);
+        CHECK(after[lapwing::Counter::conflicts] == before[lapwing::Counter::conflicts]);
+        CHECK(after[lapwing::Counter::rma_flushes] == before[lapwing::Counter::rma_flushes]);
+        CHECK(after[lapwing::Counter::service_flushes] == before[lapwing::Counter::service_flushes]);
+        // But other accesses wait for the adds that were sent long before, as for those that are gathered still.
+        CHECK(window.get<std::int64_t>(target, Offset{0}) == (times + places - 1) / places);
+        window.release();
+        CHECK(window.get<std::int64_t>(target, Offset{places * 8}) == 7);
+    }
+    runtime.barrier();
+    if (window.reachable(test::previous(runtime)).empty())
+        CHECK(window.local_as<std::int64_t>()[places - 1] == times / static_cast<std::int64_t>(places));
+    runtime.barrier();
+}
+
 TEST_CASE("an add without a result keeps its place among the own operations on its bytes") {
     Runtime runtime;
     for (const lapwing::CacheMode mode : {lapwing::CacheMode::off, lapwing::CacheMode::epoch}) {
