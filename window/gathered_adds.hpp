@@ -3,23 +3,50 @@
 #include "src/support/biased_mutex.hpp"
 #include "window/progress/command.hpp"
 
+#include <lapwing/settings.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <span>
 
 namespace lapwing::window {
 
-class WindowState;
+/// What GatheredAdds needs of its window.
+class AddSender {
+public:
+    struct Limits {
+        std::size_t message = 0; ///< most adds in one message
+        std::uint64_t bytes = 0; ///< memory for those that wait
+        std::size_t ranks = 0;   ///< that there are
+    };
+    [[nodiscard]] virtual Limits add_limits() const = 0;
+    /// Sends adds to one rank, which lie in [begin, end).
+    virtual void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end,
+                           std::span<const AddPayload> adds) = 0;
+
+protected:
+    ~AddSender() = default;
+};
+
+/// Memory for the gathered adds of a window.
+[[nodiscard]] std::uint64_t add_memory(const Settings& settings);
 
 /// The atomic adds without a result of one window that have not left yet. Those to one rank travel together, to its progress
-/// thread, which carries them out one by one: a message holds hundreds. Memory is bounded: a rank has a place by its number,
-/// and what another rank has gathered there leaves first.
+/// thread, which carries them out one by one: a message holds hundreds.
+///
+/// Memory is bounded, and none of it counts ranks: all adds come from one pool. When that is used up, the rank whose adds
+/// have waited longest has them sent. So messages shorten as ranks become more, in proportion and not at once: adds to random
+/// ones of R ranks, with room for M, leave about 2 M / R at a time.
 ///
 /// Adds to the same bytes commute; other own accesses to these bytes keep their program order by before().
 class GatheredAdds {
 public:
-    explicit GatheredAdds(WindowState& window) noexcept : window_{window} {}
+    explicit GatheredAdds(AddSender& sender) noexcept;
+    ~GatheredAdds();
+    GatheredAdds(const GatheredAdds&) = delete;
+    GatheredAdds& operator=(const GatheredAdds&) = delete;
 
     /// May be called without a lock: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
@@ -32,22 +59,15 @@ public:
     void send(int target);
 
 private:
-    static constexpr std::size_t places = 32;
+    struct Batch;
+    class Pool;
 
-    struct Place {
-        int target = -1;
-        AtomicType type{};
-        std::uint64_t begin = 0; ///< what the adds touch lies in [begin, end)
-        std::uint64_t end = 0;
-        std::vector<AddPayload> adds;
-    };
+    void send(Batch& batch);
 
-    void send(Place& place);
-
-    WindowState& window_;
+    AddSender& sender_;
     support::BiasedMutex mutex_; ///< guards the fields below; held before those of the window and the engine
-    std::vector<Place> places_;  ///< empty before the first add
-    std::atomic<std::size_t> waiting_{0}; ///< places with adds; relaxed: written under the mutex
+    std::unique_ptr<Pool> pool_; ///< null before the first add
+    std::atomic<std::size_t> waiting_{0}; ///< ranks with adds; relaxed: written under the mutex
 };
 
 } // namespace lapwing::window

@@ -89,6 +89,12 @@ void WindowState::atomic_add(AtomicType type, int target, std::uint64_t offset, 
     adds_.add(target, offset, type, operand);
 }
 
+AddSender::Limits WindowState::add_limits() const {
+    return {.message = state_.engine().inline_limit() / sizeof(AddPayload),
+            .bytes = add_memory(state_.settings()),
+            .ranks = static_cast<std::size_t>(state_.size())};
+}
+
 void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) {
     state_.check_reachable("Window::add", target);
     bool conflict = false;

@@ -28,7 +28,7 @@
 namespace lapwing::window {
 
 /// The inside of a Window: how it reaches memory that this rank cannot load and store.
-class WindowState {
+class WindowState final : private AddSender {
 public:
     /// Collective: allocates memory.
     WindowState(Team& team, std::uint64_t bytes, WindowOptions options);
@@ -88,11 +88,6 @@ public:
                                                              bool tracked);
     [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset,
                                                              std::span<const std::byte> source);
-    // For the gathered adds: sends those to one rank, which lie in [begin, end).
-    void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds);
-    [[nodiscard]] std::size_t largest_add_message() const noexcept {
-        return state_.engine().inline_limit() / sizeof(AddPayload);
-    }
     /// Null if the window is not cached.
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
 
@@ -145,6 +140,9 @@ private:
     void start(Try&& attempt, const char* call, int target) {
         if (!attempt()) state_.wait_until(attempt, call, target);
     }
+    // AddSender
+    [[nodiscard]] AddSender::Limits add_limits() const override;
+    void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override;
     /// Own accesses to the memory of this node, before and behind, are seen in that order.
     void order_memory();
     /// Completes those that nobody has waited for.
