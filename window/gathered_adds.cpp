@@ -2,12 +2,16 @@
 
 #include "window/atomics.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/unordered_set.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <exception>
 #include <vector>
 
 namespace lapwing::window {
@@ -81,6 +85,12 @@ public:
     [[nodiscard]] bool has_room_for_batch() const noexcept { return !free_batches_.empty(); }
     /// That has waited longest, or null.
     [[nodiscard]] Batch* oldest() { return in_use_.empty() ? nullptr : &in_use_.front(); }
+
+    /// Which may end the batch that it is called with.
+    template <class Visit>
+    void for_each_batch(Visit&& visit) {
+        for (auto at = in_use_.begin(); at != in_use_.end();) visit(*at++);
+    }
 
     [[nodiscard]] Batch& begin_batch(int target, AtomicType type) {
         Batch& batch = free_batches_.front();
@@ -180,7 +190,15 @@ void GatheredAdds::before(int target, std::uint64_t offset, std::uint64_t bytes)
 void GatheredAdds::send() {
     const support::BiasedMutex::Guard guard{mutex_};
     if (pool_ == nullptr) return;
-    while (Batch* const batch = pool_->oldest()) send(*batch);
+    std::exception_ptr problem;
+    pool_->for_each_batch([&](Batch& batch) {
+        try {
+            send(batch);
+        } catch (...) {
+            if (problem == nullptr) problem = std::current_exception();
+        }
+    });
+    if (problem != nullptr) std::rethrow_exception(problem);
 }
 
 void GatheredAdds::send(int target) {
@@ -190,17 +208,27 @@ void GatheredAdds::send(int target) {
 }
 
 void GatheredAdds::send(Batch& batch) {
-    const auto gone = [&] {
-        pool_->end_batch(batch);
-        waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    };
     try {
         sender_.send_adds(batch.target, batch.type, batch.begin, batch.end, pool_->adds_of(batch));
-    } catch (...) { // their rank has left: no later attempt could send them either
-        gone();
-        throw;
+    } catch (const PeerLeftError&) {
+        if (!sender_.has_left(batch.target)) throw;
+        auto lost = std::ranges::find(lost_, batch.target, &Lost::target);
+        if (lost == lost_.end()) lost = lost_.insert(lost, {batch.target, 0});
+        lost->adds += batch.count;
+        any_lost_.store(true, std::memory_order_relaxed);
     }
-    gone();
+    pool_->end_batch(batch);
+    waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+}
+
+std::string GatheredAdds::take_lost() {
+    const support::BiasedMutex::Guard guard{mutex_};
+    std::string text;
+    for (const Lost& lost : lost_)
+        text += fmt::format("{}{} {} to rank {}", text.empty() ? "" : ", ", lost.adds, lost.adds == 1 ? "add" : "adds", lost.target);
+    lost_.clear();
+    any_lost_.store(false, std::memory_order_relaxed);
+    return text;
 }
 
 } // namespace lapwing::window

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace lapwing::window {
 
@@ -22,9 +24,11 @@ public:
         std::size_t ranks = 0;   ///< that there are
     };
     [[nodiscard]] virtual Limits add_limits() const = 0;
-    /// Sends adds to one rank, which lie in [begin, end).
+    /// Sends adds to one rank, which lie in [begin, end): all, or throws.
     virtual void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end,
                            std::span<const AddPayload> adds) = 0;
+    /// Nothing can be sent to that rank any more.
+    [[nodiscard]] virtual bool has_left(int target) = 0;
 
 protected:
     ~AddSender() = default;
@@ -54,11 +58,16 @@ public:
     void add(int target, std::uint64_t offset, AtomicType type, const void* operand);
     /// Before another access to [offset, offset + bytes): adds there come first.
     void before(int target, std::uint64_t offset, std::uint64_t bytes);
-    /// Sends what has been gathered (for one rank); the caller then completes it.
+    /// Sends what has been gathered (for one rank); the caller then completes it. When that throws for one rank, the others'
+    /// adds have been sent and its own still wait.
     void send();
     void send(int target);
 
-private:
+    /// Adds are lost when their rank has left before they were sent. Whoever sends goes on; the next release tells.
+    [[nodiscard]] bool any_lost() const noexcept { return any_lost_.load(std::memory_order_relaxed); }
+    /// What has been lost since the last call, in words: "3 adds to rank 0".
+    [[nodiscard]] std::string take_lost();
+
     struct Batch;
     class Pool;
 
@@ -67,7 +76,13 @@ private:
     AddSender& sender_;
     support::BiasedMutex mutex_; ///< guards the fields below; held before those of the window and the engine
     std::unique_ptr<Pool> pool_; ///< null before the first add
+    struct Lost {
+        int target = 0;
+        std::uint64_t adds = 0;
+    };
+    std::vector<Lost> lost_;
     std::atomic<std::size_t> waiting_{0}; ///< ranks with adds; relaxed: written under the mutex
+    std::atomic<bool> any_lost_{false};   ///< so is this
 };
 
 } // namespace lapwing::window

@@ -4,6 +4,8 @@
 #include "src/support/mpi_error.hpp"
 #include "window/progress/pieces.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <fmt/format.h>
 
 #include <cstring>
@@ -126,18 +128,52 @@ void WindowState::complete_sent_adds() {
     for (const int target : targets) sent_adds_.complete(target, reached.adds);
 }
 
+template <class Send, class Complete>
+inline void WindowState::release_by(const char* call, Send&& send, Complete&& complete) {
+    if (!adds_.empty()) send(); // first: cached writes to their bytes come after them
+    try {
+        complete();
+    } catch (const PeerLeftError&) { // says less
+        if (adds_.any_lost()) throw_lost_adds(call);
+        throw;
+    }
+    if (adds_.any_lost()) [[unlikely]]
+        throw_lost_adds(call);
+}
+
+void WindowState::throw_lost_adds(const char* call) {
+    throw PeerLeftError{fmt::format("{}: {} could not be delivered, because the rank left the team by an exception; those to others "
+                                    "have been sent; see that rank's error",
+                                    who(call), adds_.take_lost())};
+}
+
 void WindowState::flush(int target) {
-    if (cache_ != nullptr) cache_->write_back(target);
-    if (!adds_.empty()) adds_.send(target);
-    complete(target);
+    release_by(
+        "flush", [&] { adds_.send(target); },
+        [&] {
+            if (cache_ != nullptr) cache_->write_back(target);
+            complete(target);
+        });
     if (cache_ != nullptr) cache_->acquire();
 }
 
 void WindowState::flush() {
-    if (cache_ != nullptr) cache_->write_back();
-    if (!adds_.empty()) adds_.send();
-    complete();
+    release_all("flush");
     if (cache_ != nullptr) cache_->acquire();
+}
+
+void WindowState::release() {
+    state_.check_usable("Window::release");
+    release_all("release");
+}
+
+void WindowState::release_all(const char* call) {
+    release_by(
+        call, [&] { adds_.send(); },
+        [&] {
+            if (cache_ != nullptr) cache_->write_back();
+            complete();
+        });
 }
 
 void WindowState::complete(int target) {
@@ -214,12 +250,6 @@ void WindowState::forget(int target, Versions versions) noexcept {
     if (outstanding_.empty()) staged_ = 0;
 }
 
-void WindowState::release() {
-    state_.check_usable("Window::release");
-    if (cache_ != nullptr) cache_->write_back();
-    if (!adds_.empty()) adds_.send();
-    complete();
-}
 void WindowState::acquire() {
     state_.check_usable("Window::acquire");
     order_memory();

@@ -143,6 +143,12 @@ private:
     // AddSender
     [[nodiscard]] AddSender::Limits add_limits() const override;
     void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override;
+    [[nodiscard]] bool has_left(int target) override { return state_.has_left(target); }
+    /// A release: sends the gathered adds (to one rank) by `send` and completes what is under way by `complete`.
+    template <class Send, class Complete>
+    void release_by(const char* call, Send&& send, Complete&& complete);
+    void release_all(const char* call);
+    [[noreturn]] void throw_lost_adds(const char* call);
     /// Own accesses to the memory of this node, before and behind, are seen in that order.
     void order_memory();
     /// Completes those that nobody has waited for.

@@ -1,7 +1,9 @@
 // Atomics: each type, operation and memory order, and what contention must not lose.
+#include "support/mpi_test.hpp"
 #include "window/oracle.hpp"
 #include "window/team_test.hpp"
 
+#include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -13,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -207,6 +210,44 @@ TEST_CASE("an add without a result keeps its place among the own operations on i
         CHECK(window.local_as<std::int64_t>()[16] == 8);
         window.close();
     }
+}
+
+TEST_CASE("adds that were gathered for a rank that has left are told by the next release, and those for others arrive") {
+    try {
+        Runtime runtime;
+        Window window{runtime, 64, {.name = "tally"}};
+        MPI_Comm stayed = MPI_COMM_NULL;
+        const bool leaves = runtime.rank() == Rank{0} && runtime.size() > 1;
+        MPI_Comm_split(MPI_COMM_WORLD, leaves ? 1 : 0, 0, &stayed);
+        const bool gathered = window.reachable(Rank{0}).empty();
+        if (!leaves)
+            for (int i = 0; i < 3; ++i) window.add(Rank{0}, Offset{0}, std::int64_t{1});
+        test::world_barrier();
+        if (leaves) {
+            MPI_Comm_free(&stayed);
+            throw std::logic_error{"an error of the program"};
+        }
+        // Until the news is here.
+        if (runtime.size() > 1)
+            (void)test::message_of<lapwing::PeerLeftError>([&] {
+                for (;;) (void)window.fetch_add(Rank{0}, Offset{8}, std::int64_t{1});
+            });
+        const Rank other = runtime.size() > 1 ? Rank{runtime.rank().value % (runtime.size() - 1) + 1} : Rank{0};
+        for (int i = 0; i < 5; ++i) window.add(other, Offset{16}, std::int64_t{1});
+        if (gathered)
+            CHECK_THAT(test::message_of<lapwing::PeerLeftError>([&] { window.release(); }),
+                       test::says({runtime.who(), "Window(\"tally\")", "3 adds to rank 0", "left the team by an exception"}));
+        window.release(); // told once
+        MPI_Request all = MPI_REQUEST_NULL;
+        MPI_Ibarrier(stayed, &all);
+        for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) runtime.progress();
+        window.acquire();
+        CHECK(window.local_as<std::int64_t>()[2] == 5);
+        MPI_Comm_free(&stayed);
+    } catch (const std::logic_error& error) {
+        CHECK(std::string{error.what()} == "an error of the program");
+    }
+    test::world_barrier();
 }
 
 TEMPLATE_TEST_CASE("no update is lost under contention", "", std::int32_t, std::uint64_t, float, double) {

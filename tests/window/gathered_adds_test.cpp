@@ -1,6 +1,8 @@
 // How adds without a result are gathered, without MPI: what a message holds when there are many ranks.
 #include "window/gathered_adds.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -25,6 +27,8 @@ public:
     [[nodiscard]] Limits add_limits() const override { return limits_; }
     void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override {
         outside += adds.empty() || adds.size() > limits_.message ? 1 : 0;
+        if (target == failing) throw lapwing::MpiError{"no way", 1};
+        if (target == left) throw lapwing::PeerLeftError{"gone"};
         ++messages;
         sent += adds.size();
         for (const AddPayload& add : adds) {
@@ -35,6 +39,10 @@ public:
         }
     }
 
+    [[nodiscard]] bool has_left(int target) override { return target == left; }
+
+    int left = -1;
+    int failing = -1;
     std::size_t messages = 0;
     std::size_t sent = 0;
     std::size_t outside = 0; ///< of what was told
@@ -107,6 +115,41 @@ TEST_CASE("adds leave before another access to their bytes, before adds of anoth
     CHECK(adds.empty());
     CHECK(ranks.values[2] == std::map<std::uint64_t, std::int64_t>{{8, 3}, {64, 3}, {128, 3}});
     CHECK(ranks.outside == 0);
+}
+
+TEST_CASE("adds that cannot be sent keep no others back: lost and told if their rank has left, else they wait") {
+    Ranks ranks{{.message = 100, .bytes = 65536, .ranks = 8}};
+    GatheredAdds adds{ranks};
+    const std::int64_t one = 1;
+    const auto add_to_three = [&] {
+        for (const int rank : {1, 2, 2, 3}) adds.add(rank, 8, AtomicType::int64, &one);
+    };
+    add_to_three();
+    ranks.failing = 2;
+    CHECK_THROWS_AS(adds.send(), lapwing::MpiError);
+    CHECK(ranks.sent == 2);
+    CHECK_FALSE(adds.empty());
+    CHECK_FALSE(adds.any_lost());
+    ranks.failing = -1;
+    adds.send();
+    CHECK(ranks.values[2][8] == 2);
+    CHECK(adds.empty());
+
+    ranks.left = 2;
+    add_to_three();
+    adds.send();
+    CHECK(adds.empty());
+    CHECK(ranks.values[1][8] == 2);
+    CHECK(ranks.values[3][8] == 2);
+    CHECK(adds.any_lost());
+    // Also those that leave to make room, and for other reasons.
+    adds.add(2, 8, AtomicType::int64, &one);
+    adds.before(2, 8, 8);
+    ranks.left = 5;
+    adds.add(5, 8, AtomicType::int64, &one);
+    adds.send(5);
+    CHECK(adds.take_lost() == "3 adds to rank 2, 1 add to rank 5");
+    CHECK_FALSE(adds.any_lost());
 }
 
 TEST_CASE("the least memory is enough, and a message of one add is a message") {
