@@ -135,7 +135,12 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (relation != MPI_IDENT)
         throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
                                  "the window was made on"};
-    const bool transparent = cache_mode(state_.settings(), options.cache) == CacheMode::transparent;
+    const CacheMode mode = cache_mode(state_.settings(), options.cache);
+    if (const WindowState* const other = HostCall::obstacle(window, mode); other != nullptr)
+        throw UsageError{fmt::format("{}: the window is adopted already, as \"{}\", and one of the two is cached, so that it would not "
+                                     "see what goes through the other; use that one, close it first, or cache neither",
+                                     where, other->name())};
+    const bool transparent = mode == CacheMode::transparent;
     if (transparent && !HostCall::seen())
         throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
                                  "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
@@ -193,7 +198,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
-    if (transparent) HostCall::add(window, *this);
+    HostCall::add(window, *this, mode);
     state_.barrier(CollectiveCall::window_create, {});
 }
 

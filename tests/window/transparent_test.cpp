@@ -3,6 +3,7 @@
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
+#include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -157,6 +158,76 @@ TEST_CASE("epochs of the program between groups of ranks") {
     MPI_Group_free(&target);
     MPI_Group_free(&all);
     window.close();
+}
+
+TEST_CASE("calls for MPI_PROC_NULL neither write back nor drop anything") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    Host host;
+    MPI_Win_set_errhandler(host.window(), MPI_ERRORS_RETURN); // whether it is allowed is MPI's affair
+    const Rank to = test::next(runtime);
+    Window window = adopt(runtime, host);
+    (void)window.get<std::int64_t>(to, Offset{0});
+    window.put(to, Offset{80}, std::int64_t{5});
+    const auto before = window.statistics();
+    (void)MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, host.window());
+    (void)MPI_Win_unlock(MPI_PROC_NULL, host.window());
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, host.window());
+    (void)window.get<std::int64_t>(to, Offset{0}); // what lock_all has dropped
+    const auto locked = window.statistics();
+    CHECK(locked[Counter::cache_write_backs] == before[Counter::cache_write_backs]);
+#ifndef OPEN_MPI // 4.1.4 crashes in both
+    (void)MPI_Win_flush(MPI_PROC_NULL, host.window());
+    (void)MPI_Win_flush_local(MPI_PROC_NULL, host.window());
+#endif
+    (void)window.get<std::int64_t>(to, Offset{0});
+    const auto after = window.statistics();
+    CHECK(after[Counter::cache_write_backs] == locked[Counter::cache_write_backs]);
+    CHECK(after[Counter::service_gets] == locked[Counter::service_gets]);
+    MPI_Win_unlock_all(host.window());
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(host.load(10) == 5);
+    window.close();
+}
+
+TEST_CASE("a lock of MPI_PROC_NULL drops nothing") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    Host host;
+    MPI_Win_set_errhandler(host.window(), MPI_ERRORS_RETURN);
+    const Rank to = test::next(runtime);
+    Window window = adopt(runtime, host);
+    (void)window.get<std::int64_t>(to, Offset{0});
+    const auto before = window.statistics();
+    const int locked = MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, host.window());
+    const int unlocked = MPI_Win_unlock(MPI_PROC_NULL, host.window());
+    CHECK(locked == unlocked);
+    (void)window.get<std::int64_t>(to, Offset{0});
+    CHECK(window.statistics()[Counter::service_gets] == before[Counter::service_gets]);
+    window.close();
+}
+
+TEST_CASE("a window that is adopted already is not adopted again beside a cache") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    Host host;
+    const auto refused = test::says({runtime.who(), "Window::adopt(\"host\")", "is adopted already, as \"host\"", "cached", "close"});
+    {
+        Window window = adopt(runtime, host);
+        CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }), refused);
+        CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host, CacheMode::off, true); }), refused);
+        window.close();
+    }
+    Window window = adopt(runtime, host);
+    window.close();
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, host.window());
+    Window plain = adopt(runtime, host, CacheMode::off, true);
+    Window plain_too = adopt(runtime, host, CacheMode::off, true); // without a cache both see all
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host, CacheMode::epoch, true); }), refused);
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }), refused);
+    plain_too.close();
+    plain.close();
+    MPI_Win_unlock_all(host.window());
 }
 
 TEST_CASE("in mode epoch the program's own calls change nothing: its reads stay what they were") {
