@@ -48,7 +48,15 @@ private:
 
 constexpr std::int64_t rounds = 6;
 
+/// Accumulates that went through the profiling interface, as a library of the program's would see them.
+std::atomic<int> profiled_accumulates{0};
+
 } // namespace
+
+extern "C" int MPI_Accumulate(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Op, MPI_Win) {
+    ++profiled_accumulates;
+    return MPI_ERR_OTHER;
+}
 
 TEST_CASE("a fence of the program completes what was written, and ends what was read") {
     if (!test::many_threads_allowed()) return;
@@ -228,6 +236,22 @@ TEST_CASE("a window that is adopted already is not adopted again beside a cache"
     plain_too.close();
     plain.close();
     MPI_Win_unlock_all(host.window());
+}
+
+TEST_CASE("the owner carries adds out by calls that no profiling library stands in the place of") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    Host host;
+    const Rank to = test::next(runtime);
+    {
+        Window window = adopt(runtime, host, CacheMode::off);
+        for (int i = 0; i < 1000; ++i) window.add(to, Offset{24}, std::int64_t{1});
+        runtime.barrier();
+        CHECK(window.get<std::int64_t>(to, Offset{24}) == 1000);
+        CHECK(profiled_accumulates == 0);
+        runtime.barrier();
+        window.close();
+    }
 }
 
 TEST_CASE("in mode epoch the program's own calls change nothing: its reads stay what they were") {
