@@ -211,6 +211,36 @@ TEST_CASE("prefetched elements are used") {
     runtime.barrier();
 }
 
+TEST_CASE("cache options that differ between ranks are refused on all, with the ranks and the values") {
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    const bool first = runtime.rank() == Rank{0};
+    const auto text = [&](CacheOptions options) {
+        return message_of<lapwing::MismatchError>([&] { Window(runtime, 64, {.name = "w", .cache = options}); });
+    };
+    CHECK_THAT(text({.mode = first ? CacheMode::off : CacheMode::epoch}),
+               says({runtime.who(), "Window(\"w\")", "CacheOptions::mode", "LAPWING_CACHE", "off on rank 0", "epoch on rank 1"}));
+    const auto epoch_with = [](CacheOptions options) {
+        options.mode = CacheMode::epoch;
+        return options;
+    };
+    CHECK_THAT(text(epoch_with({.policy = first ? CachePolicy::direct_mapped : CachePolicy::two_queues})),
+               says({"CacheOptions::policy", "direct_mapped on rank 0", "two_queues on rank 1"}));
+    CHECK_THAT(text(epoch_with({.bytes = first ? 65536U : 32768U})), says({"CacheOptions::bytes", "65536 on rank 0", "32768 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.page_bytes = first ? 512U : 2048U})),
+               says({"CacheOptions::page_bytes", "LAPWING_CACHE_PAGE", "512 on rank 0", "2048 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.dirty_pages = first ? 7U : 9U})), says({"CacheOptions::dirty_pages", "7 on rank 0", "9 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.read_ahead_bytes = first ? 0U : 1024U})),
+               says({"CacheOptions::read_ahead_bytes", "0 on rank 0", "1024 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.adapt = first})), says({"CacheOptions::adapt", "on on rank 0", "off on rank 1"}));
+    // What a cache that is off would be like is nobody's concern.
+    Window window{runtime, 64, {.name = "w", .cache = {.mode = CacheMode::off, .page_bytes = first ? 512U : 2048U}}};
+    window.put(next(runtime), Offset{0}, runtime.rank().value);
+    runtime.barrier();
+    CHECK(window.local_as<int>()[0] == previous(runtime).value);
+    window.close();
+}
+
 TEST_CASE("cache options that do not fit are refused, with what is allowed") {
     Runtime runtime;
     const auto text = [&](CacheOptions options) {

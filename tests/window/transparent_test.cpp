@@ -238,6 +238,22 @@ TEST_CASE("a window that is adopted already is not adopted again beside a cache"
     MPI_Win_unlock_all(host.window());
 }
 
+TEST_CASE("modes that differ between ranks are refused on all, and leave the window as it was") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    if (runtime.size() < 2) return;
+    Host host;
+    const bool first = runtime.rank() == Rank{0};
+    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { (void)adopt(runtime, host, first ? CacheMode::off : CacheMode::transparent); }),
+               test::says({runtime.who(), "Window::adopt(\"host\")", "CacheOptions::mode", "off on rank 0", "transparent on rank 1"}));
+    MPI_Win_fence(0, host.window()); // no epoch of Lapwing's has been left
+    Window window = adopt(runtime, host);
+    window.put(test::next(runtime), Offset{8}, std::int64_t{3});
+    MPI_Win_fence(0, host.window());
+    CHECK(host.load(1) == 3);
+    window.close();
+}
+
 TEST_CASE("the owner carries adds out by calls that no profiling library stands in the place of") {
     if (!test::many_threads_allowed()) return;
     Runtime runtime;
