@@ -374,6 +374,7 @@ void WindowState::put_runs_uncached(int target, std::span<const cache::Run> runs
     // put costs 5 us. They are looked for among what is under way before the first of them is, which they do not overlap.
     for (const cache::Run& run : runs) begin_access(target, run.offset, run.bytes, true, "Window::put");
     for (const cache::Run& run : runs) {
+        if (outstanding_.full()) complete();
         if (run.bytes <= state_.engine().inline_limit()) service_put(target, run.offset, {run.source, run.bytes}, 0);
         else put_uncached(target, run.offset, {run.source, run.bytes});
     }
