@@ -59,7 +59,7 @@ extern "C" int MPI_Accumulate(const void*, int, MPI_Datatype, int, MPI_Aint, int
 }
 
 TEST_CASE("a fence of the program completes what was written, and ends what was read") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     const std::int64_t own = runtime.rank().value;
@@ -87,7 +87,7 @@ TEST_CASE("a fence of the program completes what was written, and ends what was 
 }
 
 TEST_CASE("locks of the program exclude each other, and order what happens under them") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     Window window = adopt(runtime, host);
@@ -104,7 +104,7 @@ TEST_CASE("locks of the program exclude each other, and order what happens under
 }
 
 TEST_CASE("flushes of the program: all complete what was written, each ends what was read") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     const std::int64_t own = runtime.rank().value;
@@ -138,7 +138,7 @@ TEST_CASE("flushes of the program: all complete what was written, each ends what
 }
 
 TEST_CASE("epochs of the program between groups of ranks") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     if (runtime.size() < 2) return;
     Host host;
@@ -169,7 +169,7 @@ TEST_CASE("epochs of the program between groups of ranks") {
 }
 
 TEST_CASE("calls for MPI_PROC_NULL neither write back nor drop anything") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     MPI_Win_set_errhandler(host.window(), MPI_ERRORS_RETURN); // whether it is allowed is MPI's affair
@@ -199,7 +199,7 @@ TEST_CASE("calls for MPI_PROC_NULL neither write back nor drop anything") {
 }
 
 TEST_CASE("a lock of MPI_PROC_NULL drops nothing") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     MPI_Win_set_errhandler(host.window(), MPI_ERRORS_RETURN);
@@ -216,7 +216,7 @@ TEST_CASE("a lock of MPI_PROC_NULL drops nothing") {
 }
 
 TEST_CASE("a window that is adopted already is not adopted again beside a cache") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     const auto refused = test::says({runtime.who(), "Window::adopt(\"host\")", "is adopted already, as \"host\"", "cached", "close"});
@@ -238,8 +238,19 @@ TEST_CASE("a window that is adopted already is not adopted again beside a cache"
     MPI_Win_unlock_all(host.window());
 }
 
+TEST_CASE("without a progress thread a window is not followed, and says what would do") {
+    Runtime runtime{MPI_COMM_WORLD, lapwing::Settings{{"LAPWING_PROGRESS", "caller"}}};
+    Host host;
+    if (runtime.size() == 1) return; // nobody to wait for
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }),
+               test::says({runtime.who(), "Window::adopt(\"host\")", "CacheMode::transparent needs a progress thread",
+                           "MPI_THREAD_MULTIPLE", "CacheMode::epoch"}));
+    MPI_Win_fence(0, host.window()); // it is the program's as before
+    runtime.close();
+}
+
 TEST_CASE("modes that differ between ranks are refused on all, and leave the window as it was") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     if (runtime.size() < 2) return;
     Host host;
@@ -255,7 +266,7 @@ TEST_CASE("modes that differ between ranks are refused on all, and leave the win
 }
 
 TEST_CASE("the owner carries adds out by calls that no profiling library stands in the place of") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     const Rank to = test::next(runtime);
