@@ -18,7 +18,9 @@ constexpr std::uint64_t least_run_from_memory = 1024;
 /// Collects the dirty runs of pages into as few puts as it can.
 class PageCache::Writer {
 public:
-    explicit Writer(PageCache& cache) noexcept : cache_{cache} {}
+    explicit Writer(PageCache& cache) noexcept : cache_{cache} {
+        cache_.runs_.clear(); // those of a writer before that ended by an exception: their pages are still dirty
+    }
 
     /// Pages in the order of their numbers give the longest runs.
     void add(Frame frame) {

@@ -9,7 +9,9 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 
 namespace lapwing::cache {
@@ -203,6 +205,46 @@ void check_cache_options(const Settings& settings, const CacheOptions& options, 
         throw SettingError{fmt::format("{}: a cache without room for a dirty page (LAPWING_CACHE_DIRTY_PAGES, "
                                        "CacheOptions::dirty_pages) cannot be written; pass at least 1",
                                        who)};
+}
+
+namespace {
+
+/// In the order of chosen_cache().
+struct Choice {
+    const char* option;
+    const support::Setting& setting;
+};
+const std::array<Choice, cache_choices> choices{{{"mode", cache::mode_setting},
+                                                 {"policy", cache::policy_setting},
+                                                 {"bytes", cache::bytes_setting},
+                                                 {"page_bytes", cache::page_setting},
+                                                 {"dirty_pages", cache::dirty_setting},
+                                                 {"read_ahead_bytes", cache::read_ahead_setting},
+                                                 {"adapt", cache::adapt_setting}}};
+
+} // namespace
+
+std::array<std::int64_t, cache_choices> chosen_cache(const Settings& settings, const CacheOptions& options) {
+    const CacheMode mode = cache_mode(settings, options);
+    if (mode == CacheMode::off) return {};
+    const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(std::min<std::uint64_t>(value, INT64_MAX)); };
+    const cache::PageCacheConfiguration chosen = cache::configuration_of(settings, options);
+    return {static_cast<std::int64_t>(mode),
+            static_cast<std::int64_t>(chosen.policy),
+            number(chosen.bytes),
+            number(chosen.page_bytes),
+            number(chosen.dirty_pages),
+            number(chosen.read_ahead_bytes),
+            chosen.adapt ? 0 : 1};
+}
+
+std::string name_cache_choice(std::size_t choice) {
+    return fmt::format("CacheOptions::{} ({})", choices[choice].option, choices[choice].setting.info().name);
+}
+
+std::string name_cache_value(std::size_t choice, std::int64_t value) {
+    const std::vector<std::string>& words = choices[choice].setting.info().choices;
+    return words.empty() ? fmt::format("{}", value) : words[static_cast<std::size_t>(value)];
 }
 
 std::unique_ptr<RemoteCache> make_remote_cache(WindowState& window, const CacheOptions& options) {

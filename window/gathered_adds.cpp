@@ -1,72 +1,234 @@
 #include "window/gathered_adds.hpp"
 
 #include "window/atomics.hpp"
-#include "window/window_state.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/unordered_set.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <exception>
+#include <vector>
 
 namespace lapwing::window {
+namespace {
+
+namespace intrusive = boost::intrusive;
+
+const support::NumberSetting memory_setting{{.name = "LAPWING_ADD_BUFFER",
+                                             .default_value = "1m",
+                                             .unit = "bytes",
+                                             .help = "memory of one window for adds without a result that wait for others to "
+                                                     "travel with",
+                                             .choices = {}},
+                                            1024, std::uint64_t{1} << 30};
+
+constexpr std::uint32_t none = 0xffffffff;
+/// With fewer for each rank that has some, messages are hardly worth while, and the ranks' records the most of the memory.
+constexpr std::size_t least_adds_a_batch = 2;
+
+} // namespace
+
+std::uint64_t add_memory(const Settings& settings) { return memory_setting.get(settings); }
+
+/// What waits for one rank.
+struct GatheredAdds::Batch : intrusive::list_base_hook<>, intrusive::unordered_set_base_hook<> {
+    int target = -1;
+    AtomicType type{};
+    std::uint32_t count = 0;
+    std::uint32_t first = none; ///< the adds are a chain, in program order
+    std::uint32_t last = none;
+    std::uint64_t begin = 0; ///< what they touch lies in [begin, end)
+    std::uint64_t end = 0;
+};
+
+/// The adds of all ranks, and who waits for how long.
+class GatheredAdds::Pool {
+    struct Entry {
+        AddPayload add;
+        std::uint32_t next = none;
+    };
+    /// Neighbouring ranks have neighbouring buckets.
+    struct Hash {
+        std::size_t operator()(int target) const noexcept { return static_cast<std::size_t>(target); }
+        std::size_t operator()(const Batch& batch) const noexcept { return static_cast<std::size_t>(batch.target); }
+    };
+    struct SameTarget {
+        bool operator()(int target, const Batch& batch) const noexcept { return target == batch.target; }
+        bool operator()(const Batch& a, const Batch& b) const noexcept { return a.target == b.target; }
+    };
+    using ByTarget = intrusive::unordered_set<Batch, intrusive::hash<Hash>, intrusive::equal<SameTarget>,
+                                              intrusive::power_2_buckets<true>>;
+
+public:
+    explicit Pool(const AddSender::Limits& limits)
+        : most_{limits.bytes / (sizeof(Entry) + (sizeof(Batch) + 2 * sizeof(ByTarget::bucket_type)) / least_adds_a_batch)},
+          most_in_message_{std::max<std::size_t>(1, limits.message)},
+          batches_(std::clamp<std::size_t>(most_ / least_adds_a_batch, 1, std::max<std::size_t>(1, limits.ranks))),
+          buckets_(std::bit_ceil(batches_.size())), by_target_{{buckets_.data(), buckets_.size()}} {
+        entries_.reserve(most_); // takes the addresses; the memory comes with what is written
+        message_.reserve(most_in_message_);
+        for (Batch& batch : batches_) free_batches_.push_back(batch);
+    }
+
+    /// Null if nothing waits for this rank.
+    [[nodiscard]] Batch* find(int target) {
+        const auto found = by_target_.find(target, Hash{}, SameTarget{});
+        return found == by_target_.end() ? nullptr : &*found;
+    }
+    [[nodiscard]] bool fills_message(const Batch& batch) const noexcept { return batch.count >= most_in_message_; }
+    [[nodiscard]] bool has_room_for_add() const noexcept { return free_entry_ != none || entries_.size() < most_; }
+    [[nodiscard]] bool has_room_for_batch() const noexcept { return !free_batches_.empty(); }
+    /// That has waited longest, or null.
+    [[nodiscard]] Batch* oldest() { return in_use_.empty() ? nullptr : &in_use_.front(); }
+
+    /// Which may end the batch that it is called with.
+    template <class Visit>
+    void for_each_batch(Visit&& visit) {
+        for (auto at = in_use_.begin(); at != in_use_.end();) visit(*at++);
+    }
+
+    [[nodiscard]] Batch& begin_batch(int target, AtomicType type) {
+        Batch& batch = free_batches_.front();
+        free_batches_.pop_front();
+        batch.target = target;
+        batch.type = type;
+        in_use_.push_back(batch);
+        by_target_.insert(batch);
+        return batch;
+    }
+
+    void append(Batch& batch, const AddPayload& add, std::uint64_t end) {
+        std::uint32_t entry = free_entry_;
+        if (entry != none) {
+            free_entry_ = entries_[entry].next;
+            entries_[entry] = {add, none};
+        } else {
+            entry = static_cast<std::uint32_t>(entries_.size());
+            entries_.push_back({add, none});
+        }
+        if (batch.count == 0) {
+            batch.first = entry;
+            batch.begin = add.offset;
+            batch.end = end;
+        } else {
+            entries_[batch.last].next = entry;
+            batch.begin = std::min(batch.begin, add.offset);
+            batch.end = std::max(batch.end, end);
+        }
+        batch.last = entry;
+        ++batch.count;
+    }
+
+    /// The adds of a batch, until the next call.
+    [[nodiscard]] std::span<const AddPayload> adds_of(const Batch& batch) {
+        message_.clear();
+        for (std::uint32_t entry = batch.first; entry != none; entry = entries_[entry].next) message_.push_back(entries_[entry].add);
+        return message_;
+    }
+
+    /// Nothing waits for its rank any more.
+    void end_batch(Batch& batch) {
+        entries_[batch.last].next = free_entry_;
+        free_entry_ = batch.first;
+        batch.first = batch.last = none;
+        batch.count = 0;
+        by_target_.erase(by_target_.iterator_to(batch));
+        in_use_.erase(in_use_.iterator_to(batch));
+        free_batches_.push_front(batch);
+    }
+
+private:
+    std::size_t most_; ///< adds, of all ranks
+    std::size_t most_in_message_;
+    std::vector<Entry> entries_;
+    std::uint32_t free_entry_ = none;
+    std::vector<Batch> batches_;
+    std::vector<ByTarget::bucket_type> buckets_;
+    ByTarget by_target_;
+    intrusive::list<Batch> in_use_; ///< in the order in which they were begun
+    intrusive::list<Batch> free_batches_;
+    std::vector<AddPayload> message_;
+};
+
+GatheredAdds::GatheredAdds(AddSender& sender) noexcept : sender_{sender} {}
+GatheredAdds::~GatheredAdds() = default;
 
 void GatheredAdds::add(int target, std::uint64_t offset, AtomicType type, const void* operand) {
     const support::BiasedMutex::Guard guard{mutex_};
-    const std::size_t most = window_.largest_add_message();
-    if (places_.empty()) {
-        places_.resize(places);
-        for (Place& place : places_) place.adds.reserve(most);
+    if (pool_ == nullptr) pool_ = std::make_unique<Pool>(sender_.add_limits());
+    Batch* batch = pool_->find(target);
+    if (batch != nullptr && batch->type != type) {
+        send(*batch);
+        batch = nullptr;
     }
-    Place& place = places_[static_cast<std::size_t>(target) % places];
-    if (place.target != target || place.type != type) {
-        send(place);
-        place.target = target;
-        place.type = type;
+    while (!pool_->has_room_for_add() || (batch == nullptr && !pool_->has_room_for_batch())) {
+        if (pool_->oldest() == batch) batch = nullptr;
+        send(*pool_->oldest());
     }
-    const std::uint64_t end = offset + size_of(type);
-    if (place.adds.empty()) {
-        place.begin = offset;
-        place.end = end;
+    if (batch == nullptr) {
+        batch = &pool_->begin_batch(target, type);
         waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    place.begin = std::min(place.begin, offset);
-    place.end = std::max(place.end, end);
     AddPayload added{.offset = offset};
     std::memcpy(&added.operand, operand, size_of(type));
-    place.adds.push_back(added);
-    if (place.adds.size() >= most) send(place);
+    pool_->append(*batch, added, offset + size_of(type));
+    if (pool_->fills_message(*batch)) send(*batch);
 }
 
 void GatheredAdds::before(int target, std::uint64_t offset, std::uint64_t bytes) {
     const support::BiasedMutex::Guard guard{mutex_};
-    if (places_.empty()) return;
-    Place& place = places_[static_cast<std::size_t>(target) % places];
-    if (place.target == target && offset < place.end && place.begin < offset + bytes) send(place);
+    if (pool_ == nullptr) return;
+    Batch* const batch = pool_->find(target);
+    if (batch != nullptr && offset < batch->end && batch->begin < offset + bytes) send(*batch);
 }
 
 void GatheredAdds::send() {
     const support::BiasedMutex::Guard guard{mutex_};
-    for (Place& place : places_) send(place);
+    if (pool_ == nullptr) return;
+    std::exception_ptr problem;
+    pool_->for_each_batch([&](Batch& batch) {
+        try {
+            send(batch);
+        } catch (...) {
+            if (problem == nullptr) problem = std::current_exception();
+        }
+    });
+    if (problem != nullptr) std::rethrow_exception(problem);
 }
 
 void GatheredAdds::send(int target) {
     const support::BiasedMutex::Guard guard{mutex_};
-    if (places_.empty()) return;
-    Place& place = places_[static_cast<std::size_t>(target) % places];
-    if (place.target == target) send(place);
+    if (pool_ == nullptr) return;
+    if (Batch* const batch = pool_->find(target)) send(*batch);
 }
 
-void GatheredAdds::send(Place& place) {
-    if (place.adds.empty()) return;
-    const auto gone = [&] {
-        place.adds.clear();
-        waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    };
+void GatheredAdds::send(Batch& batch) {
     try {
-        window_.send_adds(place.target, place.type, place.begin, place.end, place.adds);
-    } catch (...) { // their rank has left: no later attempt could send them either
-        gone();
-        throw;
+        sender_.send_adds(batch.target, batch.type, batch.begin, batch.end, pool_->adds_of(batch));
+    } catch (const PeerLeftError&) {
+        if (!sender_.has_left(batch.target)) throw;
+        auto lost = std::ranges::find(lost_, batch.target, &Lost::target);
+        if (lost == lost_.end()) lost = lost_.insert(lost, {batch.target, 0});
+        lost->adds += batch.count;
+        any_lost_.store(true, std::memory_order_relaxed);
     }
-    gone();
+    pool_->end_batch(batch);
+    waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+}
+
+std::string GatheredAdds::take_lost() {
+    const support::BiasedMutex::Guard guard{mutex_};
+    std::string text;
+    for (const Lost& lost : lost_)
+        text += fmt::format("{}{} {} to rank {}", text.empty() ? "" : ", ", lost.adds, lost.adds == 1 ? "add" : "adds", lost.target);
+    lost_.clear();
+    any_lost_.store(false, std::memory_order_relaxed);
+    return text;
 }
 
 } // namespace lapwing::window

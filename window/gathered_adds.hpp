@@ -3,23 +3,54 @@
 #include "src/support/biased_mutex.hpp"
 #include "window/progress/command.hpp"
 
+#include <lapwing/settings.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace lapwing::window {
 
-class WindowState;
+/// What GatheredAdds needs of its window.
+class AddSender {
+public:
+    struct Limits {
+        std::size_t message = 0; ///< most adds in one message
+        std::uint64_t bytes = 0; ///< memory for those that wait
+        std::size_t ranks = 0;   ///< that there are
+    };
+    [[nodiscard]] virtual Limits add_limits() const = 0;
+    /// Sends adds to one rank, which lie in [begin, end): all, or throws.
+    virtual void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end,
+                           std::span<const AddPayload> adds) = 0;
+    /// Nothing can be sent to that rank any more.
+    [[nodiscard]] virtual bool has_left(int target) = 0;
+
+protected:
+    ~AddSender() = default;
+};
+
+/// Memory for the gathered adds of a window.
+[[nodiscard]] std::uint64_t add_memory(const Settings& settings);
 
 /// The atomic adds without a result of one window that have not left yet. Those to one rank travel together, to its progress
-/// thread, which carries them out one by one: a message holds hundreds. Memory is bounded: a rank has a place by its number,
-/// and what another rank has gathered there leaves first.
+/// thread, which carries them out one by one: a message holds hundreds.
+///
+/// Memory is bounded, and none of it counts ranks: all adds come from one pool. When that is used up, the rank whose adds
+/// have waited longest has them sent. So messages shorten as ranks become more, in proportion and not at once: adds to random
+/// ones of R ranks, with room for M, leave about 2 M / R at a time.
 ///
 /// Adds to the same bytes commute; other own accesses to these bytes keep their program order by before().
 class GatheredAdds {
 public:
-    explicit GatheredAdds(WindowState& window) noexcept : window_{window} {}
+    explicit GatheredAdds(AddSender& sender) noexcept;
+    ~GatheredAdds();
+    GatheredAdds(const GatheredAdds&) = delete;
+    GatheredAdds& operator=(const GatheredAdds&) = delete;
 
     /// May be called without a lock: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
@@ -27,27 +58,31 @@ public:
     void add(int target, std::uint64_t offset, AtomicType type, const void* operand);
     /// Before another access to [offset, offset + bytes): adds there come first.
     void before(int target, std::uint64_t offset, std::uint64_t bytes);
-    /// Sends what has been gathered (for one rank); the caller then completes it.
+    /// Sends what has been gathered (for one rank); the caller then completes it. When that throws for one rank, the others'
+    /// adds have been sent and its own still wait.
     void send();
     void send(int target);
 
-private:
-    static constexpr std::size_t places = 32;
+    /// Adds are lost when their rank has left before they were sent. Whoever sends goes on; the next release tells.
+    [[nodiscard]] bool any_lost() const noexcept { return any_lost_.load(std::memory_order_relaxed); }
+    /// What has been lost since the last call, in words: "3 adds to rank 0".
+    [[nodiscard]] std::string take_lost();
 
-    struct Place {
-        int target = -1;
-        AtomicType type{};
-        std::uint64_t begin = 0; ///< what the adds touch lies in [begin, end)
-        std::uint64_t end = 0;
-        std::vector<AddPayload> adds;
-    };
+    struct Batch;
+    class Pool;
 
-    void send(Place& place);
+    void send(Batch& batch);
 
-    WindowState& window_;
+    AddSender& sender_;
     support::BiasedMutex mutex_; ///< guards the fields below; held before those of the window and the engine
-    std::vector<Place> places_;  ///< empty before the first add
-    std::atomic<std::size_t> waiting_{0}; ///< places with adds; relaxed: written under the mutex
+    std::unique_ptr<Pool> pool_; ///< null before the first add
+    struct Lost {
+        int target = 0;
+        std::uint64_t adds = 0;
+    };
+    std::vector<Lost> lost_;
+    std::atomic<std::size_t> waiting_{0}; ///< ranks with adds; relaxed: written under the mutex
+    std::atomic<bool> any_lost_{false};   ///< so is this
 };
 
 } // namespace lapwing::window

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace lapwing::window {
@@ -16,16 +15,28 @@ namespace {
 
 std::atomic<bool> calls_are_seen{false};
 
+struct Adopted {
+    MPI_Win host;
+    WindowState* window;
+    CacheMode mode;
+};
 std::mutex windows_mutex;
-std::vector<std::pair<MPI_Win, WindowState*>> windows;
-std::atomic<std::size_t> window_count{0}; ///< so that programs without such windows take no lock
+std::vector<Adopted> windows;
+std::atomic<std::size_t> transparent_count{0}; ///< so that programs without such windows take no lock
+
+/// With the mutex held.
+void count_transparent() noexcept {
+    transparent_count.store(static_cast<std::size_t>(std::ranges::count(windows, CacheMode::transparent, &Adopted::mode)),
+                            std::memory_order_relaxed);
+}
 
 [[nodiscard]] WindowState* find(MPI_Win host) noexcept {
     // Relaxed: a call on an adopted window comes after its adoption.
-    if (window_count.load(std::memory_order_relaxed) == 0) return nullptr;
+    if (transparent_count.load(std::memory_order_relaxed) == 0) return nullptr;
     const std::lock_guard guard{windows_mutex};
-    const auto found = std::ranges::find(windows, host, &std::pair<MPI_Win, WindowState*>::first);
-    return found == windows.end() ? nullptr : found->second;
+    const auto found = std::ranges::find_if(
+        windows, [&](const Adopted& entry) { return entry.host == host && entry.mode == CacheMode::transparent; });
+    return found == windows.end() ? nullptr : found->window;
 }
 
 [[nodiscard]] bool releases(HostCall::Kind kind) {
@@ -38,24 +49,37 @@ std::atomic<std::size_t> window_count{0}; ///< so that programs without such win
 bool HostCall::seen() noexcept { return calls_are_seen.load(std::memory_order_relaxed); }
 void HostCall::set_seen() noexcept { calls_are_seen.store(true, std::memory_order_relaxed); }
 
-void HostCall::add(MPI_Win host, WindowState& window) {
+void HostCall::add(MPI_Win host, WindowState& window, CacheMode mode) {
     const std::lock_guard guard{windows_mutex};
-    windows.emplace_back(host, &window);
-    window_count.store(windows.size(), std::memory_order_relaxed);
+    windows.push_back({host, &window, mode});
+    count_transparent();
 }
 
 void HostCall::remove(const WindowState& window) noexcept {
     const std::lock_guard guard{windows_mutex};
-    std::erase_if(windows, [&](const auto& entry) { return entry.second == &window; });
-    window_count.store(windows.size(), std::memory_order_relaxed);
+    std::erase_if(windows, [&](const Adopted& entry) { return entry.window == &window; });
+    count_transparent();
+}
+
+const WindowState* HostCall::obstacle(MPI_Win host, CacheMode mode) noexcept {
+    const std::lock_guard guard{windows_mutex};
+    const auto found = std::ranges::find_if(windows, [&](const Adopted& entry) {
+        return entry.host == host && (mode != CacheMode::off || entry.mode != CacheMode::off);
+    });
+    return found == windows.end() ? nullptr : found->window;
 }
 
 HostCall::HostCall(MPI_Win window, Kind kind, int target) noexcept
     : host_{window}, window_{find(window)}, kind_{kind}, target_{target} {
-    if (window_ == nullptr || !releases(kind)) return;
+    if (window_ == nullptr) return;
+    if (target != all_targets && (target < 0 || target >= window_->map().ranks)) {
+        window_ = nullptr; // MPI_PROC_NULL: nothing to do; others are errors, which MPI reports
+        return;
+    }
+    if (!releases(kind)) return;
     try {
         if (target == all_targets) window_->release();
-        else if (0 <= target && target < window_->map().ranks) window_->flush(target);
+        else window_->flush(target);
     } catch (const std::exception& error) { // there is no C++ above this call
         support::log_line(error.what());
         failed_ = true;

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <lapwing/cache_options.hpp>
+
 #include <mpi.h>
 
 #include <cstdint>
+#include <limits>
 
 namespace lapwing::window {
 
@@ -24,7 +27,8 @@ public:
         start,       ///< begins an epoch with a group of targets
         complete,    ///< ends it
     };
-    static constexpr int all_targets = -1;
+    /// No rank, and none of MPI's constants: MPI_PROC_NULL is -1 in MPICH.
+    static constexpr int all_targets = std::numeric_limits<int>::min();
 
     HostCall(MPI_Win window, Kind kind, int target = all_targets) noexcept;
     /// `code`: what the MPI call has returned. Returns what the host's call returns.
@@ -34,12 +38,15 @@ public:
     [[nodiscard]] static bool seen() noexcept;
     static void set_seen() noexcept;
     /// From adoption until it is closed.
-    static void add(MPI_Win host, WindowState& window);
+    static void add(MPI_Win host, WindowState& window, CacheMode mode);
     static void remove(const WindowState& window) noexcept;
+    /// A window that has adopted `host` already and cannot stand beside one with that mode: two may see the same memory, but no
+    /// cache sees what goes through the other. Null if there is none.
+    [[nodiscard]] static const WindowState* obstacle(MPI_Win host, CacheMode mode) noexcept;
 
 private:
     MPI_Win host_;
-    WindowState* window_; ///< null: none of ours
+    WindowState* window_; ///< null: none of ours, or nothing that concerns it
     Kind kind_;
     int target_;
     bool failed_ = false;

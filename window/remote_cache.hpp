@@ -4,6 +4,7 @@
 #include <lapwing/cache_options.hpp>
 #include <lapwing/settings.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,12 @@ public:
 [[nodiscard]] CacheMode cache_mode(const Settings& settings, const CacheOptions& options);
 /// Throws SettingError, starting with `who`, when an option or setting is not allowed or they do not fit together.
 void check_cache_options(const Settings& settings, const CacheOptions& options, const std::string& who);
+/// What all ranks must choose alike: the mode, then what the cache is like, or zeros if there is none.
+inline constexpr std::size_t cache_choices = 7;
+[[nodiscard]] std::array<std::int64_t, cache_choices> chosen_cache(const Settings& settings, const CacheOptions& options);
+/// One of these, for messages: "CacheOptions::mode (LAPWING_CACHE)"; and a value of it.
+[[nodiscard]] std::string name_cache_choice(std::size_t choice);
+[[nodiscard]] std::string name_cache_value(std::size_t choice, std::int64_t value);
 /// Null when the window is not to be cached.
 [[nodiscard]] std::unique_ptr<RemoteCache> make_remote_cache(WindowState& window, const CacheOptions& options);
 

@@ -85,23 +85,38 @@ void WindowState::atomic_add(AtomicType type, int target, std::uint64_t offset, 
         return processor_fetch(AtomicOperation::add, type, base + offset, operand, &before);
     }
     state_.check_reachable("Window::add", target);
+    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, offset, size_of(type), true);
     cache_before_atomic(target, offset, size_of(type));
     adds_.add(target, offset, type, operand);
 }
 
+AddSender::Limits WindowState::add_limits() const {
+    return {.message = state_.engine().inline_limit() / sizeof(AddPayload),
+            .bytes = add_memory(state_.settings()),
+            .ranks = static_cast<std::size_t>(state_.size())};
+}
+
 void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) {
     state_.check_reachable("Window::add", target);
-    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, begin, end - begin, true);
-    if (!outstanding_.empty()) complete_before(target, begin, end - begin, true);
+    bool conflict = false;
+    bool full = false;
+    {
+        const support::BiasedMutex::Guard guard{mutex_};
+        conflict = outstanding_.conflicts(target, begin, end - begin, true);
+        full = sent_adds_.full();
+    }
+    if (conflict) {
+        statistics_.add(Counter::conflicts);
+        complete(target);
+    }
+    if (full) complete_sent_adds();
     messages_used_.store(true, std::memory_order_relaxed);
     const Command command{.kind = CommandKind::adds, .type = type, .window = number_, .size = adds.size_bytes()};
-    const bool may_be_overtaken = network_ == Path::rma;
     start(
         [&] {
-            support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
-            if (may_be_overtaken) guard.lock();
+            const support::BiasedMutex::Guard guard{mutex_};
             if (!state_.engine().try_adds(target, command, adds)) return false;
-            if (may_be_overtaken) outstanding_.add_write(target, begin, end - begin);
+            sent_adds_.add_write(target, begin, end - begin);
             return true;
         },
         "Window::add", target);

@@ -27,6 +27,19 @@ constexpr unsigned most_counters = 4096;
 constexpr unsigned least_alignment = 8;
 constexpr unsigned most_alignment = 64;
 
+/// What ranks must agree on, for a reduction to the minimum: some numbers, then each choice of the cache and its negative.
+template <std::size_t N>
+[[nodiscard]] std::array<std::int64_t, N + 2 * cache_choices> with_cache_choices(
+    const std::array<std::int64_t, N>& numbers, const std::array<std::int64_t, cache_choices>& choices) {
+    std::array<std::int64_t, N + 2 * cache_choices> all{};
+    auto at = std::ranges::copy(numbers, all.begin()).out;
+    for (const std::int64_t choice : choices) {
+        *at++ = choice;
+        *at++ = -choice;
+    }
+    return all;
+}
+
 } // namespace
 
 WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
@@ -61,8 +74,10 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     // One number that orders by how much too much, then by rank.
     const std::int64_t alignment = options.alignment;
     const auto size = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
-    std::array<std::int64_t, 7> worst{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
-                                      -alignment, size, -size};
+    const std::array<std::int64_t, 7> numbers{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
+                                              -alignment, size, -size};
+    const auto choices = chosen_cache(state_.settings(), options.cache);
+    auto worst = with_cache_choices(numbers, choices);
     team_.min(std::span{worst});
     if (worst[1] != -worst[2])
         throw MismatchError{fmt::format("{}: {} notification counters here and another number on another rank; pass the same on "
@@ -71,6 +86,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (worst[3] != -worst[4])
         throw MismatchError{
             fmt::format("{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
+    check_cache_choices(what, choices, std::span{worst}.last<2 * cache_choices>());
     if (worst[0] <= -(std::int64_t{3} << 32)) throw_no_memory(what, bytes, first_problem(state_.communicator(), problem));
     if (worst[0] != 0)
         throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit here is {} bytes, {}", what,
@@ -135,7 +151,12 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (relation != MPI_IDENT)
         throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
                                  "the window was made on"};
-    const bool transparent = cache_mode(state_.settings(), options.cache) == CacheMode::transparent;
+    const CacheMode mode = cache_mode(state_.settings(), options.cache);
+    if (const WindowState* const other = HostCall::obstacle(window, mode); other != nullptr)
+        throw UsageError{fmt::format("{}: the window is adopted already, as \"{}\", and one of the two is cached, so that it would not "
+                                     "see what goes through the other; use that one, close it first, or cache neither",
+                                     where, other->name())};
+    const bool transparent = mode == CacheMode::transparent;
     if (transparent && !HostCall::seen())
         throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
                                  "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
@@ -153,6 +174,12 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     map_.ranks = state_.size();
     map_.node_first = state_.rank();
     map_.node_count = 1;
+    const auto size = static_cast<std::int64_t>(map_.own_bytes);
+    const auto choices = chosen_cache(state_.settings(), options.cache);
+    auto smallest = with_cache_choices(std::array<std::int64_t, 4>{unit_, -unit_, size, -size}, choices);
+    team_.min(std::span{smallest});
+    check_cache_choices(where, choices, std::span{smallest}.last<2 * cache_choices>()); // before any epoch begins
+
     // A transparent window has the epochs that the program makes, of any kind. Messages need none.
     network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
     if (!locked && !transparent) {
@@ -179,9 +206,6 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     map_.bases = bases_.data();
     if (transparent) remote_ = shared_ = MPI_WIN_NULL; // the program's own calls order its memory
 
-    const auto size = static_cast<std::int64_t>(map_.own_bytes);
-    std::array<std::int64_t, 4> smallest{unit_, -unit_, size, -size};
-    team_.min(std::span{smallest});
     if (smallest[0] != -smallest[1]) {
         units_.resize(static_cast<std::size_t>(state_.size()));
         check_mpi(MPI_Allgather(&unit_, 1, MPI_INT, units_.data(), 1, MPI_INT, state_.communicator()), "MPI_Allgather",
@@ -193,7 +217,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);
     state_.add(*this);
-    if (transparent) HostCall::add(window, *this);
+    HostCall::add(window, *this, mode);
     state_.barrier(CollectiveCall::window_create, {});
 }
 
@@ -201,6 +225,23 @@ WindowState::~WindowState() = default;
 
 ExposedMemory WindowState::exposed() const noexcept {
     return {map_.own, map_.own_bytes, counters_, counter_count_, mpi_atomics_ ? remote_ : MPI_WIN_NULL, unit_, map_.own_rank};
+}
+
+void WindowState::check_cache_choices(const std::string& what, const std::array<std::int64_t, cache_choices>& own,
+                                      std::span<const std::int64_t, 2 * cache_choices> least) {
+    for (std::size_t i = 0; i < cache_choices; ++i) {
+        const std::int64_t lowest = least[2 * i];
+        const std::int64_t highest = -least[2 * i + 1];
+        if (lowest == highest) continue;
+        // All ranks come here, and so may ask who it is.
+        const std::int64_t rank = state_.rank();
+        constexpr std::int64_t another = std::numeric_limits<std::int64_t>::max();
+        std::array<std::int64_t, 2> ranks{own[i] == lowest ? rank : another, own[i] == highest ? rank : another};
+        team_.min(std::span{ranks});
+        throw MismatchError{fmt::format("{}: {} is {} on rank {} and {} on rank {}; choose the same on all ranks", what,
+                                        name_cache_choice(i), name_cache_value(i, lowest), ranks[0], name_cache_value(i, highest),
+                                        ranks[1])};
+    }
 }
 
 void WindowState::share_sizes(bool same) {

@@ -4,6 +4,8 @@
 #include "src/support/mpi_error.hpp"
 #include "window/progress/pieces.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <fmt/format.h>
 
 #include <cstring>
@@ -52,7 +54,8 @@ void WindowState::complete_before(int target, std::uint64_t offset, std::uint64_
     bool full = false;
     {
         const support::BiasedMutex::Guard guard{mutex_};
-        conflict = outstanding_.conflicts(target, offset, bytes, write);
+        conflict = outstanding_.conflicts(target, offset, bytes, write) ||
+                   (adds_may_be_overtaken() && sent_adds_.conflicts(target, offset, bytes, true));
         full = outstanding_.full();
     }
     if (conflict) {
@@ -95,8 +98,14 @@ void WindowState::flush_all_service() {
     if (state_.broken()) {
         // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
         const support::BiasedMutex::Guard guard{mutex_};
-        std::erase_if(targets, [this](int target) { return !outstanding_.touches(target) && state_.has_left(target); });
+        std::erase_if(targets, [this](int target) {
+            return !outstanding_.touches(target) && !sent_adds_.touches(target) && state_.has_left(target);
+        });
     }
+    flush_service(targets);
+}
+
+void WindowState::flush_service(std::span<const int> targets) {
     // Start all before waiting for the first.
     std::vector<Engine::FlushTicket> tickets;
     for (const int target : targets) tickets.push_back(state_.engine().start_flush(target));
@@ -105,18 +114,67 @@ void WindowState::flush_all_service() {
     statistics_.add(Counter::service_flushes);
 }
 
+void WindowState::complete_sent_adds() {
+    std::vector<int> targets;
+    Versions reached;
+    {
+        const support::BiasedMutex::Guard guard{mutex_};
+        sent_adds_.for_each_rank([&](int target) { targets.push_back(target); });
+        reached = versions();
+    }
+    // What a rank that left will not acknowledge is told by the next release, and keeps nobody from adding elsewhere.
+    if (state_.broken()) std::erase_if(targets, [this](int target) { return state_.has_left(target); });
+    flush_service(targets);
+    const support::BiasedMutex::Guard guard{mutex_};
+    for (const int target : targets) sent_adds_.complete(target, reached.adds);
+}
+
+template <class Send, class Complete>
+inline void WindowState::release_by(const char* call, Send&& send, Complete&& complete) {
+    if (!adds_.empty()) send(); // first: cached writes to their bytes come after them
+    try {
+        complete();
+    } catch (const PeerLeftError&) { // says less
+        if (adds_.any_lost()) throw_lost_adds(call);
+        throw;
+    }
+    if (adds_.any_lost()) [[unlikely]]
+        throw_lost_adds(call);
+}
+
+void WindowState::throw_lost_adds(const char* call) {
+    throw PeerLeftError{fmt::format("{}: {} could not be delivered, because the rank left the team by an exception; those to others "
+                                    "have been sent; see that rank's error",
+                                    who(call), adds_.take_lost())};
+}
+
 void WindowState::flush(int target) {
-    if (cache_ != nullptr) cache_->write_back(target);
-    if (!adds_.empty()) adds_.send(target);
-    complete(target);
+    release_by(
+        "flush", [&] { adds_.send(target); },
+        [&] {
+            if (cache_ != nullptr) cache_->write_back(target);
+            complete(target);
+        });
     if (cache_ != nullptr) cache_->acquire();
 }
 
 void WindowState::flush() {
-    if (cache_ != nullptr) cache_->write_back();
-    if (!adds_.empty()) adds_.send();
-    complete();
+    release_all("flush");
     if (cache_ != nullptr) cache_->acquire();
+}
+
+void WindowState::release() {
+    state_.check_usable("Window::release");
+    release_all("release");
+}
+
+void WindowState::release_all(const char* call) {
+    release_by(
+        call, [&] { adds_.send(); },
+        [&] {
+            if (cache_ != nullptr) cache_->write_back();
+            complete();
+        });
 }
 
 void WindowState::complete(int target) {
@@ -127,17 +185,17 @@ void WindowState::complete(int target) {
             const support::BiasedMutex::Guard guard{mutex_};
             if (outstanding_.touches(target)) {
                 flush_rma(target);
-                forget(target, outstanding_.version());
+                forget(target, versions());
             }
         }
     } else {
         support::BiasedMutex::Guard guard{mutex_};
         if (outstanding_.touches(target)) flush_rma(target);
-        const std::uint64_t version = outstanding_.version(); // what another thread starts later may not be complete
+        const Versions reached = versions(); // what another thread starts later may not be complete
         guard.unlock();
         flush_service(target);
         guard.lock();
-        forget(target, version);
+        forget(target, reached);
     }
     // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or the
     // owner's engine moves the bytes, and the processor need only keep its accesses on their side of the flush.
@@ -173,29 +231,28 @@ void WindowState::complete() {
     if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
         support::BiasedMutex::Guard guard{mutex_};
         flush_rma();
-        const std::uint64_t version = outstanding_.version(); // what another thread starts later may not be complete
+        const Versions reached = versions(); // what another thread starts later may not be complete
         if (messages_used_.load(std::memory_order_relaxed) && state_.engine().busy()) {
             guard.unlock();
             flush_all_service();
             guard.lock();
         }
-        forget(any_rank, version);
+        forget(any_rank, reached);
     }
     order_memory();
 }
 
-void WindowState::forget(int target, std::uint64_t version) noexcept {
-    if (target == any_rank) outstanding_.complete(version);
-    else outstanding_.complete(target, version);
+void WindowState::forget(int target, Versions versions) noexcept {
+    if (target == any_rank) {
+        outstanding_.complete(versions.transfers);
+        sent_adds_.complete(versions.adds);
+    } else {
+        outstanding_.complete(target, versions.transfers);
+        if (!sent_adds_.empty()) sent_adds_.complete(target, versions.adds);
+    }
     if (outstanding_.empty()) staged_ = 0;
 }
 
-void WindowState::release() {
-    state_.check_usable("Window::release");
-    if (cache_ != nullptr) cache_->write_back();
-    if (!adds_.empty()) adds_.send();
-    complete();
-}
 void WindowState::acquire() {
     state_.check_usable("Window::acquire");
     order_memory();
@@ -278,7 +335,7 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         start_rma_put(target, offset, {from, source.size()});
         // Complete at the target, too, with what went there before it; unless messages did.
         if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
-            forget(target, outstanding_.version());
+            forget(target, versions());
     }
     statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
 }
@@ -320,6 +377,7 @@ void WindowState::put_runs_uncached(int target, std::span<const cache::Run> runs
     // put costs 5 us. They are looked for among what is under way before the first of them is, which they do not overlap.
     for (const cache::Run& run : runs) begin_access(target, run.offset, run.bytes, true, "Window::put");
     for (const cache::Run& run : runs) {
+        if (outstanding_.full()) complete();
         if (run.bytes <= state_.engine().inline_limit()) service_put(target, run.offset, {run.source, run.bytes}, 0);
         else put_uncached(target, run.offset, {run.source, run.bytes});
     }

@@ -29,7 +29,7 @@
 namespace lapwing::window {
 
 /// The inside of a Window: how it reaches memory that this rank cannot load and store.
-class WindowState {
+class WindowState final : private AddSender {
 public:
     /// Collective: allocates memory.
     WindowState(Team& team, std::uint64_t bytes, WindowOptions options);
@@ -89,11 +89,6 @@ public:
                                                              bool tracked);
     [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset,
                                                              std::span<const std::byte> source);
-    // For the gathered adds: sends those to one rank, which lie in [begin, end).
-    void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds);
-    [[nodiscard]] std::size_t largest_add_message() const noexcept {
-        return state_.engine().inline_limit() / sizeof(AddPayload);
-    }
     [[nodiscard]] LongTransfers& long_transfers() noexcept { return long_transfers_; }
     /// Null if the window is not cached.
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
@@ -130,6 +125,9 @@ public:
 private:
     /// Collective. `same`: all ranks' parts have the same size.
     void share_sizes(bool same);
+    /// Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its negative.
+    void check_cache_choices(const std::string& what, const std::array<std::int64_t, cache_choices>& own,
+                             std::span<const std::int64_t, 2 * cache_choices> least);
     [[nodiscard]] ExposedMemory exposed() const noexcept;
     void check_counter(unsigned counter, const char* call) const;
     /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that,
@@ -138,14 +136,25 @@ private:
         state_.check_reachable(call, target);
         if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, offset, bytes, write);
         if (!adds_.empty()) adds_.before(target, offset, bytes);
-        if (!outstanding_.empty()) complete_before(target, offset, bytes, write);
+        if (!outstanding_.empty() || adds_may_be_overtaken()) complete_before(target, offset, bytes, write);
     }
+    /// Messages of a pair of ranks stay in order by themselves; MPI's operations do not wait for them.
+    [[nodiscard]] bool adds_may_be_overtaken() const noexcept { return network_ == Path::rma && !sent_adds_.empty(); }
     void complete_before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
     /// Starts an operation of the engine, making progress until there is room for it.
     template <class Try>
     void start(Try&& attempt, const char* call, int target) {
         if (!attempt()) state_.wait_until(attempt, call, target);
     }
+    // AddSender
+    [[nodiscard]] AddSender::Limits add_limits() const override;
+    void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override;
+    [[nodiscard]] bool has_left(int target) override { return state_.has_left(target); }
+    /// A release: sends the gathered adds (to one rank) by `send` and completes what is under way by `complete`.
+    template <class Send, class Complete>
+    void release_by(const char* call, Send&& send, Complete&& complete);
+    void release_all(const char* call);
+    [[noreturn]] void throw_lost_adds(const char* call);
     /// Own accesses to the memory of this node, before and behind, are seen in that order.
     void order_memory();
     /// Completes those that nobody has waited for.
@@ -159,14 +168,22 @@ private:
     /// What flush() does with what is under way, of which the cache and the gathered adds hold nothing back any more.
     void complete(int target);
     void complete();
+    /// Completes the adds on their way to all ranks that have not left.
+    void complete_sent_adds();
     void flush_service(int target);
+    void flush_service(std::span<const int> targets);
     void flush_all_service();
     static constexpr int any_rank = -1;
     /// With the mutex held: MPI's part of a flush, of one target or of all that have accesses under way; and what follows
-    /// when everything to `target` is complete that was under way when the record of those accesses had that version.
+    /// when everything to `target` is complete that was under way when the records of those accesses had these versions.
     void flush_rma();
     void flush_rma(int target);
-    void forget(int target, std::uint64_t version) noexcept;
+    struct Versions {
+        std::uint64_t transfers = 0;
+        std::uint64_t adds = 0;
+    };
+    [[nodiscard]] Versions versions() const noexcept { return {outstanding_.version(), sent_adds_.version()}; }
+    void forget(int target, Versions versions) noexcept;
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
     [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes,
@@ -260,6 +277,8 @@ private:
     /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;
     OutstandingAccesses outstanding_;
+    /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
+    OutstandingAccesses sent_adds_;
     /// Non-blocking ones that are not known to be complete.
     boost::intrusive::list<WindowTransfer> transfers_;
     /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the first.

@@ -104,15 +104,19 @@ public:
 
     /// Collective. Allocates `bytes` bytes on this rank (sizes may differ between ranks, and may be 0; then each rank keeps a
     /// table of 8 bytes for each rank of the team), in memory that the ranks of a node share. Throws RangeError on all ranks
-    /// when one of them cannot have its part, saying which and why; MpiError.
+    /// when one of them cannot have its part, saying which and why; MismatchError on all when options differ that must not;
+    /// MpiError.
     Window(Team& team, std::uint64_t bytes, WindowOptions options = {});
 
     /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
     /// memory of a window that the host program made (allocated, created or shared) and keeps owning: it must not be freed
     /// before close(). If the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
-    /// Lapwing locks it until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of any kind, and
-    /// its own calls for them (fences, locks, flushes) complete what it has written through Lapwing. Offsets are in bytes, whatever its displacement unit.
-    /// Throws UsageError for dynamic windows and for a group that does not match, MpiError.
+    /// Lapwing locks it until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of any
+    /// kind, and its own calls for them (fences, locks, flushes) complete what it has written through Lapwing; that needs
+    /// the library lapwing::transparent and a progress thread. Offsets are in bytes, whatever its displacement unit.
+    /// Throws UsageError for dynamic windows, for a group that does not match, for a window that is adopted already if
+    /// either is cached, and where CacheMode::transparent cannot be; MismatchError on all ranks when their cache options
+    /// differ; MpiError.
     [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
 
     Window(Window&&) noexcept;

@@ -240,6 +240,24 @@ private:
 
 } // namespace
 
+TEST_CASE("what could not be written to one rank is not written to another, and is written later") {
+    Cached cached{{4096, 4096}, small(8, 1024, CachePolicy::two_queues)};
+    cached.write<std::int64_t>(1, 96, 7);
+    cached.memory.unreachable = 1;
+    CHECK_THROWS_AS(cached.cache->release(), std::runtime_error);
+    cached.memory.unreachable = -1;
+    cached.write<std::int64_t>(0, 8, 5);
+    cached.release();
+    const auto value = [&](int rank, std::size_t offset) {
+        std::int64_t result = 0;
+        std::memcpy(&result, cached.memory.part(rank).data() + offset, sizeof result);
+        return result;
+    };
+    CHECK(value(0, 8) == 5);
+    CHECK(value(0, 96) == 0);
+    CHECK(value(1, 96) == 7);
+}
+
 TEST_CASE("random programs read and leave what they do in a plain array") {
     for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
         for (const std::uint64_t page_bytes : {64U, 128U, 1024U, 4096U, 65536U}) {

@@ -35,6 +35,7 @@ public:
     std::uint64_t get_bytes = 0;
     std::uint64_t puts = 0; ///< messages: a call of put_runs is one
     std::uint64_t waits = 0;
+    int unreachable = -1; ///< a rank that runs cannot be put to
 
     Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
         ++gets;
@@ -63,6 +64,7 @@ public:
         (void)start({.rank = rank, .offset = offset, .snapshot = {source.begin(), source.end()}, .copied = true});
     }
     void put_runs(int rank, std::span<const lapwing::cache::Run> runs) override {
+        if (rank == unreachable) throw std::runtime_error{"unreachable"};
         ++puts;
         for (const lapwing::cache::Run& run : runs)
             (void)start({.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});

@@ -105,6 +105,31 @@ TEST_CASE("ranks that write bytes of one line do not disturb each other") {
     }
 }
 
+TEST_CASE("a release of many scattered writes keeps the record of what is under way bounded") {
+    Runtime runtime;
+    const std::uint64_t bytes = 400 * 64;
+    Window window{runtime, bytes,
+                  {.name = "scattered", .cache = {.mode = CacheMode::epoch, .bytes = 1U << 20, .page_bytes = 1024, .dirty_pages = 128}}};
+    const Rank target = next(runtime);
+    const auto value = [](std::uint64_t at) { return static_cast<std::uint8_t>(at / 64 % 251); };
+    for (std::uint64_t at = 0; at < bytes / 2; at += 64) window.put(target, Offset{at}, value(at));
+    for (std::uint64_t at = bytes / 2; at < bytes; at += 64) {
+        const std::uint8_t byte = value(at);
+        window.put_notify(target, Offset{at}, std::span<const std::uint8_t>{&byte, 1}, 0); // past the cache
+    }
+    const auto before = window.statistics();
+    window.release();
+    const auto after = window.statistics();
+    // 200 runs of the cache join 200 puts: more than the 256 that may be under way at a time.
+    if (window.path(target) == lapwing::Path::rma)
+        CHECK(after[Counter::rma_flushes] - before[Counter::rma_flushes] == 2);
+    runtime.barrier();
+    std::uint64_t wrong = 0;
+    for (std::uint64_t at = 0; at < bytes; at += 64) wrong += window.local_as<std::uint8_t>()[at] != value(at) ? 1 : 0;
+    CHECK(wrong == 0);
+    runtime.barrier();
+}
+
 TEST_CASE("a read-only cache keeps what it has until it is told") {
     Runtime runtime;
     Window window{runtime, 1024, {.name = "constants", .cache = {.mode = CacheMode::read_only}}};
@@ -209,6 +234,36 @@ TEST_CASE("prefetched elements are used") {
     if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1)
         CHECK(a.statistics()[Counter::read_ahead_used] >= 250);
     runtime.barrier();
+}
+
+TEST_CASE("cache options that differ between ranks are refused on all, with the ranks and the values") {
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    const bool first = runtime.rank() == Rank{0};
+    const auto text = [&](CacheOptions options) {
+        return message_of<lapwing::MismatchError>([&] { Window(runtime, 64, {.name = "w", .cache = options}); });
+    };
+    CHECK_THAT(text({.mode = first ? CacheMode::off : CacheMode::epoch}),
+               says({runtime.who(), "Window(\"w\")", "CacheOptions::mode", "LAPWING_CACHE", "off on rank 0", "epoch on rank 1"}));
+    const auto epoch_with = [](CacheOptions options) {
+        options.mode = CacheMode::epoch;
+        return options;
+    };
+    CHECK_THAT(text(epoch_with({.policy = first ? CachePolicy::direct_mapped : CachePolicy::two_queues})),
+               says({"CacheOptions::policy", "direct_mapped on rank 0", "two_queues on rank 1"}));
+    CHECK_THAT(text(epoch_with({.bytes = first ? 65536U : 32768U})), says({"CacheOptions::bytes", "65536 on rank 0", "32768 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.page_bytes = first ? 512U : 2048U})),
+               says({"CacheOptions::page_bytes", "LAPWING_CACHE_PAGE", "512 on rank 0", "2048 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.dirty_pages = first ? 7U : 9U})), says({"CacheOptions::dirty_pages", "7 on rank 0", "9 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.read_ahead_bytes = first ? 0U : 1024U})),
+               says({"CacheOptions::read_ahead_bytes", "0 on rank 0", "1024 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.adapt = first})), says({"CacheOptions::adapt", "on on rank 0", "off on rank 1"}));
+    // What a cache that is off would be like is nobody's concern.
+    Window window{runtime, 64, {.name = "w", .cache = {.mode = CacheMode::off, .page_bytes = first ? 512U : 2048U}}};
+    window.put(next(runtime), Offset{0}, runtime.rank().value);
+    runtime.barrier();
+    CHECK(window.local_as<int>()[0] == previous(runtime).value);
+    window.close();
 }
 
 TEST_CASE("cache options that do not fit are refused, with what is allowed") {

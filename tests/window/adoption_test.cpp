@@ -149,6 +149,17 @@ TEST_CASE("windows that cannot be adopted are refused, and stay usable by the ho
     MPI_Win_free(&dynamic);
     CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, MPI_WIN_NULL); }),
                says({runtime.who(), "Window::adopt", "MPI_WIN_NULL"}));
+    {
+        // This program is not linked to the library that tells of the program's calls: tests/window/transparent_test.cpp is.
+        HostWindow host{Kind::created, 64, 1};
+        CHECK_THAT(message_of<UsageError>([&] {
+                       (void)Window::adopt(runtime, host.get(), false,
+                                           {.name = "t", .cache = {.mode = lapwing::CacheMode::transparent}});
+                   }),
+                   says({runtime.who(), "Window::adopt(\"t\")", "CacheMode::transparent", "link the program to lapwing::transparent",
+                         "CacheMode::epoch"}));
+        MPI_Win_fence(0, host.get()); // no epoch has been opened
+    }
     if (runtime.size() > 1) {
         // The same ranks in another order.
         MPI_Comm reversed = MPI_COMM_NULL;

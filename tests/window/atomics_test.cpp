@@ -1,7 +1,9 @@
 // Atomics: each type, operation and memory order, and what contention must not lose.
+#include "support/mpi_test.hpp"
 #include "window/oracle.hpp"
 #include "window/team_test.hpp"
 
+#include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -13,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -147,6 +150,32 @@ TEMPLATE_TEST_CASE("adds without a result are all there after a barrier, in few 
     runtime.barrier();
 }
 
+TEST_CASE("adds without a result to one rank do not wait for each other") {
+    Runtime runtime;
+    constexpr std::uint64_t places = 64;
+    constexpr std::int64_t times = 20'000;
+    Window window{runtime, places * 8 + 8, {.name = "table"}};
+    const Rank target = test::next(runtime);
+    if (window.reachable(target).empty()) {
+        window.put(target, Offset{places * 8}, std::int64_t{7}); // under way, and of other bytes: nobody waits for it either
+        const auto before = window.statistics();
+        for (std::int64_t i = 0; i < times; ++i) window.add(target, Offset{static_cast<std::uint64_t>(i) % places * 8}, std::int64_t{1});
+        const auto after = window.statistics();
+        CHECK(after[lapwing::Counter::atomic_add_messages] - before[lapwing::Counter::atomic_add_messages] > 30);
+        CHECK(after[lapwing::Counter::conflicts] == before[lapwing::Counter::conflicts]);
+        CHECK(after[lapwing::Counter::rma_flushes] == before[lapwing::Counter::rma_flushes]);
+        CHECK(after[lapwing::Counter::service_flushes] == before[lapwing::Counter::service_flushes]);
+        // But other accesses wait for the adds that were sent long before, as for those that are gathered still.
+        CHECK(window.get<std::int64_t>(target, Offset{0}) == (times + places - 1) / places);
+        window.release();
+        CHECK(window.get<std::int64_t>(target, Offset{places * 8}) == 7);
+    }
+    runtime.barrier();
+    if (window.reachable(test::previous(runtime)).empty())
+        CHECK(window.local_as<std::int64_t>()[places - 1] == times / static_cast<std::int64_t>(places));
+    runtime.barrier();
+}
+
 TEST_CASE("an add without a result keeps its place among the own operations on its bytes") {
     Runtime runtime;
     for (const lapwing::CacheMode mode : {lapwing::CacheMode::off, lapwing::CacheMode::epoch}) {
@@ -181,6 +210,43 @@ TEST_CASE("an add without a result keeps its place among the own operations on i
         CHECK(window.local_as<std::int64_t>()[16] == 8);
         window.close();
     }
+}
+
+TEST_CASE("adds that were gathered for a rank that has left are told by the next release, and those for others arrive") {
+    try {
+        Runtime runtime;
+        Window window{runtime, 64, {.name = "tally"}};
+        // Not by MPI's windows: MPICH over UCX ends with an abort in MPI_Finalize when some are open that it has used.
+        if (!test::agree(runtime, runtime.rank() == Rank{0} || window.path(Rank{0}) == lapwing::Path::service)) return;
+        MPI_Comm stayed = MPI_COMM_NULL;
+        const bool leaves = runtime.rank() == Rank{0};
+        MPI_Comm_split(MPI_COMM_WORLD, leaves ? 1 : 0, 0, &stayed);
+        if (!leaves)
+            for (int i = 0; i < 3; ++i) window.add(Rank{0}, Offset{0}, std::int64_t{1});
+        test::world_barrier();
+        if (leaves) {
+            MPI_Comm_free(&stayed);
+            throw std::logic_error{"an error of the program"};
+        }
+        // Until the news is here. The place is none of the adds, which stay.
+        (void)test::message_of<lapwing::PeerLeftError>([&] {
+            for (;;) (void)window.fetch_add(Rank{0}, Offset{8}, std::int64_t{1});
+        });
+        const Rank other{runtime.rank().value % (runtime.size() - 1) + 1};
+        for (int i = 0; i < 5; ++i) window.add(other, Offset{16}, std::int64_t{1});
+        CHECK_THAT(test::message_of<lapwing::PeerLeftError>([&] { window.release(); }),
+                   test::says({runtime.who(), "Window(\"tally\")", "3 adds to rank 0", "left the team by an exception"}));
+        window.release(); // told once
+        MPI_Request all = MPI_REQUEST_NULL;
+        MPI_Ibarrier(stayed, &all);
+        for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) runtime.progress();
+        window.acquire();
+        CHECK(window.local_as<std::int64_t>()[2] == 5);
+        MPI_Comm_free(&stayed);
+    } catch (const std::logic_error& error) {
+        CHECK(std::string{error.what()} == "an error of the program");
+    }
+    test::world_barrier();
 }
 
 TEMPLATE_TEST_CASE("no update is lost under contention", "", std::int32_t, std::uint64_t, float, double) {

@@ -3,6 +3,7 @@
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
+#include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -47,10 +48,18 @@ private:
 
 constexpr std::int64_t rounds = 6;
 
+/// Accumulates that went through the profiling interface, as a library of the program's would see them.
+std::atomic<int> profiled_accumulates{0};
+
 } // namespace
 
+extern "C" int MPI_Accumulate(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Op, MPI_Win) {
+    ++profiled_accumulates;
+    return MPI_ERR_OTHER;
+}
+
 TEST_CASE("a fence of the program completes what was written, and ends what was read") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     const std::int64_t own = runtime.rank().value;
@@ -78,7 +87,7 @@ TEST_CASE("a fence of the program completes what was written, and ends what was 
 }
 
 TEST_CASE("locks of the program exclude each other, and order what happens under them") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     Window window = adopt(runtime, host);
@@ -95,7 +104,7 @@ TEST_CASE("locks of the program exclude each other, and order what happens under
 }
 
 TEST_CASE("flushes of the program: all complete what was written, each ends what was read") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
     const std::int64_t own = runtime.rank().value;
@@ -129,7 +138,7 @@ TEST_CASE("flushes of the program: all complete what was written, each ends what
 }
 
 TEST_CASE("epochs of the program between groups of ranks") {
-    if (!test::many_threads_allowed()) return;
+    if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     if (runtime.size() < 2) return;
     Host host;
@@ -157,6 +166,119 @@ TEST_CASE("epochs of the program between groups of ranks") {
     MPI_Group_free(&target);
     MPI_Group_free(&all);
     window.close();
+}
+
+TEST_CASE("calls for MPI_PROC_NULL neither write back nor drop anything") {
+    if (!test::many_threads_allowed()) return test::skip();
+    Runtime runtime;
+    Host host;
+    MPI_Win_set_errhandler(host.window(), MPI_ERRORS_RETURN); // whether it is allowed is MPI's affair
+    const Rank to = test::next(runtime);
+    Window window = adopt(runtime, host);
+    (void)window.get<std::int64_t>(to, Offset{0});
+    window.put(to, Offset{80}, std::int64_t{5});
+    const auto before = window.statistics();
+    (void)MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, host.window());
+    (void)MPI_Win_unlock(MPI_PROC_NULL, host.window());
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, host.window());
+    (void)window.get<std::int64_t>(to, Offset{0}); // what lock_all has dropped
+    const auto locked = window.statistics();
+    CHECK(locked[Counter::cache_write_backs] == before[Counter::cache_write_backs]);
+#ifndef OPEN_MPI // 4.1.4 crashes in both
+    (void)MPI_Win_flush(MPI_PROC_NULL, host.window());
+    (void)MPI_Win_flush_local(MPI_PROC_NULL, host.window());
+#endif
+    (void)window.get<std::int64_t>(to, Offset{0});
+    const auto after = window.statistics();
+    CHECK(after[Counter::cache_write_backs] == locked[Counter::cache_write_backs]);
+    CHECK(after[Counter::service_gets] == locked[Counter::service_gets]);
+    MPI_Win_unlock_all(host.window());
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(host.load(10) == 5);
+    window.close();
+}
+
+TEST_CASE("a lock of MPI_PROC_NULL drops nothing") {
+    if (!test::many_threads_allowed()) return test::skip();
+    Runtime runtime;
+    Host host;
+    MPI_Win_set_errhandler(host.window(), MPI_ERRORS_RETURN);
+    const Rank to = test::next(runtime);
+    Window window = adopt(runtime, host);
+    (void)window.get<std::int64_t>(to, Offset{0});
+    const auto before = window.statistics();
+    const int locked = MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, host.window());
+    const int unlocked = MPI_Win_unlock(MPI_PROC_NULL, host.window());
+    CHECK(locked == unlocked);
+    (void)window.get<std::int64_t>(to, Offset{0});
+    CHECK(window.statistics()[Counter::service_gets] == before[Counter::service_gets]);
+    window.close();
+}
+
+TEST_CASE("a window that is adopted already is not adopted again beside a cache") {
+    if (!test::many_threads_allowed()) return test::skip();
+    Runtime runtime;
+    Host host;
+    const auto refused = test::says({runtime.who(), "Window::adopt(\"host\")", "is adopted already, as \"host\"", "cached", "close"});
+    {
+        Window window = adopt(runtime, host);
+        CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }), refused);
+        CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host, CacheMode::off, true); }), refused);
+        window.close();
+    }
+    Window window = adopt(runtime, host);
+    window.close();
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, host.window());
+    Window plain = adopt(runtime, host, CacheMode::off, true);
+    Window plain_too = adopt(runtime, host, CacheMode::off, true); // without a cache both see all
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host, CacheMode::epoch, true); }), refused);
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }), refused);
+    plain_too.close();
+    plain.close();
+    MPI_Win_unlock_all(host.window());
+}
+
+TEST_CASE("without a progress thread a window is not followed, and says what would do") {
+    Runtime runtime{MPI_COMM_WORLD, lapwing::Settings{{"LAPWING_PROGRESS", "caller"}}};
+    Host host;
+    if (runtime.size() == 1) return; // nobody to wait for
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }),
+               test::says({runtime.who(), "Window::adopt(\"host\")", "CacheMode::transparent needs a progress thread",
+                           "MPI_THREAD_MULTIPLE", "CacheMode::epoch"}));
+    MPI_Win_fence(0, host.window()); // it is the program's as before
+    runtime.close();
+}
+
+TEST_CASE("modes that differ between ranks are refused on all, and leave the window as it was") {
+    if (!test::many_threads_allowed()) return test::skip();
+    Runtime runtime;
+    if (runtime.size() < 2) return;
+    Host host;
+    const bool first = runtime.rank() == Rank{0};
+    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { (void)adopt(runtime, host, first ? CacheMode::off : CacheMode::transparent); }),
+               test::says({runtime.who(), "Window::adopt(\"host\")", "CacheOptions::mode", "off on rank 0", "transparent on rank 1"}));
+    MPI_Win_fence(0, host.window()); // no epoch of Lapwing's has been left
+    Window window = adopt(runtime, host);
+    window.put(test::next(runtime), Offset{8}, std::int64_t{3});
+    MPI_Win_fence(0, host.window());
+    CHECK(host.load(1) == 3);
+    window.close();
+}
+
+TEST_CASE("the owner carries adds out by calls that no profiling library stands in the place of") {
+    if (!test::many_threads_allowed()) return test::skip();
+    Runtime runtime;
+    Host host;
+    const Rank to = test::next(runtime);
+    {
+        Window window = adopt(runtime, host, CacheMode::off);
+        for (int i = 0; i < 1000; ++i) window.add(to, Offset{24}, std::int64_t{1});
+        runtime.barrier();
+        CHECK(window.get<std::int64_t>(to, Offset{24}) == 1000);
+        CHECK(profiled_accumulates == 0);
+        runtime.barrier();
+        window.close();
+    }
 }
 
 TEST_CASE("in mode epoch the program's own calls change nothing: its reads stay what they were") {

@@ -118,15 +118,22 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
 }
 
 void Engine::carry_out_adds(const Peer& origin, const Command& command, const std::byte* payload) {
+    // A request is read once and must not throw, or what has been added would be added again. And the program may have its own
+    // in the place of MPI's calls (lapwing::transparent, or a tool), which would enter Lapwing with the engine's mutex held.
     const auto found = exposed_.find(command.window);
     bool by_mpi = false;
+    const auto report = [&](int code, const char* call) {
+        if (problem_.empty())
+            problem_ = fmt::format("{}: {} failed for adds of rank {} to window {}, of which some are lost: {}", who_, call,
+                                   origin.rank, command.window, support::mpi_error_text(code));
+    };
     for (std::uint64_t at = 0; at + sizeof(AddPayload) <= command.size; at += sizeof(AddPayload)) {
         AddPayload add;
         std::memcpy(&add, payload + at, sizeof add);
         Command one = command;
         one.offset = add.offset;
         std::byte* const address = address_of(origin, one, size_of(command.type));
-        if (address == nullptr) return;
+        if (address == nullptr) continue; // has been reported
         const ExposedMemory& memory = found->second;
         if (memory.atomics == MPI_WIN_NULL) {
             std::uint64_t before = 0;
@@ -136,12 +143,13 @@ void Engine::carry_out_adds(const Peer& origin, const Command& command, const st
         // MPI's atomics and the processor's do not exclude each other.
         by_mpi = true;
         const MPI_Datatype type = mpi_type(command.type);
-        support::check_mpi(MPI_Accumulate(payload + at + offsetof(AddPayload, operand), 1, type, memory.rank,
-                                          static_cast<MPI_Aint>(add.offset / static_cast<std::uint64_t>(memory.unit)), 1, type,
-                                          MPI_SUM, memory.atomics),
-                           "MPI_Accumulate", who_);
+        const int code = PMPI_Accumulate(payload + at + offsetof(AddPayload, operand), 1, type, memory.rank,
+                                         static_cast<MPI_Aint>(add.offset / static_cast<std::uint64_t>(memory.unit)), 1, type,
+                                         MPI_SUM, memory.atomics);
+        if (code != MPI_SUCCESS) report(code, "MPI_Accumulate");
     }
-    if (by_mpi) support::check_mpi(MPI_Win_flush(found->second.rank, found->second.atomics), "MPI_Win_flush", who_);
+    if (!by_mpi) return;
+    if (const int code = PMPI_Win_flush(found->second.rank, found->second.atomics); code != MPI_SUCCESS) report(code, "MPI_Win_flush");
 }
 
 bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address) {
