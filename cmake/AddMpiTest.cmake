@@ -27,7 +27,7 @@ endif()
 
 set(LAPWING_TEST_TIME_FACTOR 1)
 # Not what the user of this account has measured: tests are to do the same for everybody.
-set(LAPWING_TEST_ENVIRONMENT "LAPWING_PROFILE=none")
+set(LAPWING_TEST_ENVIRONMENT "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache-home")
 if("thread" IN_LIST LAPWING_SANITIZE)
     set(LAPWING_TEST_TIME_FACTOR 6)
     list(
