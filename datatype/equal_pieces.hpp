@@ -33,8 +33,8 @@ struct EqualPieces {
             continue;
         }
         const std::uint64_t parts = bytes / found.piece_bytes;
-        if (parts * found.piece_bytes != bytes || parts > std::min<std::uint64_t>(most_pieces_a_block, room.size() - found.pieces))
-            break;
+        const std::uint64_t most = std::min<std::uint64_t>(most_pieces_a_block, room.size() - found.pieces);
+        if (parts * found.piece_bytes != bytes || parts > most) break;
         for (std::uint64_t k = 0; k < parts; ++k)
             room[found.pieces++] = offset + static_cast<std::int64_t>(k * found.piece_bytes);
     }

@@ -49,7 +49,8 @@ RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table
             // Those that the wider entries have room for; the lowest as the base keeps distances without a sign.
             record.count = std::min<std::uint64_t>(offsets.size(), entries_room / sizeof(std::uint32_t));
             auto [lowest, highest] = std::ranges::minmax(offsets.first(record.count));
-            if (static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest) <= std::numeric_limits<std::uint32_t>::max()) {
+            const std::uint64_t spread = static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest);
+            if (spread <= std::numeric_limits<std::uint32_t>::max()) {
                 record.form = Form::offsets_32;
                 for (std::uint64_t i = 0; i < record.count; ++i) {
                     const auto distance = static_cast<std::uint32_t>(offsets[i] - lowest);

@@ -45,7 +45,7 @@ const support::TextSetting network_setting{{.name = "LAPWING_NETWORK",
                                             .choices = {},
                                             .range = "any word"}};
 
-constexpr std::string_view first_line = "lapwing-profile 1\n";
+constexpr std::string_view first_line = "lapwing-profile 2\n";
 constexpr std::size_t largest_file = 256 * 1024;
 
 /// What chooses the network in the MPIs at hand; launchers turn their options into these.
@@ -126,7 +126,7 @@ public:
 
     /// All is there that must be.
     bool finish() {
-        if (copy_values_ != CopyModel::lengths.size() + 4) return false;
+        if (copy_values_ != CopyModel::lengths.size() + 6) return false;
         for (std::size_t p = 0; p < paths.size(); ++p)
             for (const Direction direction : directions) {
                 const auto& pieces = pieces_[p][static_cast<std::size_t>(direction)];
@@ -148,6 +148,8 @@ private:
         if (key == "cache_bytes") return parse_number(value, copy.cache_bytes) && copy.cache_bytes > 0;
         const auto time = [&](double& to) { return parse_number(value, to) && is_time(to); };
         if (key == "call") return time(copy.call);
+        if (key == "offset") return time(copy.offset);
+        if (key == "list") return time(copy.list);
         if (key == "line_near") return time(copy.line_near);
         if (key == "line_far") return time(copy.line_far);
         std::uint64_t length = 0;
@@ -264,8 +266,9 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
     std::string text{first_line};
     text += fmt::format("machine = {}\nmpi = {}\nnetwork = {}\n", one_line(key.machine), one_line(key.mpi), one_line(key.network));
     const CopyModel& copy = tables.copy;
-    text += fmt::format("copy.cache_bytes = {}\ncopy.call = {:.6g}\ncopy.line_near = {:.6g}\ncopy.line_far = {:.6g}\n",
-                        copy.cache_bytes, copy.call, copy.line_near, copy.line_far);
+    text += fmt::format("copy.cache_bytes = {}\ncopy.call = {:.6g}\ncopy.offset = {:.6g}\ncopy.list = {:.6g}\n"
+                        "copy.line_near = {:.6g}\ncopy.line_far = {:.6g}\n",
+                        copy.cache_bytes, copy.call, copy.offset, copy.list, copy.line_near, copy.line_far);
     for (std::size_t i = 0; i < CopyModel::lengths.size(); ++i)
         text += fmt::format("copy.block.{} = {:.6g}\n", CopyModel::lengths[i], copy.block[i]);
     for (const datatype::CopyChoice& choice : tables.choices)
