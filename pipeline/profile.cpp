@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -235,12 +236,15 @@ std::optional<std::string> read_file(const std::string& file, std::string& probl
 }
 
 /// A file that is no use is named once a process, however many runtimes it makes.
-void complain(const std::string& file, const std::string& problem) {
+void complain(const std::string& file, const std::string& problem) noexcept {
     static std::mutex mutex;
     static std::set<std::string> named;
-    const std::lock_guard guard{mutex};
-    if (named.insert(file).second)
-        support::log_line(fmt::format("the profile {} is ignored: {}; run lapwing-tune to measure a new one", file, problem));
+    try {
+        const std::lock_guard guard{mutex};
+        if (named.insert(file).second)
+            support::log_line(fmt::format("the profile {} is ignored: {}; run lapwing-tune to measure a new one", file, problem));
+    } catch (const std::exception&) { // no memory for a line
+    }
 }
 
 } // namespace
@@ -368,17 +372,23 @@ std::optional<CostTables> load_profile(Team& team) {
     std::string text;
     std::optional<CostTables> tables;
     const bool first = team.rank() == Rank{0};
-    ProfileKey key;
     if (first) {
-        key = profile_key(team);
-        if (const std::string file = profile_file(team.settings(), key); !file.empty()) {
-            std::string problem;
-            if (const auto contents = read_file(file, problem)) {
+        // Whatever goes wrong here must not keep this rank from the broadcast that the others are in.
+        std::string file = "of this machine";
+        std::string problem;
+        try {
+            const ProfileKey key = profile_key(team);
+            file = profile_file(team.settings(), key);
+            if (const auto contents = file.empty() ? std::nullopt : read_file(file, problem)) {
                 tables = parse_profile(*contents, key, problem);
                 if (tables) text = *contents;
             }
-            if (!problem.empty()) complain(file, problem);
+        } catch (const std::exception& error) {
+            tables.reset();
+            text.clear();
+            problem = error.what();
         }
+        if (!problem.empty()) complain(file, problem);
     }
     if (team.size() == 1) return tables;
     std::uint64_t bytes = text.size();
