@@ -4,7 +4,9 @@
 
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace lapwing::datatype {
 namespace {
@@ -16,8 +18,10 @@ struct Known {
     std::int64_t extent = 0;
 };
 
-/// The layouts of all datatypes that have one. MPI keeps only pointers, and need not delete the attributes of datatypes that
-/// a program never frees.
+/// The layouts of all datatypes that were asked for, by their handles. An attribute of each has MPI say when its handle comes
+/// free for another; predefined datatypes stay.
+///
+/// MPI calls forget() with locks of its own held, so that no call of MPI may be made under mutex_.
 class KnownTypes {
 public:
     [[nodiscard]] static KnownTypes& instance() {
@@ -25,25 +29,24 @@ public:
         return types;
     }
 
-    /// Null: none yet.
-    [[nodiscard]] const Known* find(MPI_Datatype type) {
-        void* value = nullptr;
-        int found = 0;
-        check_mpi(MPI_Type_get_attr(type, key(), &value, &found), "MPI_Type_get_attr");
-        return found != 0 ? static_cast<const Known*>(value) : nullptr;
+    /// Null: none yet. Asks MPI nothing: what is known has not been freed.
+    [[nodiscard]] std::shared_ptr<const Known> find(MPI_Datatype type) {
+        const std::shared_lock lock{mutex_};
+        const auto found = known_.find(type);
+        return found != known_.end() ? found->second : nullptr;
     }
-    [[nodiscard]] const Known* add(MPI_Datatype type, std::unique_ptr<const Known> known) {
-        const std::lock_guard guard{mutex_};
-        if (const Known* const other = find(type)) return other; // of another thread, at the same time
-        const Known* const value = known.get();
-        known_.emplace(value, std::move(known));
-        check_mpi(MPI_Type_set_attr(type, key(), const_cast<Known*>(value)), "MPI_Type_set_attr");
-        return value;
+
+    void add(MPI_Datatype type, std::shared_ptr<const Known> known, bool predefined) {
+        // The attribute first: without it, nothing known would ever be forgotten. When another thread has added the same
+        // datatype meanwhile, MPI deletes that one's attribute for this one, which forgets what it says; then this says it.
+        if (!predefined) check_mpi(MPI_Type_set_attr(type, key(), nullptr), "MPI_Type_set_attr");
+        const std::unique_lock lock{mutex_};
+        known_.try_emplace(type, std::move(known));
     }
 
 private:
     /// Datatypes that are copied are looked at themselves.
-    [[nodiscard]] int key() {
+    [[nodiscard]] static int key() {
         static const int key = [] {
             int made = MPI_KEYVAL_INVALID;
             check_mpi(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &made, nullptr), "MPI_Type_create_keyval");
@@ -51,15 +54,19 @@ private:
         }();
         return key;
     }
-    static int forget(MPI_Datatype, int, void* value, void*) {
+    static int forget(MPI_Datatype type, int, void*, void*) {
         KnownTypes& types = instance();
-        const std::lock_guard guard{types.mutex_};
-        types.known_.erase(static_cast<const Known*>(value));
+        std::shared_ptr<const Known> last; // its memory is given back without the lock
+        const std::unique_lock lock{types.mutex_};
+        const auto found = types.known_.find(type);
+        if (found == types.known_.end()) return MPI_SUCCESS;
+        last = std::move(found->second);
+        types.known_.erase(found);
         return MPI_SUCCESS;
     }
 
-    std::mutex mutex_;
-    std::unordered_map<const Known*, std::unique_ptr<const Known>> known_;
+    std::shared_mutex mutex_;
+    std::unordered_map<MPI_Datatype, std::shared_ptr<const Known>> known_;
 };
 
 std::int64_t extent_of(MPI_Datatype type) {
@@ -81,17 +88,12 @@ bool is_predefined(MPI_Datatype type) {
 } // namespace
 
 Layout layout_of(MPI_Datatype type, std::uint64_t count) {
-    if (type == MPI_DATATYPE_NULL) return Layout::from_mpi(type, count); // says so
-    if (is_predefined(type)) {
-        // Always committed, and not to be marked. Pairs of a value and an index may have a gap.
-        int bytes = 0;
-        check_mpi(MPI_Type_size(type, &bytes), "MPI_Type_size");
-        if (bytes == extent_of(type)) return Layout::contiguous(static_cast<std::uint64_t>(bytes)).repeat(count, bytes);
-        return Layout::from_mpi(type, count);
+    std::shared_ptr<const Known> known = KnownTypes::instance().find(type);
+    if (known == nullptr) {
+        Layout one = Layout::from_mpi(type); // checks the handle before anything else is asked about it
+        known = std::make_shared<const Known>(Known{std::move(one), extent_of(type)});
+        KnownTypes::instance().add(type, known, is_predefined(type));
     }
-    const Known* known = KnownTypes::instance().find(type);
-    if (known == nullptr)
-        known = KnownTypes::instance().add(type, std::make_unique<const Known>(Known{Layout::from_mpi(type), extent_of(type)}));
     return known->one.repeat(count, known->extent);
 }
 

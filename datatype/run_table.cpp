@@ -1,5 +1,6 @@
 #include "datatype/run_table.hpp"
 
+#include "datatype/equal_pieces.hpp"
 #include "datatype/kernels/copy_kernels.hpp"
 
 #include <algorithm>
@@ -44,37 +45,55 @@ RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table
         BlockRun run = cursor.peek_run(limit - done.data_bytes);
         Record record{.count = run.count, .block_bytes = run.block_bytes, .offset = run.offset, .stride = run.stride};
         std::uint64_t entries_bytes = 0;
-        if (run.starts != nullptr) {
-            record.form = Form::blocks;
-            record.count = std::min(run.count, entries_room / sizeof(ByteBlock));
-            for (std::uint64_t i = 0; i < record.count; ++i) {
-                ByteBlock block = run[i];
-                block.offset -= run.offset;
-                std::memcpy(entries + i * sizeof block, &block, sizeof block);
-            }
-            entries_bytes = record.count * sizeof(ByteBlock);
-            cursor.skip(run.starts[record.count] - run.starts[0]);
-            done.data_bytes += run.starts[record.count] - run.starts[0];
-        } else if (run.offsets != nullptr) {
+        const auto encode_offsets = [&](std::span<const std::int64_t> offsets) {
             // Those that the wider entries have room for; the lowest as the base keeps distances without a sign.
-            record.count = std::min(run.count, entries_room / sizeof(std::uint32_t));
-            auto [lowest, highest] = std::ranges::minmax(std::span{run.offsets, record.count});
-            if (static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest) <= std::numeric_limits<std::uint32_t>::max()) {
+            record.count = std::min<std::uint64_t>(offsets.size(), entries_room / sizeof(std::uint32_t));
+            auto [lowest, highest] = std::ranges::minmax(offsets.first(record.count));
+            const std::uint64_t spread = static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest);
+            if (spread <= std::numeric_limits<std::uint32_t>::max()) {
                 record.form = Form::offsets_32;
                 for (std::uint64_t i = 0; i < record.count; ++i) {
-                    const auto distance = static_cast<std::uint32_t>(run.offsets[i] - lowest);
+                    const auto distance = static_cast<std::uint32_t>(offsets[i] - lowest);
                     std::memcpy(entries + i * sizeof distance, &distance, sizeof distance);
                 }
                 entries_bytes = record.count * sizeof(std::uint32_t);
                 record.offset = run.offset + lowest;
             } else {
                 record.form = Form::offsets_64;
-                record.count = std::min(run.count, entries_room / sizeof(std::int64_t));
+                record.count = std::min<std::uint64_t>(record.count, entries_room / sizeof(std::int64_t));
                 entries_bytes = record.count * sizeof(std::int64_t);
-                std::memcpy(entries, run.offsets, entries_bytes);
+                std::memcpy(entries, offsets.data(), entries_bytes);
             }
-            cursor.skip(record.count * run.block_bytes);
-            done.data_bytes += record.count * run.block_bytes;
+            cursor.skip(record.count * record.block_bytes);
+            done.data_bytes += record.count * record.block_bytes;
+        };
+        if (run.starts != nullptr) {
+            PieceOffsets pieces;
+            const auto equal_from = [&](std::uint64_t i) {
+                return equal_pieces(run.offsets + i, run.starts + i, run.count - i, pieces);
+            };
+            const EqualPieces equal = equal_from(0);
+            if (equal.pieces > 0) {
+                record.block_bytes = equal.piece_bytes;
+                encode_offsets({pieces.data(), equal.pieces});
+            } else {
+                const std::uint64_t most = std::min(run.count, entries_room / sizeof(ByteBlock));
+                record.form = Form::blocks;
+                record.count = equal.blocks;
+                for (EqualPieces next; record.count < most; record.count += next.blocks)
+                    if (next = equal_from(record.count); next.pieces > 0) break;
+                record.count = std::min(record.count, most);
+                for (std::uint64_t i = 0; i < record.count; ++i) {
+                    ByteBlock block = run[i];
+                    block.offset -= run.offset;
+                    std::memcpy(entries + i * sizeof block, &block, sizeof block);
+                }
+                entries_bytes = record.count * sizeof(ByteBlock);
+                cursor.skip(run.starts[record.count] - run.starts[0]);
+                done.data_bytes += run.starts[record.count] - run.starts[0];
+            }
+        } else if (run.offsets != nullptr) {
+            encode_offsets({run.offsets, run.count});
         } else {
             record.form = Form::strided;
             cursor.skip(run.bytes());

@@ -1,5 +1,6 @@
 #include "pipeline/block_copy.hpp"
 
+#include "datatype/equal_pieces.hpp"
 #include "datatype/kernels/copy_kernels.hpp"
 
 #include <cstring>
@@ -7,9 +8,10 @@
 namespace lapwing::pipeline {
 namespace {
 
-/// Calls `copy(packed, run)` for each run of equal blocks in the next `bytes` bytes.
+/// Calls `copy(packed, offset, run)` for each run of equal blocks in the next `bytes` bytes.
 template <class Copy>
 void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
+    datatype::PieceOffsets pieces;
     std::uint64_t packed = 0;
     while (packed < bytes) {
         const BlockRun run = cursor.next_run(bytes - packed);
@@ -17,9 +19,21 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
             copy(packed, run.offset,
                  datatype::Run{.count = run.count, .block_bytes = run.block_bytes, .stride = run.stride, .offsets = run.offsets});
         } else {
-            for (std::uint64_t i = 0; i < run.count; ++i) {
-                const ByteBlock block = run[i];
-                copy(packed + run.starts[i] - run.starts[0], block.offset, datatype::Run{.count = 1, .block_bytes = block.bytes});
+            for (std::uint64_t i = 0; i < run.count;) {
+                const std::uint64_t at = packed + run.starts[i] - run.starts[0];
+                const datatype::EqualPieces equal =
+                    datatype::equal_pieces(run.offsets + i, run.starts + i, run.count - i, pieces);
+                if (equal.pieces > 0) {
+                    copy(at, run.offset,
+                         datatype::Run{.count = equal.pieces, .block_bytes = equal.piece_bytes, .offsets = pieces.data()});
+                    i += equal.blocks;
+                    continue;
+                }
+                for (const std::uint64_t end = i + equal.blocks; i < end; ++i) {
+                    const ByteBlock block = run[i];
+                    copy(packed + run.starts[i] - run.starts[0], block.offset,
+                         datatype::Run{.count = 1, .block_bytes = block.bytes});
+                }
             }
         }
         packed += run.bytes();
@@ -45,6 +59,15 @@ void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std:
 }
 
 void copy(std::byte* to, const Layout& target, const std::byte* from, const Layout& source) {
+    // One side in one block: a list of blocks on the other goes through the kernels as when it is packed.
+    if (target.is_contiguous() && source.bytes() == target.bytes()) {
+        LayoutCursor cursor{source};
+        return pack(to + target.lower(), from, cursor, source.bytes());
+    }
+    if (source.is_contiguous() && source.bytes() == target.bytes()) {
+        LayoutCursor cursor{target};
+        return unpack(to, cursor, from + source.lower(), target.bytes());
+    }
     LayoutZip zip{source, target};
     while (!zip.done()) {
         const PairRun run = zip.next_run();

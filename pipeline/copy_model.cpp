@@ -1,6 +1,10 @@
 #include "pipeline/copy_model.hpp"
 
+#include "pipeline/block_copy.hpp"
 #include "pipeline/typical_time.hpp"
+
+#include <lapwing/layout.hpp>
+#include <lapwing/layout_cursor.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace lapwing::pipeline {
@@ -17,41 +22,71 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-template <std::size_t length>
-void gather_fixed(std::byte* packed, const std::byte* blocks, std::uint64_t count, std::uint64_t stride) {
-    for (std::uint64_t i = 0; i < count; ++i) std::memcpy(packed + i * length, blocks + i * stride, length);
+constexpr double page_bytes = 4096;
+constexpr double line = CopyModel::line_bytes;
+
+/// Time of a block that the kernel and the fetching of its lines take part in.
+double beside(double kernel, double fetching) {
+    return std::cbrt(kernel * kernel * kernel + fetching * fetching * fetching);
+}
+/// The fetching's share: beside(kernel, alone(kernel, both)) == both.
+double alone(double kernel, double both) {
+    return both > kernel ? std::cbrt(both * both * both - kernel * kernel * kernel) : 0;
 }
 
-void gather(std::byte* packed, const std::byte* blocks, std::uint64_t count, std::uint64_t length, std::uint64_t stride) {
-    switch (length) {
-    case 1: return gather_fixed<1>(packed, blocks, count, stride);
-    case 2: return gather_fixed<2>(packed, blocks, count, stride);
-    case 4: return gather_fixed<4>(packed, blocks, count, stride);
-    case 8: return gather_fixed<8>(packed, blocks, count, stride);
-    case 12: return gather_fixed<12>(packed, blocks, count, stride);
-    case 16: return gather_fixed<16>(packed, blocks, count, stride);
-    case 24: return gather_fixed<24>(packed, blocks, count, stride);
-    case 32: return gather_fixed<32>(packed, blocks, count, stride);
-    default:
-        for (std::uint64_t i = 0; i < count; ++i) std::memcpy(packed + i * length, blocks + i * stride, length);
-    }
+/// How much longer a page table walk takes because the entries themselves leave the cache.
+double walk_stretch(double pages, double cache_bytes) {
+    constexpr double entry_bytes = 8;
+    return 1 + std::min(4 * entry_bytes * pages / cache_bytes, 1.0);
 }
 
-/// Typical seconds of one gather, over gathers from ever other places of `memory`.
-double measure(std::byte* packed, const std::byte* memory, std::uint64_t memory_bytes, std::uint64_t count,
-               std::uint64_t length, std::uint64_t stride, double seconds) {
-    std::vector<double> times;
-    std::uint64_t at = 0;
-    const std::uint64_t extent = count * stride;
-    const auto begin = Clock::now();
-    for (int n = 0; n < 7 || (n < 1000 && seconds_since(begin) < seconds); ++n) {
-        const auto start = Clock::now();
-        gather(packed, memory + at, count, length, stride);
-        asm volatile("" : : "r"(packed) : "memory");
-        times.push_back(seconds_since(start));
-        at = at + 2 * extent <= memory_bytes ? at + extent : 0;
+/// Blocks of a layout copied between a memory and a packed buffer; every copy begins at another place of the memory.
+class Sample {
+public:
+    Sample(std::byte* memory, std::uint64_t memory_bytes, std::byte* packed)
+        : memory_{memory}, bytes_{memory_bytes}, packed_{packed} {}
+
+    /// Typical seconds of packing the layout, or the mean of that and of unpacking.
+    double measure(const Layout& layout, bool both, double seconds) {
+        double sum = 0;
+        for (const bool unpacking : {false, true}) {
+            if (unpacking && !both) break;
+            std::vector<double> times;
+            const auto begin = Clock::now();
+            for (int n = 0; n < 7 || (n < 1000 && seconds_since(begin) < seconds); ++n) {
+                if (layout.span() > bytes_ - at_) at_ = 0;
+                LayoutCursor cursor{layout};
+                const auto start = Clock::now();
+                if (unpacking) unpack(memory_ + at_, cursor, packed_, layout.bytes());
+                else pack(packed_, memory_ + at_, cursor, layout.bytes());
+                asm volatile("" : : "r"(packed_), "r"(memory_) : "memory");
+                times.push_back(seconds_since(start));
+                at_ += layout.span();
+            }
+            sum += typical_time(std::move(times));
+        }
+        return both ? sum / 2 : sum;
     }
-    return typical_time(std::move(times));
+
+private:
+    std::byte* memory_;
+    std::uint64_t bytes_;
+    std::byte* packed_;
+    std::uint64_t at_ = 0;
+};
+
+/// Blocks about every `stride` bytes. Where `adjacent`, some follow one another and become one.
+Layout irregular(std::uint64_t count, std::uint64_t length, std::uint64_t stride, bool adjacent) {
+    Layout::Offsets offsets;
+    std::uint64_t state = 88172645463325252U;
+    const std::uint64_t room = stride - length + (adjacent ? 1 : 0);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        offsets.push_back(static_cast<std::int64_t>(i * stride + state % room));
+    }
+    return Layout::indexed(std::move(offsets), length);
 }
 
 } // namespace
@@ -68,52 +103,94 @@ double CopyModel::block_time(double length) const noexcept {
 
 double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexcept {
     if (shape.blocks == 0 || shape.bytes == 0) return 0;
-    const double length = static_cast<double>(shape.bytes) / static_cast<double>(shape.blocks);
+    const auto all_blocks = static_cast<double>(shape.blocks);
+    const double length = static_cast<double>(shape.bytes) / all_blocks;
     const double blocks = static_cast<double>(part) / length;
-    double seconds = call + blocks * block_time(length);
-    const double stride = static_cast<double>(shape.extent_bytes) / static_cast<double>(shape.blocks);
-    // Lines that a block brings in: neighbours share them when they are close.
-    const double own = std::ceil(length / line_bytes) + (length > line_bytes ? 0.5 : 0.0);
-    const double lines = std::min(own, std::max(stride, length) / line_bytes);
-    const double touched = lines * line_bytes * static_cast<double>(shape.blocks);
-    // In the cache, outside it, and a gradual change between: caches are shared, and nobody empties them at once.
+    const double listed = shape.places == Places::listed ? 1 : 0;
+    const double indexed = shape.places == Places::regular ? 0 : 1;
+    const double kernel = block_time(length) + indexed * offset + listed * list;
+
+    const auto extent = static_cast<double>(shape.extent_bytes);
+    const double stride = shape.blocks > 1 ? (extent - length) / (all_blocks - 1) : extent;
+    // Lines that a block brings in: neighbours share them when they are close, and blocks begin anywhere in a line.
+    const double own = 1 + (length - 1) / line;
+    const double lines = std::min(own, std::max(stride, length) / line);
+    const double list_lines = (indexed + listed) * 8 / line;
+
+    // In the cache, outside it, and a gradual change between: caches are shared, and nobody empties them at once. Regular
+    // strides with many factors of 2 meet in few sets of the cache; beyond the reach of the TLB each page brings a walk.
     const auto cache = static_cast<double>(cache_bytes);
-    const double cold = std::clamp((touched - cache) / cache, 0.0, 1.0);
-    constexpr double page = 4096;
+    const auto whole_stride = static_cast<std::uint64_t>(stride);
+    const auto spread = static_cast<double>(std::min<std::uint64_t>(whole_stride & (~whole_stride + 1), 128 * 1024));
+    const double taken = std::max(lines * line, indexed > 0 ? 0.0 : std::min(spread, stride)) + list_lines * line;
+    const double footprint = taken * all_blocks + static_cast<double>(part);
     constexpr double prefetched = 512; // strides that the processor follows by itself
-    const double far = std::clamp((stride - prefetched) / (page - prefetched), 0.0, 1.0);
-    // Only the first line of a distant block waits for a page table walk; those behind it follow.
-    const double fetch = lines * line_near + far * std::max(line_far - line_near, 0.0);
-    return seconds + cold * blocks * fetch;
+    const double apart = std::clamp((stride - prefetched) / (page_bytes - prefetched), 0.0, 1.0);
+    const double pages = apart * all_blocks;
+    constexpr double tlb_pages = 1536;
+    const double beyond = std::max((footprint - cache) / (0.75 * cache), (pages - tlb_pages) / (3 * tlb_pages));
+    const double cold = std::clamp(beyond, 0.0, 1.0);
+    if (cold == 0) return call + blocks * kernel;
+
+    // What the processor fetches ahead behind the end of a block, up to the end of its page, is fetched in vain.
+    const double ahead = std::max(own, std::min(1.5 * own, page_bytes / line));
+    const double fetched = std::min(ahead, std::max(stride, length) / line);
+    // A few packed chunks are under way together; when they leave the cache, their lines come from outside too.
+    const double packed = std::clamp((4 * static_cast<double>(part) - cache / 3) / (cache / 3), 0.0, 1.0) * length / line;
+    const double far = apart * line_far * walk_stretch(pages, cache);
+    const double fetching = std::max((fetched + list_lines + packed) * line_near, far);
+    return call + blocks * (kernel + cold * (beside(kernel, fetching) - kernel));
 }
 
 CopyModel measure_copies(double seconds) {
     CopyModel model;
-    // What the first two levels keep of a program's data; the packed buffer and the transfers need the rest.
-    if (const long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE); level2 > 0) model.cache_bytes = static_cast<std::uint64_t>(level2) / 2;
-    const std::uint64_t memory_bytes = std::max<std::uint64_t>(8 * model.cache_bytes, 16U << 20);
+    // The second level; the last one is shared, and what it is good for is measured below.
+    if (const long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE); level2 > 0)
+        model.cache_bytes = static_cast<std::uint64_t>(level2) / 8 * 7;
+    const std::uint64_t memory_bytes = std::max<std::uint64_t>(10 * model.cache_bytes, 32U << 20);
     const std::unique_ptr<std::byte[]> memory{new std::byte[memory_bytes]};
     constexpr std::uint64_t packed_bytes = 128 * 1024;
     std::vector<std::byte> packed(packed_bytes);
     std::memset(memory.get(), 1, memory_bytes);
-    const double slice = seconds / static_cast<double>(CopyModel::lengths.size() + 4);
+    const double slice = seconds / static_cast<double>(2 * CopyModel::lengths.size() + 9);
 
-    model.call = measure(packed.data(), memory.get(), 1, 1, 8, 16, slice);
-    constexpr std::uint64_t hot_bytes = 32 * 1024; // with the packed copy, within the first level or close to it
+    const auto strided = [](std::uint64_t count, std::uint64_t length, std::uint64_t stride) {
+        return Layout::strided(count, length, static_cast<std::int64_t>(stride));
+    };
+    const auto hot = [&](const Layout& layout, bool both) {
+        return Sample{memory.get(), layout.span(), packed.data()}.measure(layout, both, slice);
+    };
+    model.call = hot(strided(1, 8, 16), false);
+    // In the second level of the cache, as blocks are that were just computed.
+    const auto block_of = [&](const Layout& layout, std::uint64_t count) {
+        return std::max(hot(layout, true) - model.call, 0.0) / static_cast<double>(count);
+    };
+    const std::uint64_t hot_bytes = std::min(packed_bytes, model.cache_bytes / 8);
     for (std::size_t i = 0; i < CopyModel::lengths.size(); ++i) {
         const std::uint64_t length = CopyModel::lengths[i];
-        const std::uint64_t count = std::max<std::uint64_t>(1, hot_bytes / (2 * length));
-        const double time = measure(packed.data(), memory.get(), 1, count, length, 2 * length, slice);
-        model.block[i] = std::max(time - model.call, 0.0) / static_cast<double>(count);
+        const std::uint64_t count = std::max<std::uint64_t>(1, hot_bytes / length);
+        model.block[i] = block_of(strided(count, length, 2 * length), count);
     }
-    // Blocks of a line: what they cost beyond the same blocks in the cache is the line's way.
-    constexpr std::uint64_t count = 1024;
-    constexpr std::uint64_t line = CopyModel::line_bytes;
-    const double hot = model.call + count * model.block_time(line);
-    const double near = measure(packed.data(), memory.get(), memory_bytes, count, line, 2 * line, slice);
-    const double far = measure(packed.data(), memory.get(), memory_bytes, count, line, 4096 + line, slice);
-    model.line_near = std::max(near - hot, 0.0) / count;
-    model.line_far = std::max(far - hot, model.line_near * count) / count;
+    constexpr std::uint64_t length = 8;
+    const std::uint64_t count = hot_bytes / length;
+    const double indexed = block_of(irregular(count, length, 2 * length + 1, false), count);
+    model.offset = std::max(indexed - model.block_time(length), 0.0);
+    // Of the shortest blocks that there are often, of which most are adjacent.
+    constexpr std::uint64_t word = 4;
+    const double listed = block_of(irregular(hot_bytes / word, word, 2 * word, true), hot_bytes / word);
+    model.list = std::max(listed - model.block_time(word) - model.offset, 0.0);
+
+    // Short blocks from ever other places: what they cost beyond the same blocks in the cache is the lines' way.
+    const auto fetching = [&](std::uint64_t blocks, std::uint64_t stride) {
+        Sample cold{memory.get(), memory_bytes, packed.data()};
+        const double time = cold.measure(strided(blocks, length, stride), true, slice);
+        return alone(model.block_time(length), std::max(time - model.call, 0.0) / static_cast<double>(blocks));
+    };
+    model.line_near = fetching(4096, CopyModel::line_bytes);
+    constexpr std::uint64_t far_stride = 4096 + CopyModel::line_bytes;
+    const double pages = static_cast<double>(memory_bytes) / page_bytes;
+    const double far = fetching(1024, far_stride) / walk_stretch(pages, static_cast<double>(model.cache_bytes));
+    model.line_far = std::max(far, model.line_near);
     return model;
 }
 

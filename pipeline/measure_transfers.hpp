@@ -21,10 +21,10 @@ struct TransferCell {
 /// The cells that a full model is fitted to: sizes from 8 bytes to `largest_bytes` by factors of 2, alone and in batches.
 [[nodiscard]] std::vector<TransferCell> transfer_grid(std::uint64_t largest_bytes);
 
-/// Typical times (lower quartiles) of `cells` between this rank and `target`. Every rank may call it by itself; the target should be
-/// idle. Cells take turns, so that a slow stretch of the machine does not fall on one of them. Reads and, for puts, writes
-/// bytes of `memory` and as many of `target`'s part of the window from offset 0 on; they must hold the largest cell, and
-/// should exceed the caches. Takes about `seconds`.
+/// Typical times (lower quartiles) of `cells` between this rank and `target`. Every rank may call it by itself; the target
+/// should be idle. Cells take turns, so that a slow stretch of the machine does not fall on one of them. Reads and, for puts,
+/// writes bytes of `memory` and as many of `target`'s part of the window from offset 0 on; they must hold the largest cell,
+/// and should exceed the caches. Takes about `seconds`.
 [[nodiscard]] std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direction direction,
                                                             std::span<const TransferCell> cells, std::span<std::byte> memory,
                                                             double seconds);
@@ -35,8 +35,8 @@ void refine_changes(TransferModel& model, Window& window, Rank target, Direction
 /// How much of a transfer of `bytes` goes on while this rank copies memory: see TransferModel::overlap().
 [[nodiscard]] double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes,
                                      std::span<std::byte> memory, double seconds);
-/// The same of a transfer that `start` starts and `complete` waits for. Runs it at least `least_count` times alone and as often
-/// beside copies, and goes on for `seconds`.
+/// The same of a transfer that `start` starts and `complete` waits for. Runs it at least `least_count` times alone and as
+/// often beside copies, and goes on for `seconds`. 0 where the call that starts it does nearly all of it.
 [[nodiscard]] double measure_overlap(const std::function<void()>& start, const std::function<void()>& complete,
                                      std::size_t least_count, double seconds);
 

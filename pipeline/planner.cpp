@@ -110,7 +110,11 @@ struct Candidate {
 } // namespace
 
 BlockShape shape_of(const Layout& layout) {
-    return {.blocks = layout.block_count(), .bytes = layout.bytes(), .extent_bytes = layout.span()};
+    const BlockRun run = LayoutCursor{layout}.peek_run();
+    return {.blocks = layout.block_count(),
+            .bytes = layout.bytes(),
+            .extent_bytes = layout.span(),
+            .places = run.starts != nullptr ? Places::listed : run.offsets != nullptr ? Places::indexed : Places::regular};
 }
 
 double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const TransferModel& transfers,

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -45,7 +46,7 @@ const support::TextSetting network_setting{{.name = "LAPWING_NETWORK",
                                             .choices = {},
                                             .range = "any word"}};
 
-constexpr std::string_view first_line = "lapwing-profile 1\n";
+constexpr std::string_view first_line = "lapwing-profile 2\n";
 constexpr std::size_t largest_file = 256 * 1024;
 
 /// What chooses the network in the MPIs at hand; launchers turn their options into these.
@@ -126,7 +127,7 @@ public:
 
     /// All is there that must be.
     bool finish() {
-        if (copy_values_ != CopyModel::lengths.size() + 4) return false;
+        if (copy_values_ != CopyModel::lengths.size() + 6) return false;
         for (std::size_t p = 0; p < paths.size(); ++p)
             for (const Direction direction : directions) {
                 const auto& pieces = pieces_[p][static_cast<std::size_t>(direction)];
@@ -148,6 +149,8 @@ private:
         if (key == "cache_bytes") return parse_number(value, copy.cache_bytes) && copy.cache_bytes > 0;
         const auto time = [&](double& to) { return parse_number(value, to) && is_time(to); };
         if (key == "call") return time(copy.call);
+        if (key == "offset") return time(copy.offset);
+        if (key == "list") return time(copy.list);
         if (key == "line_near") return time(copy.line_near);
         if (key == "line_far") return time(copy.line_far);
         std::uint64_t length = 0;
@@ -233,12 +236,15 @@ std::optional<std::string> read_file(const std::string& file, std::string& probl
 }
 
 /// A file that is no use is named once a process, however many runtimes it makes.
-void complain(const std::string& file, const std::string& problem) {
+void complain(const std::string& file, const std::string& problem) noexcept {
     static std::mutex mutex;
     static std::set<std::string> named;
-    const std::lock_guard guard{mutex};
-    if (named.insert(file).second)
-        support::log_line(fmt::format("the profile {} is ignored: {}; run lapwing-tune to measure a new one", file, problem));
+    try {
+        const std::lock_guard guard{mutex};
+        if (named.insert(file).second)
+            support::log_line(fmt::format("the profile {} is ignored: {}; run lapwing-tune to measure a new one", file, problem));
+    } catch (const std::exception&) { // no memory for a line
+    }
 }
 
 } // namespace
@@ -264,8 +270,9 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
     std::string text{first_line};
     text += fmt::format("machine = {}\nmpi = {}\nnetwork = {}\n", one_line(key.machine), one_line(key.mpi), one_line(key.network));
     const CopyModel& copy = tables.copy;
-    text += fmt::format("copy.cache_bytes = {}\ncopy.call = {:.6g}\ncopy.line_near = {:.6g}\ncopy.line_far = {:.6g}\n",
-                        copy.cache_bytes, copy.call, copy.line_near, copy.line_far);
+    text += fmt::format("copy.cache_bytes = {}\ncopy.call = {:.6g}\ncopy.offset = {:.6g}\ncopy.list = {:.6g}\n"
+                        "copy.line_near = {:.6g}\ncopy.line_far = {:.6g}\n",
+                        copy.cache_bytes, copy.call, copy.offset, copy.list, copy.line_near, copy.line_far);
     for (std::size_t i = 0; i < CopyModel::lengths.size(); ++i)
         text += fmt::format("copy.block.{} = {:.6g}\n", CopyModel::lengths[i], copy.block[i]);
     for (const datatype::CopyChoice& choice : tables.choices)
@@ -365,17 +372,23 @@ std::optional<CostTables> load_profile(Team& team) {
     std::string text;
     std::optional<CostTables> tables;
     const bool first = team.rank() == Rank{0};
-    ProfileKey key;
     if (first) {
-        key = profile_key(team);
-        if (const std::string file = profile_file(team.settings(), key); !file.empty()) {
-            std::string problem;
-            if (const auto contents = read_file(file, problem)) {
+        // Whatever goes wrong here must not keep this rank from the broadcast that the others are in.
+        std::string file = "of this machine";
+        std::string problem;
+        try {
+            const ProfileKey key = profile_key(team);
+            file = profile_file(team.settings(), key);
+            if (const auto contents = file.empty() ? std::nullopt : read_file(file, problem)) {
                 tables = parse_profile(*contents, key, problem);
                 if (tables) text = *contents;
             }
-            if (!problem.empty()) complain(file, problem);
+        } catch (const std::exception& error) {
+            tables.reset();
+            text.clear();
+            problem = error.what();
         }
+        if (!problem.empty()) complain(file, problem);
     }
     if (team.size() == 1) return tables;
     std::uint64_t bytes = text.size();

@@ -116,7 +116,8 @@ void print_copies(const pipeline::CopyModel& copy) {
     fmt::print("\ncopies: ns a block in the cache, by its length in bytes\n  ");
     for (std::size_t i = 0; i < pipeline::CopyModel::lengths.size(); ++i)
         fmt::print("{}: {:.2f}  ", pipeline::CopyModel::lengths[i], 1e9 * copy.block[i]);
-    fmt::print("\n  a cache line from memory: {:.2f} ns near the one before, {:.2f} ns in another page\n", 1e9 * copy.line_near,
+    fmt::print("\n  {:.2f} ns more where offsets are read, {:.2f} ns for lengths on top\n", 1e9 * copy.offset, 1e9 * copy.list);
+    fmt::print("  a cache line from memory: {:.2f} ns near the one before, {:.2f} ns in another page\n", 1e9 * copy.line_near,
                1e9 * copy.line_far);
 }
 

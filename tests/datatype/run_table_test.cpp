@@ -1,6 +1,7 @@
 // The description of a layout that travels in messages, against the offset of every byte; and what is none.
 #include "datatype/random_layout.hpp"
 
+#include "datatype/equal_pieces.hpp"
 #include "datatype/run_table.hpp"
 
 #include <catch2/catch.hpp>
@@ -92,6 +93,65 @@ TEST_CASE("regular layouts take one record, offsets four bytes a block") {
     CHECK(runs.data_bytes == 12);
     std::vector<std::byte> data(12);
     CHECK_FALSE(gather_runs(std::span{table}.first(runs.table_bytes), table.data(), 1 << 20, data));
+}
+
+TEST_CASE("blocks of one length of which a few are adjacent travel as the same blocks apart") {
+    Layout::Offsets offsets;
+    for (std::int64_t i = 0; i < 3000; ++i) offsets.push_back(8 * i + (i % 20 == 0 ? 0 : i % 20 == 19 ? 4 : i % 3));
+    const Layout layout = Layout::indexed(offsets, 4);
+    REQUIRE(layout.block_count() < offsets.size()); // some are one
+    std::vector<std::byte> memory(1 << 15);
+    for (std::uint64_t i = 0; i < memory.size(); ++i) memory[i] = pattern(i);
+    std::vector<std::byte> table(1 << 15);
+    LayoutCursor cursor{layout};
+    const RunTable runs = encode_runs(cursor, layout.bytes(), table.data(), table.size());
+    CHECK(cursor.done());
+    CHECK(runs.table_bytes <= 3000 * 4 + 3000 / 500 * 48 + 48);
+    std::vector<std::byte> packed(layout.bytes());
+    REQUIRE(gather_runs(std::span{table}.first(runs.table_bytes), memory.data(), memory.size(), packed));
+    bool right = true;
+    for (std::size_t k = 0; k < packed.size(); ++k)
+        right = right && packed[k] == pattern(static_cast<std::uint64_t>(offsets[k / 4]) + k % 4);
+    CHECK(right);
+}
+
+TEST_CASE("a list in equal pieces has the bytes of its blocks, in their order") {
+    test::RandomLayouts random{13};
+    datatype::PieceOffsets room;
+    std::uint64_t in_pieces = 0;
+    for (int round = 0; round < 2000; ++round) {
+        // Mostly one length, or its multiples, or anything.
+        const std::uint64_t unit = random.size(1, 20);
+        const std::int64_t kind = random.number(0, 2);
+        const std::uint64_t count = random.size(1, 700);
+        std::vector<std::int64_t> offsets;
+        std::vector<std::uint64_t> starts{0};
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t bytes = kind == 2                          ? random.size(1, 50)
+                                        : random.number(0, 9) == 0         ? unit * random.size(1, 12) + (kind == 1 ? 1 : 0)
+                                                                           : unit;
+            offsets.push_back(random.number(-1000, 1000));
+            starts.push_back(starts.back() + bytes);
+        }
+        const std::span<std::int64_t> some{room.data(), random.size(1, room.size())};
+        std::uint64_t done = 0;
+        while (done < count) {
+            const auto found = datatype::equal_pieces(offsets.data() + done, starts.data() + done, count - done, some);
+            REQUIRE(found.blocks >= 1);
+            REQUIRE(found.blocks <= count - done);
+            if (found.pieces > 0) {
+                REQUIRE(found.pieces <= some.size());
+                REQUIRE(found.pieces * found.piece_bytes == starts[done + found.blocks] - starts[done]);
+                std::uint64_t piece = 0;
+                for (std::uint64_t i = done; i < done + found.blocks; ++i)
+                    for (std::uint64_t k = 0; k < starts[i + 1] - starts[i]; k += found.piece_bytes)
+                        REQUIRE(some[piece++] == offsets[i] + static_cast<std::int64_t>(k));
+                in_pieces += found.blocks;
+            }
+            done += found.blocks;
+        }
+    }
+    CHECK(in_pieces > 100000); // most of the blocks of the first two kinds
 }
 
 TEST_CASE("what is no table of the data within the extent is refused, and nothing outside is touched") {

@@ -1,7 +1,11 @@
 // Times of packing: what the model says of shapes, and that what it measures is plausible.
+#include "datatype/kernels/copy_choices.hpp"
 #include "pipeline/copy_model.hpp"
+#include "pipeline/planner.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <cmath>
 
 using namespace lapwing::pipeline;
 
@@ -12,6 +16,8 @@ CopyModel plain() {
     model.call = 0;
     for (std::size_t i = 0; i < CopyModel::lengths.size(); ++i)
         model.block[i] = 1e-9 * (1 + static_cast<double>(CopyModel::lengths[i]) / 16);
+    model.offset = 0.5e-9;
+    model.list = 1e-9;
     model.line_near = 2e-9;
     model.line_far = 50e-9;
     model.cache_bytes = 1 << 20;
@@ -19,7 +25,7 @@ CopyModel plain() {
 }
 
 BlockShape strided(std::uint64_t blocks, std::uint64_t length, std::uint64_t stride) {
-    return {.blocks = blocks, .bytes = blocks * length, .extent_bytes = blocks * stride};
+    return {.blocks = blocks, .bytes = blocks * length, .extent_bytes = (blocks - 1) * stride + length};
 }
 
 } // namespace
@@ -39,13 +45,47 @@ TEST_CASE("blocks in the cache cost the same whatever their distance") {
     CHECK(model.time(BlockShape{}) == 0);
 }
 
-TEST_CASE("outside the cache distance decides") {
+TEST_CASE("listed places cost more") {
+    const CopyModel model = plain();
+    BlockShape shape = strided(1000, 8, 17);
+    shape.places = Places::indexed;
+    CHECK(model.time(shape) == Approx(1000 * 2e-9));
+    shape.places = Places::listed;
+    CHECK(model.time(shape) == Approx(1000 * 3e-9));
+    // And their lists come from memory with the blocks.
+    BlockShape cold = strided(1 << 20, 8, 17);
+    cold.places = Places::indexed;
+    CHECK(model.time(cold) > 1.2 * model.time(strided(1 << 20, 8, 17)));
+}
+
+TEST_CASE("outside the cache a block takes little more than the longer of its copy and its lines") {
     const CopyModel model = plain();
     constexpr std::uint64_t blocks = 1 << 20;
-    const double hot = blocks * 1.5e-9;
-    CHECK(model.time(strided(blocks, 8, 16)) == Approx(hot + blocks * (0.25 * 2e-9)).epsilon(0.02));
-    CHECK(model.time(strided(blocks, 8, 128)) == Approx(hot + blocks * 2e-9).epsilon(0.02));
-    CHECK(model.time(strided(blocks, 8, 8192)) == Approx(hot + blocks * 50e-9).epsilon(0.02));
+    constexpr std::uint64_t part = 1 << 14; // such chunks stay in the cache
+    const auto of_block = [&](std::uint64_t stride) { return model.time(strided(blocks, 8, stride), part) / (part / 8); };
+    const auto both = [](double a, double b) { return std::cbrt(a * a * a + b * b * b); };
+    CHECK(of_block(17) == Approx(both(1.5e-9, 17.0 / 64 * 2e-9)).epsilon(0.01));
+    CHECK(of_block(129) == Approx(both(1.5e-9, 1.5 * (1 + 7.0 / 64) * 2e-9)).epsilon(0.01)); // with what is fetched ahead
+    CHECK(of_block(8200) == Approx(100e-9).epsilon(0.01)); // so many page tables leave the cache too
+    // The packed bytes of one large chunk leave it: 1/8 line a block.
+    CHECK(model.time(strided(blocks, 8, 17)) == Approx(blocks * both(1.5e-9, (17.0 / 64 + 8.0 / 64) * 2e-9)).epsilon(0.01));
+}
+
+TEST_CASE("strides of many factors of two leave the cache early") {
+    const CopyModel model = plain();
+    CHECK(model.time(strided(1000, 8, 4160)) == Approx(1000 * 1.5e-9));
+    CHECK(model.time(strided(1000, 8, 4096)) > 5 * model.time(strided(1000, 8, 4160)));
+    BlockShape apart = strided(1000, 8, 4096);
+    apart.places = Places::indexed; // only about so far apart
+    CHECK(model.time(apart) == Approx(1000 * 2e-9));
+}
+
+TEST_CASE("the shape of a layout says how its places are told") {
+    using lapwing::Layout;
+    CHECK(shape_of(Layout::strided(10, 4, 8)).places == Places::regular);
+    CHECK(shape_of(Layout::indexed({0, 10, 13}, 2)).places == Places::indexed);
+    CHECK(shape_of(Layout::indexed({0, 2, 13}, 2)).places == Places::listed);
+    CHECK(shape_of(Layout{}) == BlockShape{});
 }
 
 TEST_CASE("a part takes its share") {
@@ -54,11 +94,23 @@ TEST_CASE("a part takes its share") {
     CHECK(model.time(shape, shape.bytes / 4) == Approx(model.time(shape) / 4));
 }
 
+TEST_CASE("what is measured are the copy kernels in use") {
+    using namespace lapwing::datatype;
+    const CopyModel fast = measure_copies(0.02);
+    const CopyChoices before = copy_choices();
+    CopyChoices slow = before;
+    for (const lapwing::datatype::CopyChoice& choice : before.entries()) slow.set(choice.where, Method::library);
+    use_copy_choices(slow);
+    const CopyModel loop = measure_copies(0.02);
+    use_copy_choices(before);
+    CHECK(loop.block_time(4) > 2 * fast.block_time(4)); // a call of memcpy for each block
+}
+
 TEST_CASE("measured copies are times") {
     const CopyModel model = measure_copies(0.02);
     CHECK(model.cache_bytes >= 4096);
     CHECK(model.block_time(65536) > model.block_time(8)); // a longer block takes longer
-    for (const double seconds : {model.call, model.line_near, model.line_far, model.block.front()}) {
+    for (const double seconds : {model.call, model.offset, model.list, model.line_near, model.line_far, model.block.front()}) {
         CHECK(seconds >= 0);
         CHECK(seconds < 1e-3);
     }

@@ -7,8 +7,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +18,23 @@
 
 using namespace lapwing;
 using namespace lapwing::pipeline;
+
+namespace {
+
+/// The next allocation of so many bytes or more by this thread fails; 0: none does.
+thread_local std::size_t failing_bytes = 0;
+
+} // namespace
+
+// Not inlined: what the compiler sees of malloc there makes it warn of the code of others.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+    void* const memory = failing_bytes != 0 && bytes >= failing_bytes ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+    if (memory != nullptr) return memory;
+    failing_bytes = 0;
+    throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -140,4 +159,19 @@ TEST_CASE("a profile that cannot be stored says where and what to do") {
                               Catch::Contains("LAPWING_PROFILE"));
         CHECK(fs::exists(directory.path() + "/file"));
     });
+}
+
+TEST_CASE("what goes wrong on rank 0 alone leaves all ranks without a profile, and none waiting") {
+    const Directory directory;
+    const Settings settings{{"LAPWING_PROFILE", directory.path()}};
+    Runtime runtime{MPI_COMM_WORLD, settings};
+    const ProfileKey key = profile_key(runtime);
+    on_first([&] { store_profile(profile_file(settings, key), to_text(key, tables_of(0.5))); });
+    const bool there = load_profile(runtime).has_value();
+    CHECK(test::on_all_ranks(there));
+    constexpr std::size_t of_file = 500; // less than the text of a profile
+    if (test::world_rank() == 0) failing_bytes = of_file;
+    const bool here = load_profile(runtime).has_value();
+    CHECK(failing_bytes == 0); // it did fail
+    CHECK(test::on_all_ranks(!here));
 }
