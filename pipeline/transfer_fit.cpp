@@ -191,6 +191,7 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
         }
     }
 
+    constexpr double least_call = 150e-9;
     std::vector<TransferPiece> pieces(chosen + 1);
     std::size_t end = sizes;
     for (std::size_t k = chosen + 1; k-- > 0;) {
@@ -210,7 +211,8 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
         pieces[k] = {.begin_bytes = begin_bytes,
                      .latency = no_single ? line[1] : line[0],
                      .batch_latency = no_batches ? line[0] : line[1],
-                     .overhead = line[2],
+                     // Where 16 of the shortest take as long as one, a million still take a call each.
+                     .overhead = std::max(line[2], std::min(call[0], least_call)),
                      .per_byte = line[3],
                      .issue = call[0],
                      .issue_per_byte = call[3]};
