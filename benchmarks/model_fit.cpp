@@ -45,7 +45,7 @@ void model_fit(Context& context) {
                 window, route.target, direction, cells, memory, 60 * context.options().seconds);
             const std::span<const TransferSample> all{samples};
             pipeline::TransferModel model = pipeline::fit_transfers(all.first(fitted));
-            pipeline::refine_changes(model, window, route.target, direction, memory);
+            pipeline::refine_changes(model, window, route.target, direction, memory, 5 * context.options().seconds);
             const pipeline::FitQuality quality = pipeline::judge(model, all.subspan(fitted));
             const auto add = [&](const char* what, double value, const char* unit) {
                 context.add({.case_name = fmt::format("{}, {}", name(direction), what),

@@ -59,12 +59,12 @@ std::string size_name(std::uint64_t bytes) {
 }
 
 std::string StridedCell::name() const {
-    return fmt::format("{} in {} {} B blocks, {} {}, to {}", size_name(total), indexed ? "indexed" : "regular", block,
-                       indexed ? "about every" : "stride", stride, target_strided ? "the same" : "contiguous");
+    return fmt::format("{} in {} {} B blocks, {} {}, {} {}", size_name(total), indexed ? "indexed" : "regular", block,
+                       indexed ? "about every" : "stride", stride, get ? "from" : "to", target_strided ? "the same" : "contiguous");
 }
 
-Layout StridedCell::source() const { return layout_of(*this); }
-Layout StridedCell::target() const { return target_strided ? layout_of(*this) : Layout::contiguous(bytes()); }
+Layout StridedCell::here() const { return layout_of(*this); }
+Layout StridedCell::there() const { return target_strided ? layout_of(*this) : Layout::contiguous(bytes()); }
 
 const StridedTimes::Way& StridedTimes::best() const {
     return *std::ranges::min_element(forced, {}, &Way::seconds);
@@ -118,20 +118,25 @@ std::vector<double> StridedBench::medians(const std::vector<std::function<void()
 }
 
 std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const Beside& beside) {
-    if (cell.extent() > most_extent_) return {};
+    if (cell.extent() > most_extent_) {
+        ++left_out_;
+        return {};
+    }
     std::optional<StridedTimes> result;
     runtime_.barrier();
     if (context_.rank() == 0) {
         result.emplace();
         result->repetitions = repetitions_;
-        const Layout source = cell.source();
-        const Layout target = cell.target();
+        const Layout here = cell.here();
+        const Layout there = cell.there();
         const auto plan_of = [&](Strategy strategy) {
-            return Plan::put(window_, source, route_.target, Offset{0}, target, {.strategy = strategy});
+            return cell.get ? Plan::get(window_, route_.target, Offset{0}, there, here, {.strategy = strategy})
+                            : Plan::put(window_, here, route_.target, Offset{0}, there, {.strategy = strategy});
         };
         std::vector<Plan> plans;
         plans.push_back(plan_of(Strategy::automatic));
         result->strategy = name(plans.front().strategy());
+        result->predicted = plans.front().predicted_seconds();
         // Millions of operations say nothing that ten thousands do not.
         constexpr std::uint64_t most_operations = 65536;
         if (cell.blocks() <= most_operations) plans.push_back(plan_of(Strategy::per_block));
@@ -143,18 +148,21 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
         }
         std::vector<std::function<void()>> ways;
         for (Plan& plan : plans)
-            ways.emplace_back([this, &plan] {
+            ways.emplace_back([this, &plan, get = cell.get] {
+                if (get) return plan.execute(static_cast<void*>(memory_.data()));
                 plan.execute(static_cast<const void*>(memory_.data()));
                 window_.flush(route_.target);
             });
         std::vector<std::byte> packed(beside.parts ? cell.bytes() : 0);
         if (beside.parts) {
             ways.emplace_back([&] {
-                LayoutCursor cursor{source};
-                pipeline::pack(packed.data(), memory_.data(), cursor, cell.bytes());
+                LayoutCursor cursor{here};
+                if (cell.get) pipeline::unpack(memory_.data(), cursor, packed.data(), cell.bytes());
+                else pipeline::pack(packed.data(), memory_.data(), cursor, cell.bytes());
                 keep(packed.front());
             });
             ways.emplace_back([&] {
+                if (cell.get) return window_.get_bytes(route_.target, Offset{0}, packed);
                 window_.put_bytes(route_.target, Offset{0}, packed);
                 window_.flush(route_.target);
             });
@@ -164,8 +172,12 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
         if (raw) {
             type = mpi_type_of(cell);
             ways.emplace_back([&] {
-                MPI_Put(memory_.data(), 1, type, route_.target.value, 0, cell.target_strided ? 1 : static_cast<int>(cell.bytes()),
-                        cell.target_strided ? type : MPI_BYTE, raw_window_->handle());
+                const int count = cell.target_strided ? 1 : static_cast<int>(cell.bytes());
+                const MPI_Datatype there_type = cell.target_strided ? type : MPI_BYTE;
+                if (cell.get)
+                    MPI_Get(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
+                else
+                    MPI_Put(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
                 raw_window_->flush(route_.target.value);
             });
         }

@@ -15,26 +15,29 @@
 #include <string_view>
 #include <vector>
 
-/// Non-contiguous puts of one shape, by every way there is.
+/// Non-contiguous puts and gets of one shape, by every way there is.
 namespace lapwing::bench {
 
 /// "4 KiB".
 [[nodiscard]] std::string size_name(std::uint64_t bytes);
 
-/// A shape: `total` bytes in blocks of `block`, `stride` bytes apart (on average, where they are indexed).
+/// A shape: `total` bytes in blocks of `block`, `stride` bytes apart (on average, where they are indexed), and which way
+/// they go.
 struct StridedCell {
     std::uint64_t block = 0;
     std::uint64_t stride = 0;
     std::uint64_t total = 0;
     bool indexed = false;         ///< distances differ from block to block
-    bool target_strided = false;  ///< the target has the same layout; else it is contiguous
+    bool target_strided = false;  ///< the other rank's side has the same layout; else it is contiguous
+    bool get = false;             ///< from the other rank; else to it
 
     [[nodiscard]] std::uint64_t blocks() const { return total / block; }
     [[nodiscard]] std::uint64_t bytes() const { return blocks() * block; }
     [[nodiscard]] std::uint64_t extent() const { return (blocks() + 1) * stride; }
     [[nodiscard]] std::string name() const;
-    [[nodiscard]] Layout source() const;
-    [[nodiscard]] Layout target() const;
+    /// On this rank's side, and on the other's.
+    [[nodiscard]] Layout here() const;
+    [[nodiscard]] Layout there() const;
 };
 
 /// Median seconds of each way to make the same transfer, and how the planner decided.
@@ -45,11 +48,12 @@ struct StridedTimes {
     };
     std::vector<Way> forced; ///< strategies, where they do not take too long
     double planned = 0;
+    double predicted = 0; ///< of the planned transfer
     std::string strategy; ///< that the planner chose
     double packing = 0;   ///< of copying alone
-    double wire = 0;      ///< of a contiguous put of as many bytes
+    double wire = 0;      ///< of a contiguous transfer of as many bytes
     int repetitions = 0;
-    std::optional<double> raw; ///< MPI_Put with derived datatypes + MPI_Win_flush
+    std::optional<double> raw; ///< MPI_Put or MPI_Get with derived datatypes + MPI_Win_flush
 
     [[nodiscard]] const Way& best() const;
     [[nodiscard]] std::optional<double> of(std::string_view name) const;
@@ -69,8 +73,9 @@ public:
         bool parts = false;     ///< packing alone, and a contiguous transfer
         bool raw = false;       ///< MPI's derived datatypes
     };
-    /// All ways in turns; times on rank 0 only. Nothing where the cell's memory is more than was asked for.
+    /// All ways in turns; times on rank 0 only. Nothing where the cell's memory is more than was asked for, which is counted.
     std::optional<StridedTimes> measure(const StridedCell& cell, const Beside& beside);
+    [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 
 private:
     /// Seconds of one call of each way, medians over the repetitions; too slow ones are measured once.
@@ -80,6 +85,7 @@ private:
     Runtime& runtime_;
     Route route_;
     std::uint64_t most_extent_;
+    std::uint64_t left_out_ = 0;
     int repetitions_;
     double stretch_seconds_; ///< of one measurement of a short transfer
     bool shaped_;            ///< by a token bucket

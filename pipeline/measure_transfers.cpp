@@ -75,11 +75,16 @@ std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direc
     Batch batch{window, target, direction, memory};
     std::vector<std::vector<double>> times(cells.size());
     std::vector<std::vector<double>> issue_times(cells.size());
+    const auto all_begin = Clock::now();
     const double slice = seconds / (rounds * static_cast<double>(cells.size()));
     for (int round = 0; round < rounds; ++round) {
         for (std::size_t i = 0; i < cells.size(); ++i) {
+            // Each cell once, however slow the network is; then those that still end in time. Few of them are large.
+            const double left = seconds - seconds_since(all_begin);
+            const double last = times[i].empty() ? 0 : times[i].back();
+            if (round > 0 && 2 * last > left) continue;
             // What ran before has left the caches and the progress threads in its own state.
-            (void)batch.run(cells[i]);
+            if (left > 0) (void)batch.run(cells[i]);
             const auto begin = Clock::now();
             for (std::size_t n = 0; n == 0 || (n < most_a_round && seconds_since(begin) < slice); ++n) {
                 const auto [all, issued] = batch.run(cells[i]);
@@ -94,12 +99,14 @@ std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direc
     return samples;
 }
 
-void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory) {
+void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory,
+                    double seconds) {
     Batch batch{window, target, direction, memory};
+    const auto begin = Clock::now();
     refine_changes(model, 2, [&](std::uint64_t bytes) {
         const TransferCell cell{std::min<std::uint64_t>(bytes, memory.size()), 1};
         std::vector<double> times;
-        for (int i = 0; i < 21; ++i) times.push_back(batch.run(cell).first);
+        for (int i = 0; i < 21 && (i < 3 || seconds_since(begin) < seconds); ++i) times.push_back(batch.run(cell).first);
         return typical_time(times);
     });
 }

@@ -24,13 +24,15 @@ struct TransferCell {
 /// Typical times (lower quartiles) of `cells` between this rank and `target`. Every rank may call it by itself; the target
 /// should be idle. Cells take turns, so that a slow stretch of the machine does not fall on one of them. Reads and, for puts,
 /// writes bytes of `memory` and as many of `target`'s part of the window from offset 0 on; they must hold the largest cell,
-/// and should exceed the caches. Takes about `seconds`.
+/// and should exceed the caches. Takes about `seconds`, but runs each cell once; those that would not end in time run no more
+/// often.
 [[nodiscard]] std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direction direction,
                                                             std::span<const TransferCell> cells, std::span<std::byte> memory,
                                                             double seconds);
 
-/// refine_changes() by measurements, for a model fitted to transfer_grid().
-void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory);
+/// refine_changes() by measurements, for a model fitted to transfer_grid(). Few of each once `seconds` are over.
+void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory,
+                    double seconds);
 
 /// How much of a transfer of `bytes` goes on while this rank copies memory: see TransferModel::overlap().
 [[nodiscard]] double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes,

@@ -192,7 +192,8 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
     }
 
     // A few noisy sizes may seem to take no time of their own: a call does, and a byte moves through some memory.
-    constexpr double least_overhead = 1e-9;
+    constexpr double least_call = 150e-9;
+    constexpr double least_overhead = 1e-9; // where the calls were not timed
     constexpr double least_per_byte = 1e-12;
     std::vector<TransferPiece> pieces(chosen + 1);
     std::size_t end = sizes;
@@ -213,7 +214,8 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
         pieces[k] = {.begin_bytes = begin_bytes,
                      .latency = no_single ? line[1] : line[0],
                      .batch_latency = no_batches ? line[0] : line[1],
-                     .overhead = std::max(line[2], least_overhead),
+                     // Where 16 of the shortest take as long as one, a million still take a call each.
+                     .overhead = std::max({line[2], std::min(call[0], least_call), least_overhead}),
                      .per_byte = std::max(line[3], least_per_byte),
                      .issue = call[0],
                      .issue_per_byte = call[3]};

@@ -34,6 +34,10 @@ struct Options {
     bool print_only = false;
 };
 
+/// Of --largest: a model needs several sizes, and there is memory for so many bytes on each side.
+constexpr std::uint64_t least_largest_bytes = 4096;
+constexpr std::uint64_t most_largest_bytes = std::uint64_t{1} << 32;
+
 constexpr std::array directions{Direction::put, Direction::get};
 
 /// A rank that rank 0 reaches on this path, or none. Rank 0 says which: only its view counts.
@@ -92,9 +96,9 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
         std::vector<std::byte> memory(options.largest_bytes);
         const auto cells = pipeline::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
-            const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.45 * seconds);
+            const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.4 * seconds);
             pipeline::TransferModel model = pipeline::fit_transfers(samples);
-            pipeline::refine_changes(model, window, *target, direction, memory);
+            pipeline::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
             const pipeline::FitQuality quality = pipeline::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 256 * 1024;
             if (path != Path::direct) // the processor that would compute is the one that copies
@@ -187,6 +191,7 @@ int main(int argument_count, char** arguments) {
         ->capture_default_str();
     app.add_option("--largest", options.largest_bytes, "bytes of the largest transfer")
         ->transform(CLI::AsSizeValue{false})
+        ->check(CLI::Range(least_largest_bytes, most_largest_bytes))
         ->capture_default_str();
     app.add_option("--output", options.output, "file for the profile instead of the one that runtimes look for");
     app.add_flag("--print-only", options.print_only, "store nothing");

@@ -1,9 +1,11 @@
 // Profiles as runtimes find them.
+#include "pipeline/measure_transfers.hpp"
 #include "pipeline/profile.hpp"
 #include "pipeline/team_costs.hpp"
 #include "support/mpi_test.hpp"
 
 #include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -174,4 +176,29 @@ TEST_CASE("what goes wrong on rank 0 alone leaves all ranks without a profile, a
     const bool here = load_profile(runtime).has_value();
     CHECK(failing_bytes == 0); // it did fail
     CHECK(test::on_all_ranks(!here));
+}
+
+TEST_CASE("measurements of transfers end in time, but each is made once") {
+    Runtime runtime;
+    Window window{runtime, 1 << 16};
+    test::world_barrier();
+    if (test::world_rank() == 0) {
+        std::vector<std::byte> memory(1 << 16);
+        const auto cells = transfer_grid(memory.size());
+        std::uint64_t bytes = 0;
+        for (const TransferCell& cell : cells) bytes += cell.bytes * cell.operations;
+        const auto moved = [&] {
+            const StatisticsValues values = window.statistics();
+            return values[Counter::direct_put_bytes] + values[Counter::rma_put_bytes] + values[Counter::service_put_bytes];
+        };
+        const std::uint64_t before = moved();
+        const auto samples = measure_transfers(window, Rank{1}, Direction::put, cells, memory, 0);
+        CHECK(samples.size() == cells.size());
+        const std::uint64_t bytes_moved = moved() - before;
+        CHECK(bytes_moved <= bytes);
+        CHECK(bytes_moved > 9 * bytes / 10); // the shortest of all are loads and stores, and not counted
+        for (const TransferSample& sample : samples) CHECK(sample.seconds > 0);
+    }
+    window.close();
+    runtime.close();
 }

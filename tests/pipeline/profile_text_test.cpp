@@ -76,6 +76,18 @@ TEST_CASE("a profile is read back as it was written") {
     CHECK(tables->transfers(Path::rma, Direction::get).empty());
 }
 
+TEST_CASE("a model of transfers that seem to take no time of their own is stored and read back") {
+    // The service path sends what waits for an answer together: 16 of 8 bytes take as long as 2.
+    std::vector<TransferSample> samples;
+    for (std::uint64_t bytes = 8; bytes <= 64; bytes *= 2)
+        for (const std::uint64_t operations : {1U, 4U, 16U})
+            samples.push_back({bytes, operations, operations == 1 ? 16e-6 : 31e-6, 0.7e-6 * static_cast<double>(operations)});
+    CostTables tables;
+    tables.transfers(Path::service, Direction::get) = fit_transfers(samples);
+    REQUIRE(is_read(to_text(key, tables)));
+    CHECK(tables.transfers(Path::service, Direction::get).time(8, 1'000'000) > 0.1); // seconds
+}
+
 TEST_CASE("a profile of another machine, MPI or network is refused") {
     const std::string text = to_text(key, some_tables());
     CHECK(is_read(text));
