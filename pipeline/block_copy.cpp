@@ -41,7 +41,8 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
     }
 }
 
-void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes, datatype::Reuse reuse) noexcept {
+void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes,
+                 datatype::Reuse reuse) noexcept {
     for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const datatype::Run& run) {
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(packed + at, base + offset, run.block_bytes);
         else datatype::gather(packed + at, base + offset, run, reuse);
@@ -70,7 +71,8 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
         // the caches: short blocks scattered so would write lines in parts.
         const bool large = source.bytes() > datatype::copy_choices().limits().last_level;
         LayoutCursor cursor{source};
-        return gather_next(to + target.lower(), from, cursor, source.bytes(), large ? datatype::Reuse::never : datatype::Reuse::soon);
+        return gather_next(to + target.lower(), from, cursor, source.bytes(),
+                           large ? datatype::Reuse::never : datatype::Reuse::soon);
     }
     if (source.is_contiguous() && source.bytes() == target.bytes()) {
         LayoutCursor cursor{target};
