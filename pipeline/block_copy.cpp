@@ -1,6 +1,7 @@
 #include "pipeline/block_copy.hpp"
 
 #include "datatype/equal_pieces.hpp"
+#include "datatype/kernels/copy_choices.hpp"
 #include "datatype/kernels/copy_kernels.hpp"
 
 #include <cstring>
@@ -40,15 +41,20 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
     }
 }
 
+void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes,
+                 datatype::Reuse reuse) noexcept {
+    for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const datatype::Run& run) {
+        if (run.count == 1 && run.offsets == nullptr) std::memcpy(packed + at, base + offset, run.block_bytes);
+        else datatype::gather(packed + at, base + offset, run, reuse);
+    });
+}
+
 datatype::Placement placement(const BlockRun& run) { return {.stride = run.stride, .offsets = run.offsets}; }
 
 } // namespace
 
 void pack(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes) noexcept {
-    for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const datatype::Run& run) {
-        if (run.count == 1 && run.offsets == nullptr) std::memcpy(packed + at, base + offset, run.block_bytes);
-        else datatype::gather(packed + at, base + offset, run);
-    });
+    gather_next(packed, base, cursor, bytes, datatype::Reuse::soon); // it is sent
 }
 
 void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std::uint64_t bytes) noexcept {
@@ -61,8 +67,12 @@ void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std:
 void copy(std::byte* to, const Layout& target, const std::byte* from, const Layout& source) {
     // One side in one block: a list of blocks on the other goes through the kernels as when it is packed.
     if (target.is_contiguous() && source.bytes() == target.bytes()) {
+        // What exceeds the last cache has left it before anyone reads it. Only this way round is there code that goes around
+        // the caches: short blocks scattered so would write lines in parts.
+        const bool large = source.bytes() > datatype::copy_choices().limits().last_level;
         LayoutCursor cursor{source};
-        return pack(to + target.lower(), from, cursor, source.bytes());
+        return gather_next(to + target.lower(), from, cursor, source.bytes(),
+                           large ? datatype::Reuse::never : datatype::Reuse::soon);
     }
     if (source.is_contiguous() && source.bytes() == target.bytes()) {
         LayoutCursor cursor{target};

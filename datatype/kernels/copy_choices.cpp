@@ -98,7 +98,9 @@ struct Processor {
 Method built_in(const CopyCase& where) {
     using enum BlockClass;
     static const Processor processor;
-    if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.direction == Direction::gather)
+    // Shorter blocks lose by it (measured: 0.85 for 16 bytes), and the C library's copies of longer ones are as fast.
+    if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.direction == Direction::gather &&
+        where.block > b33_to_64 && where.block <= b1025_to_2048)
         return Method::streamed;
     // From here on the call is little beside the copy, and no loop of ours is faster on all sides.
     if (where.block > b257_to_512 || (where.block > b129_to_256 && where.size >= SizeClass::level2))

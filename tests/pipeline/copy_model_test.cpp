@@ -1,11 +1,13 @@
 // Times of packing: what the model says of shapes, and that what it measures is plausible.
 #include "datatype/kernels/copy_choices.hpp"
+#include "pipeline/block_copy.hpp"
 #include "pipeline/copy_model.hpp"
 #include "pipeline/planner.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <vector>
 
 using namespace lapwing::pipeline;
 
@@ -115,4 +117,34 @@ TEST_CASE("measured copies are times") {
         CHECK(seconds < 1e-3);
     }
     CHECK(model.line_far >= model.line_near);
+}
+
+TEST_CASE("copies larger than the last cache move the same bytes") {
+    using lapwing::Layout;
+    using namespace lapwing::datatype;
+    const CopyChoices before = copy_choices();
+    CopyChoices choices = before;
+    choices.set_limits({.tiny = 64, .level1 = 128, .level2 = 256, .last_level = 1024}); // of a very small machine
+    use_copy_choices(choices);
+    for (const std::uint64_t length : {4U, 12U, 64U, 100U, 1024U, 4096U})
+        for (const bool indexed : {false, true}) {
+            constexpr std::uint64_t count = 50;
+            Layout::Offsets offsets;
+            for (std::uint64_t i = 0; i < count; ++i)
+                offsets.push_back(static_cast<std::int64_t>((2 * i + (indexed && i % 7 == 0 ? 1 : 0)) * length));
+            const Layout source = Layout::indexed(offsets, length);
+            std::vector<std::byte> from(2 * (count + 1) * length);
+            for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + i / 251);
+            constexpr std::uint64_t shift = 3; // any alignment
+            std::vector<std::byte> to(source.bytes() + 2 * shift, std::byte{0xEE});
+            copy(to.data(), Layout::contiguous(source.bytes(), shift), from.data(), source);
+            bool right = true;
+            for (std::size_t k = 0; k < source.bytes(); ++k)
+                right = right && to[shift + k] == from[static_cast<std::size_t>(offsets[k / length]) + k % length];
+            for (std::size_t k = 0; k < shift; ++k)
+                right = right && to[k] == std::byte{0xEE} && to[shift + source.bytes() + k] == std::byte{0xEE};
+            INFO(length << " bytes, " << (indexed ? "indexed" : "regular"));
+            CHECK(right);
+        }
+    use_copy_choices(before);
 }
