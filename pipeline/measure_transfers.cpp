@@ -1,8 +1,10 @@
 #include "pipeline/measure_transfers.hpp"
 
+#include "pipeline/planner.hpp"
 #include "pipeline/typical_time.hpp"
 
 #include <lapwing/completion.hpp>
+#include <lapwing/plan.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -148,10 +150,55 @@ double measure_overlap(const std::function<void()>& start, const std::function<v
     return std::clamp(1 - (typical_time(both) - typical_time(alone)) / rest(), 0.0, 1.0);
 }
 
-double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes, std::span<std::byte> memory,
-                       double seconds) {
-    Batch batch{window, target, direction, memory};
-    return measure_overlap([&] { batch.start({bytes, 1}); }, [&] { batch.complete(); }, 5, seconds);
+double fit_overlap(Window& window, Rank target, Direction direction, const TransferModel& model, const CopyModel& copies,
+                   std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
+    constexpr std::uint64_t block = 12; // the copy takes about as long as the wire of a fast network
+    constexpr std::uint64_t chunks = 8;
+    constexpr std::size_t least_count = 9;
+    const std::uint64_t blocks = bytes / block;
+    const Layout local = Layout::strided(blocks, block, 2 * block);
+    const Layout remote = Layout::contiguous(local.bytes());
+    const auto plan_of = [&](Strategy strategy, std::uint64_t chunk) {
+        const PlanOptions options{.strategy = strategy, .first_chunk = chunk, .growth = 1, .largest_chunk = chunk};
+        return direction == Direction::put ? Plan::put(window, local, target, Offset{0}, remote, options)
+                                           : Plan::get(window, target, Offset{0}, remote, local, options);
+    };
+    Plan full = plan_of(Strategy::full_pack, 0);
+    Plan pipeline = plan_of(Strategy::fixed_pipeline, bytes / chunks);
+    const auto time_of = [&](Plan& plan) {
+        const auto begin = Clock::now();
+        plan.execute(memory);
+        if (direction == Direction::put) window.flush(target);
+        return seconds_since(begin);
+    };
+    std::vector<double> at_once;
+    std::vector<double> piped;
+    const auto begin = Clock::now();
+    for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n) {
+        at_once.push_back(time_of(full));
+        piped.push_back(time_of(pipeline));
+    }
+    const double gain = typical_time(at_once) / typical_time(piped);
+
+    const TransferShape shape{.direction = direction,
+                              .path = window.path(target),
+                              .bytes = local.bytes(),
+                              .local = shape_of(local),
+                              .remote = shape_of(remote)};
+    const Chunks one{.first = shape.bytes, .growth = 1, .largest = shape.bytes};
+    const Chunks many{.first = bytes / chunks, .growth = 1, .largest = bytes / chunks};
+    const auto predicted_gain = [&](double overlap) {
+        TransferModel with = model;
+        with.set_overlap(overlap);
+        return predict_packed(shape, one, 1, with, copies) / predict_packed(shape, many, 4, with, copies);
+    };
+    double low = 0;
+    double high = 1;
+    for (int step = 0; step < 20; ++step) {
+        const double middle = (low + high) / 2;
+        (predicted_gain(middle) < gain ? low : high) = middle;
+    }
+    return (low + high) / 2;
 }
 
 } // namespace lapwing::pipeline

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "pipeline/copy_model.hpp"
 #include "pipeline/transfer_model.hpp"
 
 #include <lapwing/window.hpp>
@@ -34,12 +35,17 @@ struct TransferCell {
 void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory,
                     double seconds);
 
-/// How much of a transfer of `bytes` goes on while this rank copies memory: see TransferModel::overlap().
-[[nodiscard]] double measure_overlap(Window& window, Rank target, Direction direction, std::uint64_t bytes,
-                                     std::span<std::byte> memory, double seconds);
-/// The same of a transfer that `start` starts and `complete` waits for. Runs it at least `least_count` times alone and as
+/// How much of a transfer, which `start` starts and `complete` waits for, goes on while this rank copies memory: see
+/// TransferModel::overlap(). Runs it at least `least_count` times alone and as
 /// often beside copies, and goes on for `seconds`. 0 where the call that starts it does nearly all of it.
 [[nodiscard]] double measure_overlap(const std::function<void()>& start, const std::function<void()>& complete,
                                      std::size_t least_count, double seconds);
+
+/// The overlap with which the model predicts what a pipeline of `bytes` really gains over packing everything first: the one
+/// that measure_overlap() finds is of one transfer and a computation in the cache, and says little of chunks that follow each
+/// other, beside copies that need the memory, too. Executes both, in turns. Uses as much of `memory` as twice `bytes`, and
+/// `bytes` of `target`'s part.
+[[nodiscard]] double fit_overlap(Window& window, Rank target, Direction direction, const TransferModel& model,
+                                 const CopyModel& copies, std::uint64_t bytes, std::span<std::byte> memory, double seconds);
 
 } // namespace lapwing::pipeline

@@ -252,10 +252,9 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
-        // A pipeline must be worth its operations: the model is not exact.
-        const bool pipeline = candidate.strategy == Strategy::fixed_pipeline || candidate.strategy == Strategy::superpipeline ||
-                              (candidate.strategy == Strategy::served && shape.path == Path::rma);
-        const double handicap = pipeline && wanted == Strategy::automatic ? 1.03 : 1.0;
+        // A pipeline must be worth its operations, and the work of the owner: the model is not exact.
+        const bool simple = candidate.strategy == Strategy::per_block || candidate.strategy == Strategy::full_pack;
+        const double handicap = simple || wanted != Strategy::automatic ? 1.0 : 1.03;
         if (best == nullptr || handicap * candidate.seconds < best->seconds) best = &candidate;
     }
     if (best == nullptr) best = &candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it

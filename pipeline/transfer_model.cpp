@@ -32,6 +32,14 @@ double TransferModel::issue(std::uint64_t bytes) const noexcept {
 
 void TransferModel::set_overlap(double overlap) noexcept { overlap_ = std::clamp(overlap, 0.0, 1.0); }
 
+void TransferModel::snap_change(std::uint64_t bytes) noexcept {
+    for (std::size_t i = 1; i < count_; ++i) {
+        std::uint64_t& begin = pieces_[i].begin_bytes;
+        const bool free = pieces_[i - 1].begin_bytes < bytes && (i + 1 == count_ || bytes < pieces_[i + 1].begin_bytes);
+        if (free && begin < bytes + bytes / 2 && bytes < begin + begin / 2) begin = bytes;
+    }
+}
+
 void TransferModel::scale(double factor) noexcept {
     for (TransferPiece& line : pieces_) {
         line.latency *= factor;

@@ -74,6 +74,9 @@ public:
     /// Piece number `index`, which must not be 0, begins at so many bytes.
     void set_begin(std::size_t index, std::uint64_t bytes) noexcept { pieces_[index].begin_bytes = bytes; }
 
+    /// A change that was found near `bytes`, where it is known to be, is there.
+    void snap_change(std::uint64_t bytes) noexcept;
+
     /// All times `factor` times as long.
     void scale(double factor) noexcept;
 

@@ -6,6 +6,7 @@
 #include "pipeline/measure_transfers.hpp"
 #include "pipeline/profile.hpp"
 #include "pipeline/transfer_model.hpp"
+#include "window/team_state.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
@@ -100,11 +101,11 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
             pipeline::TransferModel model = pipeline::fit_transfers(samples);
             pipeline::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
             const pipeline::FitQuality quality = pipeline::judge(model, samples);
-            constexpr std::uint64_t overlap_bytes = 256 * 1024;
+            constexpr std::uint64_t overlap_bytes = 4 * 1024 * 1024;
+            if (path == Path::service) model.snap_change(runtime->state().engine().inline_limit() + 1);
             if (path != Path::direct) // the processor that would compute is the one that copies
-                model.set_overlap(pipeline::measure_overlap(window, *target, direction,
-                                                            std::min(overlap_bytes, options.largest_bytes), memory,
-                                                            0.05 * seconds));
+                model.set_overlap(pipeline::fit_overlap(window, *target, direction, model, tables.copy,
+                                                        std::min(overlap_bytes, options.largest_bytes / 2), memory, 0.05 * seconds));
             tables.transfers(path, direction) = model;
             print_model(path, model, direction, quality);
         }

@@ -135,3 +135,15 @@ TEST_CASE("sizes that all take equally long still cost something each, so that a
         CHECK(piece.per_byte > 0);
     }
 }
+
+TEST_CASE("a change of protocol that is known goes where it is, if one was found near it") {
+    const std::vector<TransferPiece> pieces{{0, 1e-6, 1e-6, 1e-6, 1e-9}, {4160, 2e-6, 2e-6, 1e-6, 1e-9}, {70000, 3e-6, 3e-6, 1e-6, 1e-9}};
+    TransferModel model{pieces};
+    model.snap_change(4097);
+    CHECK(model.piece(4096).latency == 1e-6);
+    CHECK(model.piece(4097).latency == 2e-6);
+    CHECK(model.piece(69999).latency == 2e-6);
+    model.snap_change(20000); // far from both
+    CHECK(model.piece(4097).latency == 2e-6);
+    CHECK(model.piece(69999).latency == 2e-6);
+}
