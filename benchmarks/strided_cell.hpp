@@ -78,8 +78,8 @@ public:
     [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 
 private:
-    /// Seconds of one call of each way, medians over the repetitions; too slow ones are measured once.
-    std::vector<double> medians(const std::vector<std::function<void()>>& ways);
+    /// Seconds of one call of each way, in each repetition; too slow ones are measured once.
+    std::vector<std::vector<double>> times(const std::vector<std::function<void()>>& ways);
 
     Context& context_;
     Runtime& runtime_;

@@ -7,7 +7,9 @@
 #include <lapwing/plan.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 namespace lapwing::pipeline {
@@ -153,7 +155,7 @@ double measure_overlap(const std::function<void()>& start, const std::function<v
 double fit_overlap(Window& window, Rank target, Direction direction, const TransferModel& model, const CopyModel& copies,
                    std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
     constexpr std::uint64_t block = 12; // the copy takes about as long as the wire of a fast network
-    constexpr std::uint64_t chunks = 8;
+    constexpr std::array<std::uint64_t, 3> chunk_counts{2, 4, 8};
     constexpr std::size_t least_count = 9;
     const std::uint64_t blocks = bytes / block;
     const Layout local = Layout::strided(blocks, block, 2 * block);
@@ -163,42 +165,42 @@ double fit_overlap(Window& window, Rank target, Direction direction, const Trans
         return direction == Direction::put ? Plan::put(window, local, target, Offset{0}, remote, options)
                                            : Plan::get(window, target, Offset{0}, remote, local, options);
     };
-    Plan full = plan_of(Strategy::full_pack, 0);
-    Plan pipeline = plan_of(Strategy::fixed_pipeline, bytes / chunks);
-    const auto time_of = [&](Plan& plan) {
-        const auto begin = Clock::now();
-        plan.execute(memory);
-        if (direction == Direction::put) window.flush(target);
-        return seconds_since(begin);
-    };
-    std::vector<double> at_once;
-    std::vector<double> piped;
+    std::vector<Plan> plans; // everything at once, then the pipelines
+    plans.push_back(plan_of(Strategy::full_pack, 0));
+    for (const std::uint64_t count : chunk_counts) plans.push_back(plan_of(Strategy::fixed_pipeline, bytes / count));
+    std::vector<std::vector<double>> times(plans.size());
     const auto begin = Clock::now();
-    for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n) {
-        at_once.push_back(time_of(full));
-        piped.push_back(time_of(pipeline));
-    }
-    const double gain = typical_time(at_once) / typical_time(piped);
+    for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n)
+        for (std::size_t i = 0; i < plans.size(); ++i) {
+            const auto start = Clock::now();
+            plans[i].execute(memory);
+            if (direction == Direction::put) window.flush(target);
+            times[i].push_back(seconds_since(start));
+        }
 
     const TransferShape shape{.direction = direction,
                               .path = window.path(target),
                               .bytes = local.bytes(),
                               .local = shape_of(local),
                               .remote = shape_of(remote)};
-    const Chunks one{.first = shape.bytes, .growth = 1, .largest = shape.bytes};
-    const Chunks many{.first = bytes / chunks, .growth = 1, .largest = bytes / chunks};
-    const auto predicted_gain = [&](double overlap) {
+    // The sum of the squared errors of the gains' logarithms.
+    const auto error = [&](double overlap) {
         TransferModel with = model;
         with.set_overlap(overlap);
-        return predict_packed(shape, one, 1, with, copies) / predict_packed(shape, many, 4, with, copies);
+        const auto predicted = [&](std::uint64_t count, std::uint64_t slots) {
+            return predict_packed(shape, {.first = bytes / count, .growth = 1, .largest = bytes / count}, slots, with, copies);
+        };
+        double sum = 0;
+        for (std::size_t i = 0; i < chunk_counts.size(); ++i) {
+            const double gain = typical_time(times[0]) / typical_time(times[i + 1]);
+            sum += std::pow(std::log(predicted(1, 1) / predicted(chunk_counts[i], 4) / gain), 2);
+        }
+        return sum;
     };
-    double low = 0;
-    double high = 1;
-    for (int step = 0; step < 20; ++step) {
-        const double middle = (low + high) / 2;
-        (predicted_gain(middle) < gain ? low : high) = middle;
-    }
-    return (low + high) / 2;
+    double best = 0;
+    for (double overlap = 0; overlap <= 1; overlap += 0.02)
+        if (error(overlap) < error(best)) best = overlap;
+    return best;
 }
 
 } // namespace lapwing::pipeline

@@ -41,9 +41,9 @@ void refine_changes(TransferModel& model, Window& window, Rank target, Direction
 [[nodiscard]] double measure_overlap(const std::function<void()>& start, const std::function<void()>& complete,
                                      std::size_t least_count, double seconds);
 
-/// The overlap with which the model predicts what a pipeline of `bytes` really gains over packing everything first: the one
+/// The overlap with which the model predicts best what pipelines of `bytes` really gain over packing everything first: the one
 /// that measure_overlap() finds is of one transfer and a computation in the cache, and says little of chunks that follow each
-/// other, beside copies that need the memory, too. Executes both, in turns. Uses as much of `memory` as twice `bytes`, and
+/// other, beside copies that need the memory, too. Executes them, in turns. Uses as much of `memory` as twice `bytes`, and
 /// `bytes` of `target`'s part.
 [[nodiscard]] double fit_overlap(Window& window, Rank target, Direction direction, const TransferModel& model,
                                  const CopyModel& copies, std::uint64_t bytes, std::span<std::byte> memory, double seconds);

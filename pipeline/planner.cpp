@@ -252,9 +252,11 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
-        // A pipeline must be worth its operations, and the work of the owner: the model is not exact.
+        // A pipeline must be worth its operations, and all the more the work of the owner: the model is not exact.
         const bool simple = candidate.strategy == Strategy::per_block || candidate.strategy == Strategy::full_pack;
-        const double handicap = simple || wanted != Strategy::automatic ? 1.0 : 1.03;
+        double handicap = 1.03;
+        if (candidate.strategy == Strategy::served) handicap = 1.2;
+        if (simple || wanted != Strategy::automatic) handicap = 1;
         if (best == nullptr || handicap * candidate.seconds < best->seconds) best = &candidate;
     }
     if (best == nullptr) best = &candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
