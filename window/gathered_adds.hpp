@@ -68,6 +68,7 @@ public:
     /// What has been lost since the last call, in words: "3 adds to rank 0".
     [[nodiscard]] std::string take_lost();
 
+private:
     struct Batch;
     class Pool;
 

@@ -107,7 +107,7 @@ void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, st
     }
     if (conflict) {
         statistics_.add(Counter::conflicts);
-        complete(target);
+        complete_started(target);
     }
     if (full) complete_sent_adds();
     messages_used_.store(true, std::memory_order_relaxed);

@@ -60,9 +60,9 @@ void WindowState::complete_before(int target, std::uint64_t offset, std::uint64_
     }
     if (conflict) {
         statistics_.add(Counter::conflicts);
-        complete(target);
+        complete_started(target);
     } else if (full) {
-        complete();
+        complete_started();
     }
 }
 
@@ -180,6 +180,16 @@ void WindowState::release_all(const char* call) {
 void WindowState::complete(int target) {
     state_.check_usable("Window::flush");
     if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish(target);
+    complete_started(target);
+}
+
+void WindowState::complete() {
+    state_.check_usable("Window::flush");
+    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish();
+    complete_started();
+}
+
+void WindowState::complete_started(int target) {
     if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
         if (!outstanding_.empty()) {
             const support::BiasedMutex::Guard guard{mutex_};
@@ -225,9 +235,7 @@ void WindowState::flush_rma() {
     outstanding_.for_each_rank([&](int target) { flush_rma(target); });
 }
 
-void WindowState::complete() {
-    state_.check_usable("Window::flush");
-    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish();
+void WindowState::complete_started() {
     if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
         support::BiasedMutex::Guard guard{mutex_};
         flush_rma();

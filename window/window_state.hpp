@@ -168,6 +168,9 @@ private:
     /// What flush() does with what is under way, of which the cache and the gathered adds hold nothing back any more.
     void complete(int target);
     void complete();
+    /// The same of what has been started: the rest of long transfers conflicts with nothing that is, and may ask for this.
+    void complete_started(int target);
+    void complete_started();
     /// Completes the adds on their way to all ranks that have not left.
     void complete_sent_adds();
     void flush_service(int target);

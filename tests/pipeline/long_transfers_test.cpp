@@ -164,6 +164,28 @@ TEST_CASE("accesses behind the start of a transfer come behind the transfer") {
     runtime.close();
 }
 
+TEST_CASE("adds that come behind a put are sent while a long transfer is under way") {
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", "64k"}}};
+    Window window{runtime, extent + 8};
+    const Rank next = test::next(runtime);
+    const Bytes memory = patterned(runtime.rank().value);
+    const Blocks everywhere{};
+    for (const Strategy strategy : strategies) {
+        Plan put = Plan::put(window, everywhere.layout(), next, Offset{0}, everywhere.layout(), forced(strategy, window.path(next)));
+        Completion started = put.start(static_cast<const void*>(memory.data()));
+        const std::uint64_t forty = 40;
+        window.put(next, Offset{extent}, std::span{&forty, 1});
+        window.add(next, Offset{extent}, std::uint64_t{2});
+        window.flush(next);
+        std::uint64_t read = 0;
+        window.get(next, Offset{extent}, std::span{&read, 1});
+        CHECK(read == 42);
+    }
+    runtime.barrier();
+    window.close();
+    runtime.close();
+}
+
 TEST_CASE("the completion of a transfer may outlive its window and its team") {
     const Bytes memory = patterned(7);
     Bytes back(extent, std::byte{0xEE});
