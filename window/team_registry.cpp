@@ -2,6 +2,7 @@
 
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "window/progress/progress_thread.hpp"
 #include "window/team_state.hpp"
 #include "window/window_state.hpp"
 
@@ -123,6 +124,8 @@ std::optional<TeamRegistry::Obstacle> TeamRegistry::blocked_by(const TeamState& 
 
 int TeamRegistry::on_finalize() {
     finalize_begun.store(true, std::memory_order_release);
+    // Before the first of several teams frees what it has under way: MPICH 4.0.2 takes no lock any more.
+    ProgressThread::instance().stop();
     TeamRegistry& registry = instance();
     const std::lock_guard guard{registry.mutex_};
     for (TeamState* team : registry.teams_) team->on_finalize();

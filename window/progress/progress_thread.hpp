@@ -53,6 +53,9 @@ public:
     /// On return the thread does not touch `team` any more. Does nothing for a team that was not added.
     void remove(Progressing& team);
 
+    /// On return the thread has ended, whatever teams there are: MPI is about to.
+    void stop();
+
     /// Ends a sleep: there is something to do. Costs nothing when it is awake.
     void nudge() noexcept { sleeper_.nudge(); }
 
@@ -62,7 +65,6 @@ public:
 private:
     ProgressThread() = default;
     ~ProgressThread() = default; // never called: see instance()
-    void stop();
     void stop_locked();
     void run();
     Progressing::Round round(Progressing::Clock::time_point now, bool& driven);
