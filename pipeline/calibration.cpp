@@ -40,7 +40,8 @@ TransferModel fit(std::span<const TransferSample> samples) {
     constexpr double least_overhead = 150e-9;
     constexpr double least_per_byte = 20e-12;
     std::vector<TransferPiece> pieces;
-    for (TransferPiece piece : fit_transfers(samples).pieces()) {
+    const TransferModel fitted = fit_transfers(samples);
+    for (TransferPiece piece : fitted.pieces()) {
         piece.overhead = std::max(piece.overhead, least_overhead);
         piece.per_byte = std::max(piece.per_byte, least_per_byte);
         pieces.push_back(piece);
