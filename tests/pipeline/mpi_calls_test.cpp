@@ -5,8 +5,11 @@
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
+#include <lapwing/completion.hpp>
+#include <lapwing/error.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/runtime.hpp>
+#include <lapwing/window.hpp>
 
 #include <catch2/catch.hpp>
 #include <mpi.h>

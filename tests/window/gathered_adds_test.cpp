@@ -57,7 +57,7 @@ private:
 TEST_CASE("adds to many ranks in random order travel in messages that shorten in proportion, in bounded memory") {
     constexpr std::size_t memory = 256 * 1024;
     constexpr std::size_t times = 200'000;
-    for (const std::size_t count : {4, 32, 33, 40, 100, 400, 1500}) {
+    for (const std::size_t count : {4U, 32U, 33U, 40U, 100U, 400U, 1500U}) {
         Ranks ranks{{.message = 256, .bytes = memory, .ranks = count}};
         GatheredAdds adds{ranks};
         std::minstd_rand random{7};
