@@ -64,14 +64,15 @@ bool PlannedTransfer::take_buffers(bool must) {
     return true;
 }
 
+template <class Function>
+auto PlannedTransfer::in_turn(Function&& function) {
+    if (!entered_.load(std::memory_order_acquire)) return function();
+    const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
+    return function();
+}
+
 PlannedTransfer::~PlannedTransfer() {
-    if (done_) return;
-    if (entered_.load(std::memory_order_acquire)) {
-        const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
-        end(false);
-    } else {
-        end(false);
-    }
+    if (!done_) in_turn([this] { end(false); });
 }
 
 void PlannedTransfer::end(bool intact) noexcept {
@@ -216,12 +217,7 @@ bool PlannedTransfer::go_on(bool block) {
         if (buffers_ == nullptr && !take_buffers(false)) {
             if (!block) return false;
             // Whoever started transfers of this window, nobody may be left to go on with them.
-            if (entered_.load(std::memory_order_relaxed)) {
-                plan_->window.long_transfers().free_memory();
-            } else if (!plan_->window.long_transfers().empty()) {
-                const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
-                plan_->window.long_transfers().free_memory();
-            }
+            plan_->window.long_transfers().free_memory();
             (void)take_buffers(true);
         }
         if (!step(block)) return false;
@@ -242,15 +238,11 @@ bool PlannedTransfer::start() {
 }
 
 bool PlannedTransfer::test() {
-    if (!entered_.load(std::memory_order_acquire)) return go_on(false);
-    const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
-    return go_on(false);
+    return in_turn([this] { return go_on(false); });
 }
 
 void PlannedTransfer::wait() {
-    if (!entered_.load(std::memory_order_acquire)) return finish();
-    const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
-    finish();
+    in_turn([this] { finish(); });
 }
 
 } // namespace lapwing::pipeline

@@ -73,6 +73,9 @@ private:
     [[nodiscard]] bool take_buffers(bool must);
     /// What there is memory for, and what has arrived; all if it is to block. Whether it is complete.
     [[nodiscard]] bool go_on(bool block);
+    /// Calls `function()`, with the turn if the window knows the transfer.
+    template <class Function>
+    auto in_turn(Function&& function);
     /// Gives the buffers back and leaves the window.
     void end(bool intact) noexcept;
     /// Starts the next chunk in the next slot, which must be free.

@@ -58,7 +58,10 @@ void LongTransfers::finish() {
 }
 
 void LongTransfers::free_memory() {
-    finish_if([](const LongTransfer& transfer) { return transfer.holds_memory(); });
+    const auto wanted = [](const LongTransfer& transfer) { return transfer.holds_memory(); };
+    if (has_turn()) return finish_if(wanted);
+    const Turn turn{*this};
+    finish_if(wanted);
 }
 
 void LongTransfers::discard() noexcept {

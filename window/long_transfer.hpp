@@ -71,7 +71,7 @@ public:
     /// Finishes those to `target`, or all. Throws what the first failed with, after the others are complete.
     void finish(int target);
     void finish();
-    /// Finishes those with memory that others wait for. By a thread that has the turn.
+    /// Finishes those with memory that others wait for.
     void free_memory();
     void discard() noexcept;
 
