@@ -54,7 +54,7 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
     } else if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_fetch(operation, type, base + offset, operand, result);
     } else {
-        cache_before_atomic(target, offset, size_of(type));
+        cache_before_update(target, offset, size_of(type));
         begin_access(target, offset, size_of(type), true, "Window::fetch");
         if (mpi_atomics_) {
             state_.keep_awake(target);
@@ -86,7 +86,7 @@ void WindowState::atomic_add(AtomicType type, int target, std::uint64_t offset, 
     }
     state_.check_reachable("Window::add", target);
     if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, offset, size_of(type), true);
-    cache_before_atomic(target, offset, size_of(type));
+    cache_before_update(target, offset, size_of(type));
     adds_.add(target, offset, type, operand);
 }
 
@@ -160,7 +160,7 @@ void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t
     if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
-        cache_before_atomic(target, offset, size_of(type));
+        cache_before_update(target, offset, size_of(type));
         begin_access(target, offset, size_of(type), true, "Window::compare_swap");
         if (mpi_atomics_) {
             state_.keep_awake(target);

@@ -5,10 +5,8 @@ namespace lapwing::window {
 
 void WindowState::begin_part(int target, const Touched& touched, bool write, const char* call) {
     // Every chunk of a put: lines may have been read since the last one.
-    if (cache_ != nullptr && (touched.first || write)) {
-        cache_->before_read(target, touched.offset, touched.bytes); // also what lies between the blocks and must not get lost
-        if (write) cache_->before_write(target, touched.offset, touched.bytes);
-    }
+    if (write) cache_before_update(target, touched.offset, touched.bytes);
+    else if (cache_ != nullptr && touched.first) cache_->before_read(target, touched.offset, touched.bytes);
     if (touched.first) begin_access(target, touched.offset, touched.bytes, write, call);
     else state_.check_reachable(call, target);
     messages_used_.store(true, std::memory_order_relaxed);

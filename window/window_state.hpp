@@ -159,8 +159,8 @@ private:
     void order_memory();
     /// Completes those that nobody has waited for.
     void detach_transfers();
-    /// An atomic reads and writes at the owner.
-    void cache_before_atomic(int target, std::uint64_t offset, std::uint64_t bytes) {
+    /// What reads and writes at the owner, as an atomic does, or writes some of these bytes only.
+    void cache_before_update(int target, std::uint64_t offset, std::uint64_t bytes) {
         if (cache_ == nullptr || map_.base(target) != nullptr) return;
         cache_->before_read(target, offset, bytes);
         cache_->before_write(target, offset, bytes);
