@@ -183,6 +183,8 @@ double fit_overlap(Window& window, Rank target, Direction direction, const Trans
                               .bytes = local.bytes(),
                               .local = shape_of(local),
                               .remote = shape_of(remote)};
+    std::array<double, chunk_counts.size()> gains{};
+    for (std::size_t i = 0; i < gains.size(); ++i) gains[i] = typical_time(times[0]) / typical_time(times[i + 1]);
     // The sum of the squared errors of the gains' logarithms.
     const auto error = [&](double overlap) {
         TransferModel with = model;
@@ -191,10 +193,8 @@ double fit_overlap(Window& window, Rank target, Direction direction, const Trans
             return predict_packed(shape, {.first = bytes / count, .growth = 1, .largest = bytes / count}, slots, with, copies);
         };
         double sum = 0;
-        for (std::size_t i = 0; i < chunk_counts.size(); ++i) {
-            const double gain = typical_time(times[0]) / typical_time(times[i + 1]);
-            sum += std::pow(std::log(predicted(1, 1) / predicted(chunk_counts[i], 4) / gain), 2);
-        }
+        for (std::size_t i = 0; i < gains.size(); ++i)
+            sum += std::pow(std::log(predicted(1, 1) / predicted(chunk_counts[i], 4) / gains[i]), 2);
         return sum;
     };
     double best = 0;

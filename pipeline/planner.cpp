@@ -199,7 +199,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         for (const double growth : {1.3, 2.0, 4.0}) consider(super, {.first = first, .growth = growth, .largest = largest});
     };
     const auto consider_largest = [&](std::uint64_t first) {
-        consider_growths(std::min(first, most), most);
+        consider_growths(first, most);
         for (std::uint64_t largest = 2 * first; largest < most; largest *= 4) consider_growths(first, largest);
     };
     if (options.first_chunk != 0) consider_largest(options.first_chunk);
