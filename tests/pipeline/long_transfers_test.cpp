@@ -1,5 +1,6 @@
 // Planned transfers that take more than the memory for their chunks: large ones, and what completes them beside their waiters.
 #include "pipeline/chunk_pool.hpp"
+#include "pipeline/random_transfers.hpp"
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
@@ -16,21 +17,21 @@
 #include <vector>
 
 using namespace lapwing;
+using test::Bytes;
 
 namespace {
-
-using Bytes = std::vector<std::byte>;
 
 constexpr std::uint64_t blocks = 50'000;
 constexpr std::uint64_t extent = blocks * 24;
 
-std::byte pattern(int who, std::uint64_t at) { return static_cast<std::byte>(static_cast<std::uint64_t>(who) * 97 + at * 13 + at / 251); }
-
 Bytes patterned(int who) {
     Bytes memory(extent);
-    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(who, i);
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = test::pattern(static_cast<std::uint64_t>(who), 0, i);
     return memory;
 }
+
+/// For chunks of a small part of a transfer.
+Settings little_memory() { return Settings{{"LAPWING_CHUNK_MEMORY", "64k"}}; }
 
 /// Blocks of 12 bytes with gaps.
 struct Blocks {
@@ -93,7 +94,7 @@ TEST_CASE("all ranks put and get large layouts at one owner") {
 }
 
 TEST_CASE("a flush or a barrier completes transfers that have been started, whole") {
-    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", "64k"}}};
+    Runtime runtime{MPI_COMM_WORLD, little_memory()};
     Window window{runtime, extent};
     const Rank next = test::next(runtime);
     const Bytes memory = patterned(runtime.rank().value);
@@ -123,7 +124,7 @@ TEST_CASE("a flush or a barrier completes transfers that have been started, whol
 }
 
 TEST_CASE("accesses behind the start of a transfer come behind the transfer") {
-    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", "64k"}}};
+    Runtime runtime{MPI_COMM_WORLD, little_memory()};
     Window window{runtime, extent};
     const Rank next = test::next(runtime);
     const Bytes memory = patterned(runtime.rank().value);
@@ -165,7 +166,7 @@ TEST_CASE("accesses behind the start of a transfer come behind the transfer") {
 }
 
 TEST_CASE("adds that come behind a put are sent while a long transfer is under way") {
-    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", "64k"}}};
+    Runtime runtime{MPI_COMM_WORLD, little_memory()};
     Window window{runtime, extent + 8};
     const Rank next = test::next(runtime);
     const Bytes memory = patterned(runtime.rank().value);
@@ -194,7 +195,7 @@ TEST_CASE("the completion of a transfer may outlive its window and its team") {
     Completion put;
     Completion get;
     {
-        Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", "64k"}}};
+        Runtime runtime{MPI_COMM_WORLD, little_memory()};
         Window window{runtime, 2 * extent};
         const Rank next = test::next(runtime);
         std::ranges::copy(patterned(runtime.rank().value), window.local().begin());
@@ -210,7 +211,7 @@ TEST_CASE("the completion of a transfer may outlive its window and its team") {
 }
 
 TEST_CASE("transfers that find no memory for their chunks wait for those that have it") {
-    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_CHUNK_MEMORY", "64k"}}};
+    Runtime runtime{MPI_COMM_WORLD, little_memory()};
     Window window{runtime, 8 * extent};
     auto& pool = runtime.state().part<pipeline::ChunkPool>();
     const Rank next = test::next(runtime);

@@ -1,7 +1,7 @@
 // Transfers with the arguments of MPI_Put and MPI_Get: random nested datatypes on both sides against a byte-by-byte oracle,
 // and what is refused.
-#include "datatype/random_layout.hpp"
 #include "datatype/type_program.hpp"
+#include "pipeline/random_transfers.hpp"
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
@@ -18,18 +18,14 @@
 #include <cstdint>
 #include <numeric>
 #include <random>
-#include <set>
 #include <vector>
 
 using namespace lapwing;
+using test::pattern;
 
 namespace {
 
 constexpr std::int64_t window_bytes = 1 << 15;
-
-std::byte pattern(std::uint64_t who, std::uint64_t round, std::uint64_t at) {
-    return static_cast<std::byte>((who * 131 + round * 31 + at * 7 + at / 251) & 0xff);
-}
 
 MpiDatatype committed(MPI_Datatype type) {
     MPI_Type_commit(&type);
@@ -93,7 +89,7 @@ bool make_sides(std::mt19937& random, Side& source, Side& target) {
         // MPI takes no displacement below the start of a window.
         if (side->base < 0) return false;
     }
-    return std::set<std::int64_t>(target.flat.begin(), target.flat.end()).size() == target.flat.size();
+    return !test::has_duplicates(target.flat);
 }
 
 } // namespace
