@@ -91,6 +91,7 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     front_.reads_ = reads_.data();
     front_.read_mask_ = reads_.size() - 1;
     front_.writes_ = writes_.data();
+    front_.stretch_ = {};
     front_.write_mask_ = writes_.size() - 1;
 }
 
@@ -178,16 +179,20 @@ void PageCache::enter_reads(Frame frame) noexcept {
         for (unsigned g = 0; g < 64; ++g)
             if (bits::all(valid(frame), g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
     }
-    reads_[page.number & front_.read_mask_] = {page.number, page.epoch, data(frame), granules};
+    Front::ReadEntry& entry = reads_[page.number & front_.read_mask_];
+    front_.leave_stretch(entry.page);
+    entry = {page.number, page.epoch, data(frame), granules};
 }
 
 void PageCache::enter_writes(Frame frame) noexcept {
     const Page& page = pages_[frame];
-    writes_[page.number & front_.write_mask_] = {page.number, data(frame),
-                                                 reinterpret_cast<std::uint8_t*>(dirty_bits(page.dirty).data())};
+    Front::WriteEntry& entry = writes_[page.number & front_.write_mask_];
+    front_.leave_stretch(entry.page);
+    entry = {page.number, data(frame), reinterpret_cast<std::uint8_t*>(dirty_bits(page.dirty).data())};
 }
 
 void PageCache::leave_front(std::uint64_t number) noexcept {
+    front_.leave_stretch(number);
     Front::ReadEntry& entry = reads_[number & front_.read_mask_];
     if (entry.page == number) entry.page = no_page;
 }
@@ -196,7 +201,7 @@ bool PageCache::take(Frame frame) noexcept {
     const Page& page = pages_[frame];
     Front::ReadEntry& entry = reads_[page.number & front_.read_mask_];
     if (entry.page != page.number || entry.epoch != now()) return false;
-    entry.page = no_page;
+    leave_front(page.number); // the next use enters it again
     return true;
 }
 

@@ -131,6 +131,7 @@ void PageCache::detach_mask(Frame frame) {
     std::ranges::fill(dirty_bits(mask), 0);
     Front::WriteEntry& entry = writes_[page.number & front_.write_mask_];
     if (entry.page == page.number) entry.page = no_page;
+    front_.leave_stretch(page.number);
     const Mask links = masks_[mask];
     (links.before != none ? masks_[links.before].after : oldest_mask_) = links.after;
     (links.after != none ? masks_[links.after].before : newest_mask_) = links.before;

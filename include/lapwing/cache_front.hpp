@@ -1,8 +1,10 @@
 // Room: window
 #pragma once
 
+#include <lapwing/extents.hpp>
 #include <lapwing/statistics.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -27,8 +29,21 @@ struct FrontWriteEntry {
     std::uint8_t* dirty = nullptr; ///< one bit a byte
 };
 
+/// An element of an array that lies in another rank's part.
+template <std::size_t N>
+struct FrontElement {
+    Index<N> index;
+    int rank = 0;
+    std::uint64_t offset = 0; ///< in bytes
+    std::uint64_t before = 0; ///< elements of its row that lie before it in the part, one behind the other
+    std::uint64_t after = 0;  ///< the same from it on
+};
+
 /// The part of a cache that element accesses see: a small direct-mapped table of the pages that one thread used lately,
 /// so that a hit is two comparisons, a test of a bit and a load, without a walk through a hash table and without a lock.
+///
+/// In front of the table is the stretch: the elements of an array's row that lie in the page that was entered last. A loop
+/// along the row finds them by their index alone, and need not work out whose they are.
 ///
 /// One thread reads and writes it. An acquire by any thread makes all of it unusable at once, since it moves the epoch
 /// that every entry is compared with. A page that is not here may still be in the cache behind it: that finds out, and
@@ -68,21 +83,60 @@ public:
         if (entry.page != page) [[unlikely]]
             return false;
         const std::uint64_t within = offset & (page_bytes_ - 1);
-        // Another thread's release may take the bits and copy the bytes meanwhile: either it sees the bit and the bytes, or
-        // the bit stays for the next release. Release order: who sees the bit sees the bytes.
-        using Word = WordOf<sizeof(T)>;
-        std::atomic_ref<Word>{*reinterpret_cast<Word*>(entry.data + within)}.store(std::bit_cast<Word>(value),
-                                                                                  std::memory_order_relaxed);
-        std::atomic_ref<std::uint8_t> bits{entry.dirty[within / 8]};
-        if constexpr (sizeof(T) == 8) {
-            bits.store(0xFF, std::memory_order_release);
-        } else {
-            const auto mask = static_cast<std::uint8_t>(((1U << sizeof(T)) - 1) << (within % 8));
-            if (alone_) bits.store(static_cast<std::uint8_t>(bits.load(std::memory_order_relaxed) | mask), std::memory_order_relaxed);
-            else bits.fetch_or(mask, std::memory_order_release);
-        }
-        hits_ += 1;
+        store(entry.data, entry.dirty, within, value);
         return true;
+    }
+
+    /// Whether `index` is in the stretch, which find_near() or write_near() may still refuse.
+    template <std::size_t N>
+    [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
+        bool same_row = true;
+        for (std::size_t d = 0; d + 1 < N; ++d) same_row = same_row && index[d] == stretch_.first[d];
+        return same_row && place_in_stretch(index) < stretch_.count;
+    }
+    /// The value of an element that the stretch holds; null if it cannot be read there.
+    template <class T, std::size_t N>
+        requires serves<T>
+    [[nodiscard]] const T* find_near(const Index<N>& index) noexcept {
+        if (!holds(index) || stretch_.read == nullptr || stretch_.epoch != epoch_->load(std::memory_order_relaxed)) return nullptr;
+        hits_ += 1;
+        return reinterpret_cast<const T*>(stretch_.read) + place_in_stretch(index);
+    }
+    /// Writes an element that the stretch holds; false if it cannot be written there.
+    template <class T, std::size_t N>
+        requires serves<T>
+    [[nodiscard]] bool write_near(const Index<N>& index, const T& value) noexcept {
+        if (!holds(index) || stretch_.dirty == nullptr) return false;
+        store(stretch_.write, stretch_.dirty, stretch_.within + place_in_stretch(index) * sizeof(T), value);
+        return true;
+    }
+    /// Makes the row around an element, which has just been read or written, the stretch, as far as its page may be read or
+    /// written like it.
+    template <class T, std::size_t N>
+        requires serves<T>
+    void enter_stretch(const FrontElement<N>& element, bool written) noexcept {
+        const std::uint64_t page = page_of(element.rank, element.offset);
+        const std::uint64_t within = element.offset & (page_bytes_ - 1);
+        const Readable readable = readable_around(reads_[page & read_mask_], page, within);
+        const WriteEntry& entry = writes_[page & write_mask_];
+        const bool writable = entry.page == page;
+        if (written ? !writable : readable.begin == readable.end) return;
+        const std::uint64_t begin = written ? 0 : readable.begin;
+        const std::uint64_t end = written ? page_bytes_ : readable.end;
+        const std::uint64_t before = std::min(element.before, (within - begin) / sizeof(T));
+        stretch_ = {.count = before + std::min(element.after, (end - within) / sizeof(T)), .within = within - before * sizeof(T)};
+        std::ranges::copy(element.index, stretch_.first.begin());
+        stretch_.first[N - 1] -= static_cast<std::int64_t>(before);
+        stretch_.page = page;
+        const std::uint64_t stretch_end = stretch_.within + stretch_.count * sizeof(T);
+        if (readable.begin <= stretch_.within && stretch_end <= readable.end) {
+            stretch_.read = reads_[page & read_mask_].data + stretch_.within;
+            stretch_.epoch = reads_[page & read_mask_].epoch;
+        }
+        if (writable) {
+            stretch_.write = entry.data;
+            stretch_.dirty = entry.dirty;
+        }
     }
 
     /// A number of its own for each page of each rank.
@@ -97,11 +151,62 @@ private:
         Bytes == 8, std::uint64_t,
         std::conditional_t<Bytes == 4, std::uint32_t, std::conditional_t<Bytes == 2, std::uint16_t, std::uint8_t>>>;
 
+    /// Bytes of a page; none if begin == end.
+    struct Readable {
+        std::uint64_t begin = 0;
+        std::uint64_t end = 0;
+    };
+    struct Stretch {
+        std::array<std::int64_t, max_dimensions> first{}; ///< index of the first element
+        std::uint64_t count = 0;
+        std::uint64_t within = 0;        ///< of the first element in its page
+        const std::byte* read = nullptr; ///< the first element; null if not all of them may be read
+        std::uint64_t epoch = 0;
+        std::byte* write = nullptr; ///< the page; null if it has no room for dirty bytes
+        std::uint8_t* dirty = nullptr;
+        std::uint64_t page = no_page;
+    };
+
+    template <std::size_t N>
+    [[nodiscard]] std::uint64_t place_in_stretch(const Index<N>& index) const noexcept {
+        return static_cast<std::uint64_t>(index[N - 1]) - static_cast<std::uint64_t>(stretch_.first[N - 1]);
+    }
+    /// The valid bytes around `within` of a page.
+    [[nodiscard]] Readable readable_around(const ReadEntry& entry, std::uint64_t page, std::uint64_t within) const noexcept {
+        const std::uint64_t granule = within >> granule_shift_;
+        if (entry.page != page || entry.epoch != epoch_->load(std::memory_order_relaxed) || (entry.valid >> granule & 1U) == 0)
+            return {};
+        const auto below = static_cast<std::uint64_t>(std::countl_one(entry.valid << (63 - granule))) - 1;
+        const auto from = static_cast<std::uint64_t>(std::countr_one(entry.valid >> granule));
+        return {(granule - below) << granule_shift_, std::min((granule + from) << granule_shift_, page_bytes_)};
+    }
+    template <class T>
+    void store(std::byte* data, std::uint8_t* dirty, std::uint64_t within, const T& value) noexcept {
+        using Word = WordOf<sizeof(T)>;
+        std::atomic_ref<Word>{*reinterpret_cast<Word*>(data + within)}.store(std::bit_cast<Word>(value), std::memory_order_relaxed);
+        // Another thread's release may take the bits and copy the bytes meanwhile: either it sees the bit and the bytes, or
+        // the bit stays for the next release. Release order: who sees the bit sees the bytes.
+        std::atomic_ref<std::uint8_t> bits{dirty[within / 8]};
+        if constexpr (sizeof(T) == 8) {
+            bits.store(0xFF, std::memory_order_release);
+        } else {
+            const auto mask = static_cast<std::uint8_t>(((1U << sizeof(T)) - 1) << (within % 8));
+            if (alone_) bits.store(static_cast<std::uint8_t>(bits.load(std::memory_order_relaxed) | mask), std::memory_order_relaxed);
+            else bits.fetch_or(mask, std::memory_order_release);
+        }
+        hits_ += 1;
+    }
+    /// Before what the cache knows of a page changes.
+    void leave_stretch(std::uint64_t page) noexcept {
+        if (stretch_.page == page) stretch_ = {};
+    }
+
     // A front that nothing has been entered in finds nothing.
     static inline const std::atomic<std::uint64_t> no_epoch{0};
     static inline ReadEntry no_read{};
     static inline WriteEntry no_write{};
 
+    Stretch stretch_;
     const std::atomic<std::uint64_t>* epoch_ = &no_epoch;
     ReadEntry* reads_ = &no_read;
     std::uint64_t read_mask_ = 0;
@@ -118,19 +223,18 @@ private:
 /// The fronts of the threads that use a window.
 class Fronts {
 public:
-    Fronts() noexcept {
-        for (auto& front : fronts_) front.store(&nothing, std::memory_order_relaxed);
-    }
+    constexpr Fronts() noexcept { fronts_.fill(&nothing); }
     /// That of the calling thread; one that finds nothing if it has none.
-    [[nodiscard]] Front& mine() const noexcept {
-        // Relaxed: only the thread itself, or the one that had its shard before, has stored here.
-        return *fronts_[support::shard_plus_one].load(std::memory_order_relaxed);
-    }
-    void set_mine(Front& front) noexcept { fronts_[support::shard_plus_one].store(&front, std::memory_order_relaxed); }
+    [[nodiscard]] Front& mine() const noexcept { return *fronts_[support::shard_plus_one]; }
+    void set_mine(Front& front) noexcept { fronts_[support::shard_plus_one] = &front; }
 
 private:
     static inline Front nothing{};
-    std::array<std::atomic<Front*>, support::statistics_shards + 1> fronts_;
+    /// By shard: only the thread that has it, or had it before, uses an entry.
+    std::array<Front*, support::statistics_shards + 1> fronts_;
 };
+
+/// Those of an array that is not cached.
+inline constinit const Fronts no_fronts{};
 
 } // namespace lapwing::cache

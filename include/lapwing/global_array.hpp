@@ -276,6 +276,7 @@ private:
             return near_address(near_box_.offset(index));
         if (T* const address = node_.template find<T>(index)) [[likely]]
             return address;
+        if (fronts_->mine().holds(index)) return nullptr;
         if (typename array::RemoteElements<N>::Place place; remote_.find(index, place)) return nullptr;
         return other_address<Checked>(call, index);
     }
@@ -296,22 +297,28 @@ private:
     /// An element of another node. What the cache has lately seen is read here; the rest out of line.
     [[nodiscard]] T get_remote(const Index<N>& index) const {
         if constexpr (cache::Front::serves<T>) {
+            cache::Front& front = fronts_->mine();
+            if (const T* const value = front.template find_near<T>(index)) return *value;
             if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
-                if (const T* const value = fronts_->mine().template find<T>(place.owner, place.offset * sizeof(T))) [[likely]]
+                if (const T* const value = front.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]]
                     return *value;
         }
         return get_far(index);
     }
     void put_remote(const Index<N>& index, const T& value) const {
         if constexpr (cache::Front::serves<T>) {
+            cache::Front& front = fronts_->mine();
+            if (front.write_near(index, value)) return;
             if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
-                if (fronts_->mine().template write<T>(place.owner, place.offset * sizeof(T), value)) [[likely]]
+                if (front.write(place.owner, place.offset * sizeof(T), value)) [[likely]]
                     return;
         }
         put_far(index, value);
     }
     [[nodiscard, gnu::noinline]] T get_far(Index<N> index) const;
     [[gnu::noinline]] void put_far(Index<N> index, T value) const;
+    /// The elements around one that was just read or written are found faster, if it is cached.
+    void enter_stretch(const Index<N>& index, bool written) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
     [[nodiscard]] array::Home home(const char* call, const Index<N>& index) const;
 
@@ -368,8 +375,8 @@ private:
     array::DenseBox<N> box_;
     int own_rank_ = -1;
     bool replicated_ = false;
-    array::RemoteElements<N> remote_;       ///< empty unless the array is cached
-    const cache::Fronts* fronts_ = nullptr; ///< null if the array is not cached
+    array::RemoteElements<N> remote_; ///< empty unless the array is cached
+    const cache::Fronts* fronts_ = &cache::no_fronts;
     BlockCyclicMap<N> map_;
     std::shared_ptr<const array::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;

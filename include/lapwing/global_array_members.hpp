@@ -111,8 +111,10 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
         const auto [box, first] = node_.dense(sizeof(T));
         near_box_ = box;
         near_ = reinterpret_cast<T*>(first);
-        fronts_ = window_.fronts();
-        if (fronts_ != nullptr) remote_ = {map_, window_.map()};
+        if (const cache::Fronts* const fronts = window_.fronts()) {
+            fronts_ = fronts;
+            remote_ = {map_, window_.map()};
+        }
     }
     const Rank place = replicated_ ? Rank{0} : team.rank();
     if (!map_.one_round() || map_.domain_count(place) != 1) return;
@@ -160,7 +162,7 @@ void GlobalArray<T, N>::forget() noexcept {
     own_ = nullptr;
     box_ = {};
     remote_ = {};
-    fronts_ = nullptr;
+    fronts_ = &cache::no_fronts;
     map_ = {};
     foreign_.reset();
     extents_ = {};
@@ -236,15 +238,25 @@ T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
 template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_far(Index<N> index) const {
     const Location location = locate(index);
-    return window_.template get<T>(location.owner, Offset::of<T>(location.offset));
+    const T value = window_.template get<T>(location.owner, Offset::of<T>(location.offset));
+    enter_stretch(index, false);
+    return value;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::enter_stretch(const Index<N>& index, bool written) const {
+    if constexpr (cache::Front::serves<T>)
+        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+            fronts_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put_far(Index<N> index, T value) const {
     const Location location = locate(index);
     const Offset offset = Offset::of<T>(location.offset);
-    if (replicated_) this->put_to_all(offset, &value, sizeof(T));
-    else window_.put(location.owner, offset, value);
+    if (replicated_) return this->put_to_all(offset, &value, sizeof(T));
+    window_.put(location.owner, offset, value);
+    enter_stretch(index, true);
 }
 
 template <TriviallyCopyable T, std::size_t N>

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/cache_front.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/reciprocal.hpp>
 #include <lapwing/window.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,12 +33,13 @@ public:
         for (std::size_t d = 0; d < N; ++d) {
             const DimensionMap& from = map.dimensions()[d];
             Dimension& to = dimensions[d];
-            to = {from.extent, {}, from.local_stride, from.rank_stride, true};
+            to = {from.extent, {}, from.local_stride, from.rank_stride, from.processes() > 1 ? 1 : from.extent, true};
             if (from.processes() == 1) continue; // as dealt to one process: no division at all
             if (from.block() == 1) {
                 to.divide = from.by_processes;
             } else if (from.one_round()) {
                 to.divide = from.by_block;
+                to.run = from.block();
                 to.dealt = false;
             } else {
                 return;
@@ -66,12 +69,26 @@ public:
         return static_cast<unsigned>(owner - first_) >= count_;
     }
 
+    /// An element that find() has found, with its neighbours in the row; `element_bytes` each.
+    [[nodiscard]] cache::FrontElement<N> with_neighbours(const Index<N>& index, const Place& place,
+                                                         std::uint64_t element_bytes) const noexcept {
+        const Dimension& last = dimensions_[N - 1];
+        const auto i = static_cast<std::uint64_t>(index[N - 1]);
+        const std::uint64_t before = i % last.run;
+        return {.index = index,
+                .rank = place.owner,
+                .offset = place.offset * element_bytes,
+                .before = before,
+                .after = std::min(last.run - before, last.extent - i)};
+    }
+
 private:
     struct Dimension {
         std::uint64_t extent = 0;
         Reciprocal divide;
         std::uint64_t local_stride = 1;
         int rank_stride = 1;
+        std::uint64_t run = 1; ///< indices that lie one behind the other
         bool dealt = true; ///< the remainder is the process and the quotient the place, not the other way round
     };
 

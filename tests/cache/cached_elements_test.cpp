@@ -1,0 +1,173 @@
+// Random loops over the elements of cached arrays, against a plain array.
+#include "window/team_test.hpp"
+
+#include <lapwing/distribution.hpp>
+#include <lapwing/global_array.hpp>
+#include <lapwing/runtime.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <tuple>
+#include <vector>
+
+namespace {
+
+using lapwing::CacheMode;
+using lapwing::CacheOptions;
+using lapwing::CachePolicy;
+using lapwing::Domain;
+using lapwing::Extents;
+using lapwing::GlobalArray;
+using lapwing::Index;
+using lapwing::Range;
+using lapwing::Runtime;
+
+/// Elements of one row: `count` of them from `first` on, `step` apart.
+template <std::size_t N>
+struct Row {
+    Index<N> first{};
+    std::int64_t step = 1;
+    std::int64_t count = 0;
+};
+
+/// A program in rounds of writes, then reads by all ranks. In each round an element belongs to one rank, which may write and
+/// read it; all ranks know what all write.
+template <class T, std::size_t N>
+class RandomLoops {
+public:
+    template <class D>
+    RandomLoops(Runtime& runtime, const Extents<N>& extents, const D& distribution, const CacheOptions& cache, unsigned seed)
+        : runtime_{runtime}, array_{runtime, extents, distribution, {.name = "loops", .cache = cache}}, extents_{extents} {
+        std::size_t size = 1;
+        for (std::size_t d = 0; d < N; ++d) size *= static_cast<std::size_t>(extents[d]);
+        expected_.assign(size, T{});
+        generator_.seed(seed);
+        array_.fill(T{});
+    }
+
+    /// How many elements were not what they must be.
+    std::int64_t run(int rounds) {
+        for (int round = 0; round < rounds; ++round) {
+            const std::int64_t share = 1 + draw(5); // elements that follow each other belong to one rank
+            std::vector<T> next = expected_;
+            for (int rank = 0; rank < runtime_.size(); ++rank) {
+                const bool mine = rank == runtime_.rank().value;
+                for (int loop = 0; loop < 12; ++loop) write_or_read(rank, share, mine, next);
+            }
+            runtime_.barrier();
+            expected_ = next;
+            for (int loop = 0; loop < 12; ++loop) read_anything();
+            runtime_.barrier();
+        }
+        return wrong_;
+    }
+
+private:
+    std::int64_t draw(std::int64_t below) { return static_cast<std::int64_t>(generator_() % static_cast<std::uint64_t>(below)); }
+    [[nodiscard]] std::size_t place(const Index<N>& index) const {
+        std::int64_t at = 0;
+        for (std::size_t d = 0; d < N; ++d) at = at * extents_[d] + index[d];
+        return static_cast<std::size_t>(at);
+    }
+    [[nodiscard]] Row<N> row() {
+        Row<N> row;
+        for (std::size_t d = 0; d < N; ++d) row.first[d] = draw(extents_[d]);
+        constexpr std::array<std::int64_t, 6> steps{1, 1, -1, 2, -3, 40};
+        row.step = steps[static_cast<std::size_t>(draw(6))];
+        const std::int64_t last = row.first[N - 1];
+        const std::int64_t room = row.step > 0 ? (extents_[N - 1] - 1 - last) / row.step : last / -row.step;
+        row.count = 1 + draw(room + 1);
+        return row;
+    }
+    template <class Use>
+    static void each(const Row<N>& row, Use use) {
+        Index<N> index = row.first;
+        for (std::int64_t k = 0; k < row.count; ++k, index[N - 1] += row.step) use(index);
+    }
+    [[nodiscard]] auto element(const Index<N>& index) {
+        return std::apply([this](auto... i) { return array_(i...); }, index);
+    }
+    void check(const Index<N>& index, T value, const std::vector<T>& values) { wrong_ += value != values[place(index)]; }
+
+    void write_or_read(int rank, std::int64_t share, bool mine, std::vector<T>& next) {
+        const Row<N> places = row();
+        const std::int64_t kind = draw(8);
+        const auto base = static_cast<T>(draw(100));
+        const std::int64_t fence_before = draw(3 * places.count);
+        const std::int64_t prefetch_before = draw(2 * places.count);
+        std::array<Index<N>, 8> others;
+        for (Index<N>& other : others) other = row().first;
+        std::int64_t k = 0;
+        each(places, [&](const Index<N>& index) {
+            if (k == fence_before && mine) array_.fence();
+            if (k++ == prefetch_before && mine)
+                for (const Index<N>& other : others) prefetch(element(other)); // which takes the place of what is there
+            const auto at = static_cast<std::int64_t>(place(index));
+            if (at / share % runtime_.size() != rank) return;
+            const auto value = static_cast<T>(static_cast<std::int64_t>(base) + at % 7);
+            if (kind < 4) { // writes
+                if (mine) element(index) = value;
+                next[place(index)] = value;
+            } else if (kind < 6) { // reads and writes
+                if (mine) element(index) += value;
+                next[place(index)] = static_cast<T>(next[place(index)] + value);
+            } else if (mine) {
+                check(index, element(index), next);
+            }
+        });
+    }
+    void read_anything() {
+        const Row<N> places = row();
+        if (draw(6) == 0) { // a patch
+            const Domain<N> box = box_around(places.first);
+            std::vector<T> values(box.size());
+            array_.get(box, std::span{values});
+            std::size_t k = 0;
+            each_of(box, [&](const Index<N>& index) { check(index, values[k++], expected_); });
+            return;
+        }
+        each(places, [&](const Index<N>& index) { check(index, element(index), expected_); });
+    }
+    [[nodiscard]] Domain<N> box_around(const Index<N>& index) const {
+        std::array<Range, N> ranges;
+        for (std::size_t d = 0; d < N; ++d)
+            ranges[d] = Range{std::max<std::int64_t>(index[d] - 20, 0), std::min(index[d] + 20, extents_[d])};
+        return std::apply([](auto... range) { return Domain<N>{range...}; }, ranges);
+    }
+    template <class Use>
+    static void each_of(const Domain<N>& box, Use use) {
+        for (const auto index : box) use(index);
+    }
+
+    Runtime& runtime_;
+    GlobalArray<T, N> array_;
+    Extents<N> extents_;
+    std::vector<T> expected_;
+    std::mt19937_64 generator_; // the same on all ranks
+    std::int64_t wrong_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("random loops over the elements of cached arrays read and leave what they do in a plain array") {
+    Runtime runtime;
+    unsigned seed = 1;
+    for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped})
+        for (const std::uint64_t page : {64U, 256U, 1024U}) {
+            constexpr std::uint64_t pages = 6;
+            const CacheOptions cache{
+                .mode = CacheMode::epoch, .policy = policy, .bytes = page * pages, .page_bytes = page, .dirty_pages = 1 + seed % 3};
+            INFO("page of " << page << " bytes, seed " << seed);
+            const int size = runtime.size();
+            CHECK(RandomLoops<double, 1>{runtime, {300}, lapwing::Block{}, cache, ++seed}.run(2) == 0);
+            CHECK(RandomLoops<std::int32_t, 1>{runtime, {301}, lapwing::Cyclic{}, cache, ++seed}.run(1) == 0);
+            CHECK(RandomLoops<std::uint8_t, 2>{runtime, {7, 333}, lapwing::Block{.grid = {1, size}}, cache, ++seed}.run(2) == 0);
+            CHECK(RandomLoops<double, 2>{runtime, {12, 90}, lapwing::Block{.grid = {0, 1}}, cache, ++seed}.run(2) == 0);
+            CHECK(RandomLoops<std::int16_t, 3>{runtime, {3, 5, 64}, lapwing::Cyclic{.grid = {0, 1, 1}}, cache, ++seed}.run(2) == 0);
+        }
+}
