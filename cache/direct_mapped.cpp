@@ -23,7 +23,7 @@ public:
         std::iota(place_of_.begin(), place_of_.end(), Frame{0});
     }
 
-    Frame frame_for(std::uint64_t page, int rank, Frame keep) override {
+    Frame frame_for(std::uint64_t page, int rank, Frame keep, Reuse) override {
         const Frame place = place_for(page, rank);
         const std::uint64_t incumbent = page_at_[place];
         if (incumbent == none || victims_ == 0) {
@@ -39,6 +39,8 @@ public:
         home_of_[frame_at_[place]] = place;
         return frame_at_[place];
     }
+    bool remembers(std::uint64_t) const noexcept override { return false; }
+    bool passing(Frame) const noexcept override { return false; }
     void used(Frame frame) override {
         // A hit in the victim cache brings the page back to its place.
         const Frame at = place_of_[frame];

@@ -107,9 +107,9 @@ Frame PageCache::find(std::uint64_t number) const noexcept {
     return frame;
 }
 
-Frame PageCache::take_frame(int rank, std::uint64_t page_start, Frame keep) {
+Frame PageCache::take_frame(int rank, std::uint64_t page_start, Frame keep, Reuse reuse) {
     const std::uint64_t number = front_.page_of(rank, page_start);
-    const Frame frame = replacement_->frame_for(number, rank, keep);
+    const Frame frame = replacement_->frame_for(number, rank, keep, reuse);
     if (frame == no_frame) return no_frame;
     if (pages_[frame].number != no_page) evict(frame);
     Page& page = pages_[frame];

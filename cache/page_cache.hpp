@@ -21,10 +21,10 @@
 namespace lapwing::cache {
 
 struct PageCacheConfiguration {
-    std::uint64_t bytes = std::uint64_t{1} << 20;
+    std::uint64_t bytes = std::uint64_t{2} << 20;
     std::uint64_t page_bytes = 1024;
-    std::uint64_t dirty_pages = 128;
-    std::uint64_t read_ahead_bytes = 128 << 10;
+    std::uint64_t dirty_pages = 1024;
+    std::uint64_t read_ahead_bytes = 512 << 10;
     CachePolicy policy = CachePolicy::two_queues;
     int ranks = 1;
     std::uint64_t largest_part = 0; ///< bytes of the largest part of a rank
@@ -160,7 +160,7 @@ private:
     }
     [[nodiscard]] Frame find(std::uint64_t number) const noexcept;
     /// A frame for a page that is in none; `keep` stays. no_frame if there is no room.
-    [[nodiscard]] Frame take_frame(int rank, std::uint64_t page_start, Frame keep);
+    [[nodiscard]] Frame take_frame(int rank, std::uint64_t page_start, Frame keep, Reuse reuse = Reuse::remembered);
     void evict(Frame frame);
     /// Lines of an earlier epoch are not valid any more. Whether that is the case.
     bool freshen(Frame frame);

@@ -45,18 +45,20 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
             page.unread = false;
             ahead_.used();
             statistics_.add(Counter::read_ahead_used);
-            read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), false), rank, frame);
-            if (page.operation != none && !backend_.test(operations_[page.operation].token)) {
-                statistics_.add(Counter::read_ahead_waited);
-            } else if (page.operation != none) {
+            ReadAhead::Found found = ReadAhead::Found::here;
+            if (page.operation != none && backend_.test(operations_[page.operation].token)) {
                 operations_[page.operation].token = Backend::complete;
+            } else if (page.operation != none) {
+                statistics_.add(Counter::read_ahead_waited);
+                found = ReadAhead::Found::under_way;
             }
+            read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
         }
         if (hit) finish_page(frame);
         else if (!stale) fetch(frame, all_lines(frame)); // the second miss in a page: all of it
     }
     if (!hit && (!known || stale)) { // the first since it came, or since the acquire
-        const ReadAhead::Plan plan = ahead_.touched(rank, offset, backend_.part_bytes(rank), true);
+        const ReadAhead::Plan plan = ahead_.touched(rank, offset, backend_.part_bytes(rank), ReadAhead::Found::missing);
         if (!known) frame = take_frame(rank, offset - within, no_frame);
         if (plan.count == 0) {
             fetch(frame, plan.sequential ? all_lines(frame) : lines);
@@ -188,11 +190,16 @@ void PageCache::read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
 }
 
 void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
+    // All of them in one place, or they could not be read in one message.
+    std::uint64_t again = 0;
+    for (std::uint64_t i = 0; i < plan.count; ++i)
+        if (replacement_->remembers(front_.page_of(rank, plan.first + i * plan.step))) ++again;
+    const Reuse reuse = 2 * again > plan.count ? Reuse::expected : Reuse::none;
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t start = plan.first + i * plan.step;
         Frame frame = find(front_.page_of(rank, start));
         if (frame == no_frame) {
-            frame = take_frame(rank, start, keep);
+            frame = take_frame(rank, start, keep, reuse);
             if (frame == no_frame) break;
         } else if (!freshen(frame) || pages_[frame].dirty != none) { // else it keeps its place, and may join the block
             send_block();

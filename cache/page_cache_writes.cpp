@@ -99,7 +99,10 @@ void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte>
     const std::uint64_t within = offset & (page_bytes_ - 1);
     Frame frame = find(front_.page_of(rank, offset));
     if (frame == no_frame) {
-        frame = take_frame(rank, offset - within, no_frame);
+        // Beside the page before it, if that only passes through: they then leave in one message.
+        const Frame before = find(front_.page_of(rank, offset) - 1);
+        const bool passes = before != no_frame && replacement_->passing(before);
+        frame = take_frame(rank, offset - within, no_frame, passes ? Reuse::none : Reuse::remembered);
     } else {
         freshen(frame);
         finish_page(frame); // a get would overwrite the bytes, a put may still be reading them

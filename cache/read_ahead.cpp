@@ -4,7 +4,7 @@
 
 namespace lapwing::cache {
 
-ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, bool missed) noexcept {
+ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept {
     ++clock_;
     if (largest_ == 0) return {};
     if (limit_ == 0) {
@@ -20,7 +20,7 @@ ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t
         if (stream.rank != rank) continue;
         const std::uint64_t at = stream.sequential ? page : offset;
         if (stream.delta != 0 && at == stream.last + static_cast<std::uint64_t>(stream.delta))
-            return advance(stream, at, part_bytes, missed);
+            return advance(stream, at, part_bytes, found);
         if (stream.distance != 0) continue; // a confirmed stream waits for its next access
         const std::uint64_t apart = std::max(offset, stream.last) - std::min(offset, stream.last);
         if (apart < least) {
@@ -36,7 +36,7 @@ ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t
     if (page == before + page_bytes_ || page + page_bytes_ == before) {
         nearest->sequential = true;
         nearest->delta = page > before ? static_cast<std::int64_t>(page_bytes_) : -static_cast<std::int64_t>(page_bytes_);
-        return advance(*nearest, page, part_bytes, missed);
+        return advance(*nearest, page, part_bytes, found);
     }
     nearest->delta = static_cast<std::int64_t>(offset - nearest->last);
     nearest->last = offset;
@@ -44,12 +44,13 @@ ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t
     return {};
 }
 
-ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::uint64_t part_bytes, bool missed) noexcept {
+ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept {
     stream.last = offset;
     stream.age = clock_;
+    stream.waited = stream.waited || found == Found::under_way;
     Plan plan;
     plan.sequential = stream.sequential;
-    if (missed && stream.ahead != 0) {
+    if (found == Found::missing && stream.ahead != 0) {
         // What was asked for has been dropped, or an acquire has made it unusable: begin with little again.
         stream.ahead = 0;
         stream.distance = first_distance;
@@ -72,7 +73,9 @@ ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::ui
     plan.first = stream.delta > 0 ? offset + begin * stride : offset - end * stride;
     plan.whole_pages = stream.sequential;
     stream.ahead = end;
-    stream.distance = std::min(stream.distance * 2, std::max<std::uint64_t>(largest_, first_distance));
+    if (stream.distance * page_bytes_ < unproven_bytes || stream.waited)
+        stream.distance = std::min(stream.distance * 2, std::max<std::uint64_t>(largest_, first_distance));
+    stream.waited = false;
     return plan;
 }
 

@@ -8,7 +8,8 @@ namespace lapwing::cache {
 /// Finds sequential accesses, forward and backward, and accesses with a constant stride among those that touch a page for
 /// the first time, and says what to read ahead of them.
 ///
-/// The distance of a stream doubles as it goes on. The limit of all distances halves when most of what was read ahead was
+/// The distance of a stream doubles as it goes on, and beyond some pages only when they were still under way as they were
+/// needed: a network with a long latency gets more of them. The limit of all distances halves when most of what was read ahead was
 /// dropped unread, down to nothing, and is tried again after a while: a program that synchronises often or reads at random
 /// soon pays for no read-ahead at all.
 class ReadAhead {
@@ -22,12 +23,15 @@ public:
         bool sequential = false;  ///< the access itself belongs to a sequential stream: its page will be used as a whole
     };
 
+    /// What the access found.
+    enum class Found : std::uint8_t { here, under_way, missing };
+
     /// At most `largest_distance` pages ahead.
     ReadAhead(std::uint64_t page_bytes, std::uint64_t largest_distance) noexcept
         : page_bytes_{page_bytes}, largest_{largest_distance}, limit_{largest_distance} {}
 
-    /// A page of `rank`, whose part has `part_bytes`, is touched for the first time, at `offset`. `missed`: it was not here.
-    [[nodiscard]] Plan touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, bool missed) noexcept;
+    /// A page of `rank`, whose part has `part_bytes`, is touched for the first time, at `offset`.
+    [[nodiscard]] Plan touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept;
 
     /// What became of an item that was read ahead.
     void used() noexcept { judge(1, 0); }
@@ -42,12 +46,14 @@ private:
         std::uint64_t distance = 0; ///< 0: not confirmed
         std::uint64_t age = 0;      ///< when it was used last
         bool sequential = false;
+        bool waited = false; ///< since the last time that more was asked for
     };
 
-    [[nodiscard]] Plan advance(Stream& stream, std::uint64_t offset, std::uint64_t part_bytes, bool missed) noexcept;
+    [[nodiscard]] Plan advance(Stream& stream, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept;
     void judge(std::uint32_t used, std::uint32_t wasted) noexcept;
 
     static constexpr std::uint64_t first_distance = 2;
+    static constexpr std::uint64_t unproven_bytes = 128 << 10; ///< what is read ahead although nothing was waited for
     static constexpr std::uint64_t largest_stride_distance = 32;
     static constexpr std::uint64_t largest_stride = std::uint64_t{4} << 20;
     static constexpr std::uint32_t judged_items = 32;

@@ -20,6 +20,13 @@ public:
     [[nodiscard]] virtual bool take(Frame frame) noexcept = 0;
 };
 
+/// Whether a page is expected to be used again after it was replaced by others.
+enum class Reuse : std::uint8_t {
+    remembered, ///< if it was here lately
+    expected,
+    none,
+};
+
 /// Which page makes room for another.
 class Replacement {
 public:
@@ -28,7 +35,11 @@ public:
     /// The frame for `page` of `rank`, which is in none; what it holds must leave. `keep` must not: no_frame if there is no
     /// other, and then nothing has changed. Pages that are asked for one after the other get neighbouring frames as far
     /// as possible, so that they can be moved in one message.
-    [[nodiscard]] virtual Frame frame_for(std::uint64_t page, int rank, Frame keep) = 0;
+    [[nodiscard]] virtual Frame frame_for(std::uint64_t page, int rank, Frame keep, Reuse reuse) = 0;
+    /// Whether Reuse::remembered would expect that `page` is used again.
+    [[nodiscard]] virtual bool remembers(std::uint64_t page) const noexcept = 0;
+    /// Whether the page in `frame` is not expected to be used again.
+    [[nodiscard]] virtual bool passing(Frame frame) const noexcept = 0;
     /// The page in `frame` was used, and the front did not know it.
     virtual void used(Frame frame) = 0;
     /// `page` has left `frame`.

@@ -13,8 +13,9 @@ public:
         : frames_{frames}, ring_{std::max<Frame>(frames / 2, 1)}, recent_{recent},
           remembered_(std::bit_ceil<std::size_t>(frames), none) {}
 
-    Frame frame_for(std::uint64_t page, int, Frame keep) override {
-        if (take_remembered(page) && frames_ > ring_) {
+    Frame frame_for(std::uint64_t page, int, Frame keep, Reuse reuse) override {
+        const bool remembered = take_remembered(page);
+        if ((reuse == Reuse::remembered ? remembered : reuse == Reuse::expected) && frames_ > ring_) {
             const Frame frame = reused_frame(keep);
             if (frame != no_frame) return frame;
         }
@@ -24,6 +25,8 @@ public:
         next_ = (next_ + 1) % ring_;
         return frame;
     }
+    bool remembers(std::uint64_t page) const noexcept override { return remembered_[slot(page)] == page; }
+    bool passing(Frame frame) const noexcept override { return frame < ring_; }
     void used(Frame) override {} // the ring is a queue, and the clock sees the front's entries
     void left(std::uint64_t page, Frame frame) override {
         if (frame < ring_) remembered_[slot(page)] = page;

@@ -32,7 +32,7 @@ constexpr std::uint64_t largest_page = 65536;
 constexpr std::uint64_t least_pages = 4;
 constexpr std::uint64_t largest_cache = std::uint64_t{1} << 40;
 const support::NumberSetting bytes_setting{{.name = "LAPWING_CACHE_BYTES",
-                                            .default_value = "1m",
+                                            .default_value = "2m",
                                             .unit = "bytes",
                                             .help = "cached pages of one window, for each thread",
                                             .choices = {}},
@@ -44,13 +44,13 @@ const support::NumberSetting page_setting{{.name = "LAPWING_CACHE_PAGE",
                                            .choices = {}},
                                           least_page, largest_page};
 const support::NumberSetting dirty_setting{{.name = "LAPWING_CACHE_DIRTY_PAGES",
-                                            .default_value = "128",
+                                            .default_value = "1024",
                                             .unit = "pages",
                                             .help = "most pages with bytes to be written back, for each thread",
                                             .choices = {}},
                                            1, 1U << 20};
 const support::NumberSetting read_ahead_setting{{.name = "LAPWING_CACHE_READ_AHEAD",
-                                                 .default_value = "128k",
+                                                 .default_value = "512k",
                                                  .unit = "bytes",
                                                  .help = "most that is read ahead of a sequential access; 0: nothing",
                                                  .choices = {}},

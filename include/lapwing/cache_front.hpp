@@ -110,6 +110,12 @@ public:
         store(stretch_.write, stretch_.dirty, stretch_.within + place_in_stretch(index) * sizeof(T), value);
         return true;
     }
+    /// Whether an index is next to that of the call before: a loop along a row has left the stretch.
+    [[nodiscard]] bool follows(std::int64_t index) noexcept {
+        const bool neighbour = index - last_ == 1 || index - last_ == -1;
+        last_ = index;
+        return neighbour;
+    }
     /// Makes the row around an element, which has just been read or written, the stretch, as far as its page may be read or
     /// written like it.
     template <class T, std::size_t N>
@@ -207,6 +213,7 @@ private:
     static inline WriteEntry no_write{};
 
     Stretch stretch_;
+    std::int64_t last_ = 0; ///< see follows()
     const std::atomic<std::uint64_t>* epoch_ = &no_epoch;
     ReadEntry* reads_ = &no_read;
     std::uint64_t read_mask_ = 0;

@@ -94,6 +94,8 @@ public:
         if (box_size == last - memory.node_first + 1) base_ = memory.bases[0];
     }
 
+    /// Whether find() finds all elements of this node.
+    [[nodiscard]] bool serves() const noexcept { return base_ != nullptr; }
     /// Address of an element, or null if it is not of this node, out of bounds, or the map is not served.
     template <class T>
     [[nodiscard]] T* find(const Index<N>& index) const noexcept {

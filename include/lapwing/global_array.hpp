@@ -277,7 +277,7 @@ private:
         if (T* const address = node_.template find<T>(index)) [[likely]]
             return address;
         if (fronts_->mine().holds(index)) return nullptr;
-        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place)) return nullptr;
+        if (remote_.holds(index)) return nullptr;
         return other_address<Checked>(call, index);
     }
     [[nodiscard]] T* near_address(std::uint64_t offset) const noexcept {
@@ -294,31 +294,26 @@ private:
     // For ElementReference: elements that are not plain memory here.
     friend reference;
     [[nodiscard]] bool writes_here() const noexcept { return !replicated_; }
-    /// An element of another node. What the cache has lately seen is read here; the rest out of line.
-    [[nodiscard]] T get_remote(const Index<N>& index) const {
-        if constexpr (cache::Front::serves<T>) {
-            cache::Front& front = fronts_->mine();
-            if (const T* const value = front.template find_near<T>(index)) return *value;
-            if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
-                if (const T* const value = front.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]]
-                    return *value;
-        }
-        return get_far(index);
+    /// An element of another node. Those in a row that the cache has entered are read here; the rest out of line, so that the
+    /// loops that this is called from keep what they compute in registers.
+    [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
+        if constexpr (cache::Front::serves<T>)
+            if (const T* const value = fronts_->mine().template find_near<T>(index)) [[likely]]
+                return *value;
+        return get_cached(index);
     }
-    void put_remote(const Index<N>& index, const T& value) const {
-        if constexpr (cache::Front::serves<T>) {
-            cache::Front& front = fronts_->mine();
-            if (front.write_near(index, value)) return;
-            if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
-                if (front.write(place.owner, place.offset * sizeof(T), value)) [[likely]]
-                    return;
-        }
-        put_far(index, value);
+    [[gnu::always_inline]] void put_remote(const Index<N>& index, const T& value) const {
+        if constexpr (cache::Front::serves<T>)
+            if (fronts_->mine().write_near(index, value)) [[likely]]
+                return;
+        put_cached(index, value);
     }
+    [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
+    [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
     [[nodiscard, gnu::noinline]] T get_far(Index<N> index) const;
     [[gnu::noinline]] void put_far(Index<N> index, T value) const;
     /// The elements around one that was just read or written are found faster, if it is cached.
-    void enter_stretch(const Index<N>& index, bool written) const;
+    [[gnu::noinline]] void enter_stretch(Index<N> index, bool written) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
     [[nodiscard]] array::Home home(const char* call, const Index<N>& index) const;
 

@@ -113,7 +113,7 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
         near_ = reinterpret_cast<T*>(first);
         if (const cache::Fronts* const fronts = window_.fronts()) {
             fronts_ = fronts;
-            remote_ = {map_, window_.map()};
+            remote_ = {map_, window_.map(), node_.serves()};
         }
     }
     const Rank place = replicated_ ? Rank{0} : team.rank();
@@ -236,6 +236,32 @@ T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::get_cached(Index<N> index) const {
+    if constexpr (cache::Front::serves<T>) {
+        cache::Front& front = fronts_->mine();
+        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+            if (const T* const value = front.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
+                if (front.follows(index[N - 1])) [[unlikely]] enter_stretch(index, false);
+                return *value;
+            }
+    }
+    return get_far(index);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
+    if constexpr (cache::Front::serves<T>) {
+        cache::Front& front = fronts_->mine();
+        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+            if (front.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
+                if (front.follows(index[N - 1])) [[unlikely]] enter_stretch(index, true);
+                return;
+            }
+    }
+    put_far(index, value);
+}
+
+template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_far(Index<N> index) const {
     const Location location = locate(index);
     const T value = window_.template get<T>(location.owner, Offset::of<T>(location.offset));
@@ -244,7 +270,7 @@ T GlobalArray<T, N>::get_far(Index<N> index) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::enter_stretch(const Index<N>& index, bool written) const {
+void GlobalArray<T, N>::enter_stretch(Index<N> index, bool written) const {
     if constexpr (cache::Front::serves<T>)
         if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
             fronts_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);

