@@ -443,7 +443,16 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
 void TeamState::release() {
     check_usable("Team::release");
     const std::lock_guard guard{windows_mutex_};
-    for (WindowState* window : windows_) window->release();
+    // What one window cannot complete keeps nothing back in the others.
+    std::exception_ptr first;
+    for (WindowState* window : windows_) {
+        try {
+            window->release();
+        } catch (...) {
+            if (first == nullptr) first = std::current_exception();
+        }
+    }
+    if (first != nullptr) std::rethrow_exception(first);
 }
 
 void TeamState::acquire() {

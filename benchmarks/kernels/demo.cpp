@@ -1,5 +1,5 @@
-// lapwing-demo: runs the kernels of this directory on real inputs, with naive element access and with bulk patches, checks
-// each against a serial computation, and says how long each took. scripts/demo builds it, starts it on every path and makes
+// lapwing-demo: runs the kernels of this directory on real inputs, with naive element access, with the same to cached arrays, and
+// with bulk patches, checks each against a serial computation, and says how long each took. scripts/demo builds it, starts it on every path and makes
 // the table.
 #include "heat.hpp"
 #include "image.hpp"
@@ -24,9 +24,10 @@
 #include <exception>
 #include <fstream>
 #include <functional>
-#include <optional>
+#include <list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -48,17 +49,22 @@ struct Options {
     std::int64_t cube = 64;
 };
 
+/// One way to compute a kernel, on arrays of its own.
+struct Technique {
+    std::string name;
+    std::function<void()> reset; ///< sets the arrays to the start; collective
+    std::function<void(std::int64_t)> run;
+    std::function<bool()> correct; ///< compares the arrays with the expected result; on rank 0 only
+};
+
 /// One kernel, set up on its input.
 struct Kernel {
     std::string name;
     std::string input;
-    std::string iteration;           ///< what one iteration is called
-    std::int64_t checked_iterations; ///< how many are compared with the serial computation
-    std::function<void()> reset;     ///< sets the arrays to the start; collective
-    std::function<void(std::int64_t)> naive;
-    std::function<void(std::int64_t)> bulk;
+    std::string iteration;                    ///< what one iteration is called
+    std::int64_t checked_iterations;          ///< how many are compared with the serial computation
     std::function<void(std::int64_t)> serial; ///< computes the expected result; on rank 0 only
-    std::function<bool()> correct;            ///< compares the arrays with it; on rank 0 only
+    std::vector<Technique> techniques;        ///< the others are compared with the first
 };
 
 class Demo {
@@ -67,50 +73,49 @@ public:
 
     /// Collective.
     void run(const Kernel& kernel) {
-        Json row = {{"bench", "kernels"},
-                    {"case", kernel.name + ", " + kernel.input},
-                    {"mpi", mpi_name()},
-                    {"network", options_.network},
-                    {"path", path()},
-                    {"ranks", runtime_.size()},
-                    {"metric", "time of an iteration"},
-                    {"unit", "ms"},
-                    {"kernel", kernel.name},
-                    {"input", kernel.input},
-                    {"iteration", kernel.iteration},
-                    {"checked_iterations", kernel.checked_iterations}};
-
         // The other ranks wait meanwhile, which is as quiet as an oversubscribed machine gets.
         double serial = 0;
         if (is_root()) serial = seconds_of([&] { kernel.serial(kernel.checked_iterations); });
         runtime_.barrier();
-        row["serial_value"] = 1e3 * serial / static_cast<double>(kernel.checked_iterations);
 
-        const Technique naive{"naive element access", kernel.naive};
-        const Technique bulk{"bulk patches", kernel.bulk};
-        std::vector<double> naive_ms, bulk_ms;
-        const std::int64_t naive_iterations = check(kernel, naive, row["naive_verified"]);
-        const std::int64_t bulk_iterations = check(kernel, bulk, row["bulk_verified"]);
+        std::vector<Measured> all;
+        for (const Technique& technique : kernel.techniques) all.push_back(check(kernel, technique));
         // In turns, so that a machine that becomes slower does not favour one of them.
-        for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
-            naive_ms.push_back(measure(kernel, naive, naive_iterations));
-            bulk_ms.push_back(measure(kernel, bulk, bulk_iterations));
+        for (int repetition = 0; repetition < options_.repetitions; ++repetition)
+            for (std::size_t i = 0; i < all.size(); ++i) all[i].ms.push_back(measure(kernel.techniques[i], all[i].iterations));
+        for (std::size_t i = 1; i < all.size(); ++i) {
+            std::vector<double> ratios;
+            for (std::size_t n = 0; n < all[i].ms.size(); ++n) ratios.push_back(all[0].ms[n] / all[i].ms[n]);
+            rows_.push_back({{"bench", "kernels"},
+                             {"case", fmt::format("{}, {}: {}", kernel.name, kernel.input, kernel.techniques[i].name)},
+                             {"mpi", mpi_name()},
+                             {"network", options_.network},
+                             {"path", path()},
+                             {"ranks", runtime_.size()},
+                             {"metric", "time of an iteration"},
+                             {"unit", "ms"},
+                             {"kernel", kernel.name},
+                             {"input", kernel.input},
+                             {"iteration", kernel.iteration},
+                             {"checked_iterations", kernel.checked_iterations},
+                             {"serial_value", 1e3 * serial / static_cast<double>(kernel.checked_iterations)},
+                             {"technique", kernel.techniques[i].name},
+                             {"value", median(all[i].ms)},
+                             {"min", std::ranges::min(all[i].ms)},
+                             {"max", std::ranges::max(all[i].ms)},
+                             {"iterations", all[i].iterations},
+                             {"verified", all[i].verified},
+                             {"baseline", kernel.techniques[0].name},
+                             {"baseline_value", median(all[0].ms)},
+                             {"baseline_iterations", all[0].iterations},
+                             {"baseline_verified", all[0].verified},
+                             {"ratio", median(ratios)},
+                             {"repetitions", options_.repetitions}});
         }
-        row["technique"] = bulk.name;
-        row["value"] = median(bulk_ms);
-        row["min"] = std::ranges::min(bulk_ms);
-        row["max"] = std::ranges::max(bulk_ms);
-        row["iterations"] = bulk_iterations;
-        row["baseline"] = naive.name;
-        row["baseline_value"] = median(naive_ms);
-        row["baseline_iterations"] = naive_iterations;
-        std::vector<double> ratios;
-        for (std::size_t i = 0; i < naive_ms.size(); ++i) ratios.push_back(naive_ms[i] / bulk_ms[i]);
-        row["ratio"] = median(ratios);
-        row["repetitions"] = options_.repetitions;
-        rows_.push_back(std::move(row));
     }
 
+    /// Whether arrays of other ranks can be cached: not if all are of one node.
+    [[nodiscard]] bool caches() const { return runtime_.nodes() > 1; }
     /// Whether every result was right; the same on all ranks.
     [[nodiscard]] bool all_correct() const { return all_correct_; }
     [[nodiscard]] bool is_root() const { return runtime_.rank() == Rank{0}; }
@@ -124,18 +129,18 @@ public:
     }
 
 private:
-    struct Technique {
-        const char* name;
-        const std::function<void(std::int64_t)>& run;
+    struct Measured {
+        bool verified = false;
+        std::int64_t iterations = 1; ///< of a measurement
+        std::vector<double> ms;      ///< of an iteration
     };
 
-    /// Compares with the serial result. Returns how many iterations a measurement should have.
-    std::int64_t check(const Kernel& kernel, const Technique& technique, Json& verified) {
-        kernel.reset();
+    /// Compares with the serial result, and finds out how many iterations a measurement should have.
+    Measured check(const Kernel& kernel, const Technique& technique) {
+        technique.reset();
         const double seconds = timed(technique, kernel.checked_iterations);
-        std::int64_t verdict = is_root() && !kernel.correct() ? 1 : 0;
+        std::int64_t verdict = is_root() && !technique.correct() ? 1 : 0;
         runtime_.max(std::span{&verdict, 1}); // and the others wait until rank 0 has read the result
-        verified = verdict == 0;
         all_correct_ = all_correct_ && verdict == 0;
         say(fmt::format("  {}, {}, path {}: {} {}{}, {}", kernel.name, technique.name, path(),
                         kernel.checked_iterations, kernel.iteration, kernel.checked_iterations == 1 ? "" : "s",
@@ -143,11 +148,11 @@ private:
         const double one = seconds / static_cast<double>(kernel.checked_iterations);
         auto iterations = static_cast<std::int64_t>(std::clamp(options_.seconds / one, 1.0, 1e6));
         runtime_.max(std::span{&iterations, 1}); // one number for all ranks
-        return iterations;
+        return {.verified = verdict == 0, .iterations = iterations, .ms = {}};
     }
 
-    double measure(const Kernel& kernel, const Technique& technique, std::int64_t iterations) {
-        kernel.reset();
+    double measure(const Technique& technique, std::int64_t iterations) {
+        technique.reset();
         return 1e3 * timed(technique, iterations) / static_cast<double>(iterations);
     }
 
@@ -177,77 +182,126 @@ private:
     bool all_correct_ = true;
 };
 
-void edge_detection(Demo& demo, Runtime& runtime, const Options& options) {
+constexpr const char* naive = "naive element access";
+constexpr const char* naive_cached = "the same, arrays cached";
+constexpr const char* bulk = "bulk patches";
+
+[[nodiscard]] GlobalArrayOptions array_options(std::string name, CacheMode mode) {
+    return {.name = std::move(name), .cache = {.mode = mode}};
+}
+
+/// Calls `body(CacheMode)` for plain arrays and, where it makes a difference, for cached ones.
+template <class Body>
+void for_each_mode(const Demo& demo, Body body) {
+    body(CacheMode::off);
+    if (demo.caches()) body(CacheMode::epoch);
+}
+
+void edge_detection(Demo& demo, const Options& options, Runtime& runtime) {
     const Image picture = read_pgm(options.data + "/hubble-deep-field.pgm");
     const Block by_rows{.grid = {0, 1}};
-    Pixels image{runtime, {picture.rows, picture.columns}, by_rows, {.name = "image"}};
-    Pixels edges{runtime, {picture.rows, picture.columns}, by_rows, {.name = "edges"}};
-    set_elements(image, picture.pixels);
-    Image expected;
-    const auto repeated = [&](void (*sobel)(const Pixels&, Pixels&)) {
-        return [&, sobel](std::int64_t iterations) {
-            for (std::int64_t n = 0; n < iterations; ++n) sobel(image, edges);
-        };
+    struct Arrays {
+        Pixels image;
+        Pixels edges;
     };
-    demo.run({.name = "Sobel edge detection",
-              .input = fmt::format("{} x {} pixels", picture.columns, picture.rows),
-              .iteration = "sweep",
-              .checked_iterations = 1,
-              .reset = [&] { edges.fill(0); },
-              .naive = repeated(sobel_naive),
-              .bulk = repeated(sobel_bulk),
-              .serial = [&](std::int64_t) { expected = sobel_serial(picture); },
-              .correct = [&] { return all_elements(edges) == expected.pixels; }});
+    std::list<Arrays> arrays; // stays where it is
+    Image expected;
+    Kernel kernel{.name = "Sobel edge detection",
+                  .input = fmt::format("{} x {} pixels", picture.columns, picture.rows),
+                  .iteration = "sweep",
+                  .checked_iterations = 1,
+                  .serial = [&](std::int64_t) { expected = sobel_serial(picture); },
+                  .techniques = {}};
+    const auto add = [&](const char* name, Arrays& on, void (*sobel)(const Pixels&, Pixels&)) {
+        kernel.techniques.push_back({.name = name,
+                                     .reset = [&on] { on.edges.fill(0); },
+                                     .run = [&on, sobel](std::int64_t iterations) {
+                                         for (std::int64_t n = 0; n < iterations; ++n) sobel(on.image, on.edges);
+                                     },
+                                     .correct = [&] { return all_elements(on.edges) == expected.pixels; }});
+    };
+    for_each_mode(demo, [&](CacheMode mode) {
+        Arrays& on = arrays.emplace_back(
+            Pixels{runtime, {picture.rows, picture.columns}, by_rows, array_options("image", mode)},
+            Pixels{runtime, {picture.rows, picture.columns}, by_rows, array_options("edges", mode)});
+        set_elements(on.image, picture.pixels);
+        add(mode == CacheMode::off ? naive : naive_cached, on, sobel_naive);
+    });
+    add(bulk, arrays.front(), sobel_bulk);
+    demo.run(kernel);
     if (demo.is_root() && !options.pictures.empty()) {
         write_pgm(options.pictures + "/edges.pgm",
-                  {.rows = picture.rows, .columns = picture.columns, .pixels = all_elements(edges)});
+                  {.rows = picture.rows, .columns = picture.columns, .pixels = all_elements(arrays.front().edges)});
     }
-    edges.close();
-    image.close();
+    runtime.barrier();
 }
 
-void sparse_products(Demo& demo, Runtime& runtime, const Options& options) {
+void sparse_products(Demo& demo, const Options& options, Runtime& runtime) {
     const SparseMatrix matrix = read_matrix_market(options.data + "/qh1484.mtx");
-    Vector x{runtime, {matrix.rows}, Block{}, {.name = "x"}};
-    Vector y{runtime, {matrix.rows}, Block{}, {.name = "y"}};
-    const SparseMatrix own_rows = rows_of(matrix, x.local_domain().range(0));
+    struct Arrays {
+        Vector x;
+        Vector y;
+    };
+    std::list<Arrays> arrays;
     PowerIterationResult expected;
     std::vector<double> growth;
-    const auto repeated = [&](Multiply multiply) {
-        return
-            [&, multiply](std::int64_t iterations) { growth = power_iteration(multiply, own_rows, x, y, iterations); };
+    SparseMatrix own_rows;
+    Kernel kernel{.name = "sparse matrix times vector",
+                  .input = fmt::format("qh1484, {} rows, {} entries", matrix.rows, matrix.entries()),
+                  .iteration = "product",
+                  .checked_iterations = 50,
+                  .serial = [&](std::int64_t iterations) { expected = power_iteration_serial(matrix, iterations); },
+                  .techniques = {}};
+    const auto add = [&](const char* name, Arrays& on, Multiply multiply) {
+        kernel.techniques.push_back(
+            {.name = name,
+             .reset = [&] { set_elements(on.x, starting_vector(matrix.rows)); },
+             .run = [&, multiply](
+                        std::int64_t iterations) { growth = power_iteration(multiply, own_rows, on.x, on.y, iterations); },
+             .correct = [&] { return all_elements(on.x) == expected.x && growth == expected.growth; }});
     };
-    demo.run({.name = "sparse matrix times vector",
-              .input = fmt::format("qh1484, {} rows, {} entries", matrix.rows, matrix.entries()),
-              .iteration = "product",
-              .checked_iterations = 50,
-              .reset = [&] { set_elements(x, starting_vector(matrix.rows)); },
-              .naive = repeated(multiply_naive),
-              .bulk = repeated(multiply_bulk),
-              .serial = [&](std::int64_t iterations) { expected = power_iteration_serial(matrix, iterations); },
-              .correct = [&] { return all_elements(x) == expected.x && growth == expected.growth; }});
+    for_each_mode(demo, [&](CacheMode mode) {
+        Arrays& on = arrays.emplace_back(Vector{runtime, {matrix.rows}, Block{}, array_options("x", mode)},
+                                         Vector{runtime, {matrix.rows}, Block{}, array_options("y", mode)});
+        own_rows = rows_of(matrix, on.x.local_domain().range(0));
+        add(mode == CacheMode::off ? naive : naive_cached, on, multiply_naive);
+    });
+    add(bulk, arrays.front(), multiply_bulk);
+    demo.run(kernel);
     demo.say(fmt::format("  spectral radius of qh1484, from the growth of x: about {:.4g}",
                          spectral_radius(expected.growth)));
-    y.close();
-    x.close();
 }
 
-void heat_diffusion(Demo& demo, Runtime& runtime, const Options& options) {
+void heat_diffusion(Demo& demo, const Options& options, Runtime& runtime) {
     const std::int64_t n = options.cube;
-    Temperature now{runtime, {n, n, n}, Block{}, {.name = "now"}};
-    Temperature next{runtime, {n, n, n}, Block{}, {.name = "next"}};
+    struct Arrays {
+        Temperature now;
+        Temperature next;
+    };
+    std::list<Arrays> arrays;
     std::vector<double> expected;
-    demo.run({.name = "heat diffusion",
-              .input = fmt::format("{} x {} x {} points", n, n, n),
-              .iteration = "step",
-              .checked_iterations = 10,
-              .reset = [&] { set_initial_temperature(now, next); },
-              .naive = [&](std::int64_t steps) { heat_naive(now, next, steps); },
-              .bulk = [&](std::int64_t steps) { heat_bulk(now, next, steps); },
-              .serial = [&](std::int64_t steps) { expected = heat_serial(n, steps); },
-              .correct = [&] { return all_elements(now) == expected; }});
+    Kernel kernel{.name = "heat diffusion",
+                  .input = fmt::format("{} x {} x {} points", n, n, n),
+                  .iteration = "step",
+                  .checked_iterations = 10,
+                  .serial = [&](std::int64_t steps) { expected = heat_serial(n, steps); },
+                  .techniques = {}};
+    const auto add = [&](const char* name, Arrays& on, void (*heat)(Temperature&, Temperature&, std::int64_t)) {
+        kernel.techniques.push_back({.name = name,
+                                     .reset = [&on] { set_initial_temperature(on.now, on.next); },
+                                     .run = [&on, heat](std::int64_t steps) { heat(on.now, on.next, steps); },
+                                     .correct = [&] { return all_elements(on.now) == expected; }});
+    };
+    for_each_mode(demo, [&](CacheMode mode) {
+        Arrays& on = arrays.emplace_back(Temperature{runtime, {n, n, n}, Block{}, array_options("now", mode)},
+                                         Temperature{runtime, {n, n, n}, Block{}, array_options("next", mode)});
+        add(mode == CacheMode::off ? naive : naive_cached, on, heat_naive);
+    });
+    add(bulk, arrays.front(), heat_bulk);
+    demo.run(kernel);
     if (!options.pictures.empty()) {
         // More steps than the measurement had, so that there is something to see.
+        auto& [now, next] = arrays.front();
         set_initial_temperature(now, next);
         heat_bulk(now, next, 200);
         if (demo.is_root()) {
@@ -261,50 +315,56 @@ void heat_diffusion(Demo& demo, Runtime& runtime, const Options& options) {
         }
         runtime.barrier();
     }
-    next.close();
-    now.close();
 }
 
-void matrix_transpose(Demo& demo, Runtime& runtime, const Options& options) {
+void matrix_transpose(Demo& demo, const Options& options, Runtime& runtime) {
     const Image picture = read_pgm(options.data + "/moon.pgm");
     const std::vector<double> values(picture.pixels.begin(), picture.pixels.end());
     const Block by_rows{.grid = {0, 1}};
-    Matrix a{runtime, {picture.rows, picture.columns}, by_rows, {.name = "a"}};
-    Matrix b{runtime, {picture.columns, picture.rows}, by_rows, {.name = "b"}};
-    set_elements(a, values);
-    std::vector<double> expected;
-    const auto repeated = [&](void (*transpose)(const Matrix&, Matrix&)) {
-        return [&, transpose](std::int64_t iterations) {
-            for (std::int64_t n = 0; n < iterations; ++n) transpose(a, b);
-        };
+    struct Arrays {
+        Matrix a;
+        Matrix b;
     };
-    demo.run({.name = "matrix transpose",
-              .input = fmt::format("{} x {} elements", picture.rows, picture.columns),
-              .iteration = "transpose",
-              .checked_iterations = 1,
-              .reset = [&] { b.fill(0.0); },
-              .naive = repeated(transpose_naive),
-              .bulk = repeated(transpose_bulk),
-              .serial = [&](std::int64_t) { expected = transpose_serial(values, picture.rows, picture.columns); },
-              .correct = [&] { return all_elements(b) == expected; }});
+    std::list<Arrays> arrays;
+    std::vector<double> expected;
+    Kernel kernel{.name = "matrix transpose",
+                  .input = fmt::format("{} x {} elements", picture.rows, picture.columns),
+                  .iteration = "transpose",
+                  .checked_iterations = 1,
+                  .serial = [&](std::int64_t) { expected = transpose_serial(values, picture.rows, picture.columns); },
+                  .techniques = {}};
+    const auto add = [&](const char* name, Arrays& on, void (*transpose)(const Matrix&, Matrix&)) {
+        kernel.techniques.push_back({.name = name,
+                                     .reset = [&on] { on.b.fill(0.0); },
+                                     .run = [&on, transpose](std::int64_t iterations) {
+                                         for (std::int64_t n = 0; n < iterations; ++n) transpose(on.a, on.b);
+                                     },
+                                     .correct = [&] { return all_elements(on.b) == expected; }});
+    };
+    for_each_mode(demo, [&](CacheMode mode) {
+        Arrays& on = arrays.emplace_back(Matrix{runtime, {picture.rows, picture.columns}, by_rows, array_options("a", mode)},
+                                         Matrix{runtime, {picture.columns, picture.rows}, by_rows, array_options("b", mode)});
+        set_elements(on.a, values);
+        add(mode == CacheMode::off ? naive : naive_cached, on, transpose_naive);
+    });
+    add(bulk, arrays.front(), transpose_bulk);
+    demo.run(kernel);
     if (demo.is_root() && !options.pictures.empty()) {
         Image transposed{.rows = picture.columns, .columns = picture.rows};
-        for (const double value : all_elements(b)) transposed.pixels.push_back(static_cast<std::uint8_t>(value));
+        for (const double value : all_elements(arrays.front().b)) transposed.pixels.push_back(static_cast<std::uint8_t>(value));
         write_pgm(options.pictures + "/moon-transposed.pgm", transposed);
     }
     runtime.barrier();
-    b.close();
-    a.close();
 }
 
 /// Returns whether all results were right.
 bool run(const Options& options) {
     Runtime runtime;
     Demo demo{runtime, options};
-    edge_detection(demo, runtime, options);
-    sparse_products(demo, runtime, options);
-    heat_diffusion(demo, runtime, options);
-    matrix_transpose(demo, runtime, options);
+    edge_detection(demo, options, runtime);
+    sparse_products(demo, options, runtime);
+    heat_diffusion(demo, options, runtime);
+    matrix_transpose(demo, options, runtime);
     if (demo.is_root() && !options.json.empty()) {
         std::ofstream out{options.json};
         out << Json{{"machine", machine()}, {"rows", demo.rows()}}.dump(2) << '\n';

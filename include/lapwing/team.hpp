@@ -70,7 +70,8 @@ public:
     void notify(std::optional<std::int64_t> identity = {});
     void wait(std::optional<std::int64_t> identity = {});
 
-    /// All own puts to every window are complete at their owners when it returns. Local call.
+    /// All own puts to every window are complete at their owners when it returns. Local call. Throws the first error of
+    /// a window after all of them have been released, as far as they can be.
     void release();
     /// Later reads through every window see what was released before. Local call.
     void acquire();

@@ -216,6 +216,7 @@ TEST_CASE("adds that were gathered for a rank that has left are told by the next
     try {
         Runtime runtime;
         Window window{runtime, 64, {.name = "tally"}};
+        Window behind{runtime, 64, {.name = "behind", .cache = {.mode = lapwing::CacheMode::epoch}}};
         // Not by MPI's windows: MPICH over UCX ends with an abort in MPI_Finalize when some are open that it has used.
         if (!test::agree(runtime, runtime.rank() == Rank{0} || window.path(Rank{0}) == lapwing::Path::service)) return;
         MPI_Comm stayed = MPI_COMM_NULL;
@@ -234,7 +235,8 @@ TEST_CASE("adds that were gathered for a rank that has left are told by the next
         });
         const Rank other{runtime.rank().value % (runtime.size() - 1) + 1};
         for (int i = 0; i < 5; ++i) window.add(other, Offset{16}, std::int64_t{1});
-        CHECK_THAT(test::message_of<lapwing::PeerLeftError>([&] { window.release(); }),
+        behind.put(other, Offset{0}, std::int64_t{7}); // leaves with a release of its window
+        CHECK_THAT(test::message_of<lapwing::PeerLeftError>([&] { runtime.release(); }),
                    test::says({runtime.who(), "Window(\"tally\")", "3 adds to rank 0", "left the team by an exception"}));
         window.release(); // told once
         MPI_Request all = MPI_REQUEST_NULL;
@@ -242,6 +244,7 @@ TEST_CASE("adds that were gathered for a rank that has left are told by the next
         for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) runtime.progress();
         window.acquire();
         CHECK(window.local_as<std::int64_t>()[2] == 5);
+        CHECK(behind.local_as<std::int64_t>()[0] == 7);
         MPI_Comm_free(&stayed);
     } catch (const std::logic_error& error) {
         CHECK(std::string{error.what()} == "an error of the program");
