@@ -82,8 +82,8 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     // Half of the ring at most is under way, or pages would leave before they are read.
     ahead_ = ReadAhead{page_bytes, std::min<std::uint64_t>(configuration_.read_ahead_bytes / page_bytes, frames_ / 4)};
 
-    reads_.assign(std::clamp<std::size_t>(std::bit_ceil<std::size_t>(frames_), 64, 4096), {});
-    writes_.assign(std::clamp<std::size_t>(std::bit_ceil<std::size_t>(masks), 16, 512), {});
+    reads_.assign(std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(frames_), 64, 8192), {});
+    writes_.assign(std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(masks), 16, 4096), {});
     front_.page_bytes_ = page_bytes;
     front_.page_shift_ = static_cast<unsigned>(std::countr_zero(page_bytes));
     front_.granule_shift_ = std::max(6U, front_.page_shift_ - std::min(front_.page_shift_, 6U));
@@ -179,27 +179,27 @@ void PageCache::enter_reads(Frame frame) noexcept {
         for (unsigned g = 0; g < 64; ++g)
             if (bits::all(valid(frame), g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
     }
-    Front::ReadEntry& entry = reads_[page.number & front_.read_mask_];
+    Front::ReadEntry& entry = reads_[Front::slot(page.number, front_.read_mask_)];
     front_.leave_stretch(entry.page);
     entry = {page.number, page.epoch, data(frame), granules};
 }
 
 void PageCache::enter_writes(Frame frame) noexcept {
     const Page& page = pages_[frame];
-    Front::WriteEntry& entry = writes_[page.number & front_.write_mask_];
+    Front::WriteEntry& entry = writes_[Front::slot(page.number, front_.write_mask_)];
     front_.leave_stretch(entry.page);
     entry = {page.number, data(frame), reinterpret_cast<std::uint8_t*>(dirty_bits(page.dirty).data())};
 }
 
 void PageCache::leave_front(std::uint64_t number) noexcept {
     front_.leave_stretch(number);
-    Front::ReadEntry& entry = reads_[number & front_.read_mask_];
+    Front::ReadEntry& entry = reads_[Front::slot(number, front_.read_mask_)];
     if (entry.page == number) entry.page = no_page;
 }
 
 bool PageCache::take(Frame frame) noexcept {
     const Page& page = pages_[frame];
-    Front::ReadEntry& entry = reads_[page.number & front_.read_mask_];
+    Front::ReadEntry& entry = reads_[Front::slot(page.number, front_.read_mask_)];
     if (entry.page != page.number || entry.epoch != now()) return false;
     leave_front(page.number); // the next use enters it again
     return true;

@@ -30,6 +30,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     const Lines lines = lines_of(within, destination.size());
     Frame frame = find(number);
     const bool known = frame != no_frame;
+    const std::uint64_t again = known ? pages_to_read_again(frame) : 0;
     const bool stale = known && freshen(frame);
     bool hit = false;
     if (known) {
@@ -58,7 +59,9 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
         else if (!stale) fetch(frame, all_lines(frame)); // the second miss in a page: all of it
     }
     if (!hit && (!known || stale)) { // the first since it came, or since the acquire
-        const ReadAhead::Plan plan = ahead_.touched(rank, offset, backend_.part_bytes(rank), ReadAhead::Found::missing);
+        ReadAhead::Plan plan = ahead_.touched(rank, offset, backend_.part_bytes(rank), ReadAhead::Found::missing);
+        if (again > plan.count && (plan.count == 0 || plan.whole_pages))
+            plan = ahead_.plan_again(offset - within + page_bytes_, again - 1);
         if (!known) frame = take_frame(rank, offset - within, no_frame);
         if (plan.count == 0) {
             fetch(frame, plan.sequential ? all_lines(frame) : lines);
@@ -75,6 +78,19 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     replacement_->used(frame);
     std::memcpy(destination.data(), data(frame) + within, destination.size());
     enter_reads(frame);
+}
+
+std::uint64_t PageCache::pages_to_read_again(Frame frame) const noexcept {
+    const std::uint64_t epoch = pages_[frame].epoch;
+    if (epoch == now()) return 0;
+    const std::uint64_t most = ahead_.most_pages();
+    std::uint64_t count = 0;
+    for (std::uint64_t number = pages_[frame].number; count <= most && frame != no_frame; ++count, frame = find(++number)) {
+        const Page& page = pages_[frame];
+        const std::span<const std::uint64_t> lines{valid_.data() + frame * valid_words_, valid_words_};
+        if (page.epoch != epoch || page.unread || page.dirty != none || !bits::all(lines, 0, all_lines(frame).last)) break;
+    }
+    return count;
 }
 
 bool PageCache::readable(Frame frame, Lines lines) noexcept {

@@ -11,7 +11,7 @@ namespace lapwing::cache {
 namespace {
 
 /// Runs from this size leave straight from the cache's memory; smaller ones are copied into messages.
-constexpr std::uint64_t least_run_from_memory = 1024;
+constexpr std::uint64_t least_run_from_memory = 4097;
 
 } // namespace
 
@@ -132,7 +132,7 @@ void PageCache::detach_mask(Frame frame) {
     // Bytes of lines that were written as a whole stay known.
     if (page.epoch == now()) (void)readable(frame, {0, page_bytes_ / line_bytes});
     std::ranges::fill(dirty_bits(mask), 0);
-    Front::WriteEntry& entry = writes_[page.number & front_.write_mask_];
+    Front::WriteEntry& entry = writes_[Front::slot(page.number, front_.write_mask_)];
     if (entry.page == page.number) entry.page = no_page;
     front_.leave_stretch(page.number);
     const Mask links = masks_[mask];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -32,6 +33,13 @@ public:
 
     /// A page of `rank`, whose part has `part_bytes`, is touched for the first time, at `offset`.
     [[nodiscard]] Plan touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept;
+
+    /// To read `count` pages from `first` on that have been read before, as far as reading ahead has paid.
+    [[nodiscard]] Plan plan_again(std::uint64_t first, std::uint64_t count) const noexcept {
+        return {.first = first, .step = page_bytes_, .count = std::min(count, limit_), .whole_pages = true, .sequential = true};
+    }
+    /// The most pages that are read ahead now.
+    [[nodiscard]] std::uint64_t most_pages() const noexcept { return limit_; }
 
     /// What became of an item that was read ahead.
     void used() noexcept { judge(1, 0); }

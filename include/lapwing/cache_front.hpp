@@ -63,7 +63,7 @@ public:
         requires serves<T>
     [[nodiscard]] const T* find(int rank, std::uint64_t offset) noexcept {
         const std::uint64_t page = page_of(rank, offset);
-        const ReadEntry& entry = reads_[page & read_mask_];
+        const ReadEntry& entry = reads_[slot(page, read_mask_)];
         const std::uint64_t within = offset & (page_bytes_ - 1);
         // Relaxed: an acquire that happens before this access has been seen; others need not be.
         const std::uint64_t epoch = epoch_->load(std::memory_order_relaxed);
@@ -79,7 +79,7 @@ public:
         requires serves<T>
     [[nodiscard]] bool write(int rank, std::uint64_t offset, const T& value) noexcept {
         const std::uint64_t page = page_of(rank, offset);
-        const WriteEntry& entry = writes_[page & write_mask_];
+        const WriteEntry& entry = writes_[slot(page, write_mask_)];
         if (entry.page != page) [[unlikely]]
             return false;
         const std::uint64_t within = offset & (page_bytes_ - 1);
@@ -123,8 +123,8 @@ public:
     void enter_stretch(const FrontElement<N>& element, bool written) noexcept {
         const std::uint64_t page = page_of(element.rank, element.offset);
         const std::uint64_t within = element.offset & (page_bytes_ - 1);
-        const Readable readable = readable_around(reads_[page & read_mask_], page, within);
-        const WriteEntry& entry = writes_[page & write_mask_];
+        const Readable readable = readable_around(reads_[slot(page, read_mask_)], page, within);
+        const WriteEntry& entry = writes_[slot(page, write_mask_)];
         const bool writable = entry.page == page;
         if (written ? !writable : readable.begin == readable.end) return;
         const std::uint64_t begin = written ? 0 : readable.begin;
@@ -136,8 +136,8 @@ public:
         stretch_.page = page;
         const std::uint64_t stretch_end = stretch_.within + stretch_.count * sizeof(T);
         if (readable.begin <= stretch_.within && stretch_end <= readable.end) {
-            stretch_.read = reads_[page & read_mask_].data + stretch_.within;
-            stretch_.epoch = reads_[page & read_mask_].epoch;
+            stretch_.read = reads_[slot(page, read_mask_)].data + stretch_.within;
+            stretch_.epoch = reads_[slot(page, read_mask_)].epoch;
         }
         if (writable) {
             stretch_.write = entry.data;
@@ -145,6 +145,11 @@ public:
         }
     }
 
+    /// Where a table has a page. The golden ratio spreads pages that are a constant distance apart (Knuth, The Art of Computer
+    /// Programming, volume 3, section 6.4): the rows of a matrix would else share a few places.
+    [[nodiscard]] static std::uint64_t slot(std::uint64_t page, std::uint64_t mask) noexcept {
+        return (page * 0x9E3779B97F4A7C15U) >> 32 & mask;
+    }
     /// A number of its own for each page of each rank.
     [[nodiscard]] std::uint64_t page_of(int rank, std::uint64_t offset) const noexcept {
         return static_cast<std::uint64_t>(rank) * rank_stride_ + (offset >> page_shift_);

@@ -309,6 +309,27 @@ TEST_CASE("a sequential read after an acquire takes few messages again, however 
     }
 }
 
+TEST_CASE("what was read in one epoch is asked for at once in the next") {
+    Cached cached{{1U << 20}, {.adapt = false}};
+    const auto read_region = [&] {
+        const std::uint64_t gets = cached.memory.gets;
+        for (std::uint64_t i = 1024; i < 1024 + 40 * 128; ++i)
+            if (cached.read<std::uint64_t>(0, 8 * i) != i) FAIL("element " << i);
+        return cached.memory.gets - gets;
+    };
+    number(cached.memory.part(0));
+    CHECK(read_region() >= 5); // which find out that it goes on
+    cached.acquire();
+    // The first page and those behind it, and at most two that look beyond the region.
+    CHECK(read_region() <= 4);
+    // Not what was written, which is more than the cache knows of the owner.
+    cached.acquire();
+    cached.write(0, 8 * 1500, std::uint64_t{7});
+    CHECK(cached.read<std::uint64_t>(0, 8 * 1024) == 1024);
+    CHECK(cached.read<std::uint64_t>(0, 8 * 1500) == 7);
+    CHECK(cached.read<std::uint64_t>(0, 8 * 1501) == 1501);
+}
+
 TEST_CASE("a sequential write takes few messages") {
     Cached cached{{64, 1U << 20}, {}};
     for (std::uint64_t i = 0; i < 131072; ++i) cached.write(1, 8 * i, i);
