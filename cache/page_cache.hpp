@@ -92,6 +92,7 @@ private:
     using Index = std::uint32_t;
     static constexpr Index none = ~Index{0};
     static constexpr std::size_t most_runs = 256; ///< in one message
+    static constexpr std::uint64_t most_pages_to_write_early = 16;
 
     struct Page {
         std::uint64_t number = no_page;
@@ -208,6 +209,9 @@ private:
     template <class Wanted>
     void clean_if(Wanted&& wanted);
     void clean(std::span<const Frame> frames);
+    /// Before the program waits for a read. Where it also waits for a release after every few writes, these are sent before
+    /// the read, whose answer then says that they have arrived.
+    void write_early();
 
     PageCacheConfiguration configuration_;
     Backend& backend_;
@@ -243,6 +247,8 @@ private:
     ReadAhead ahead_;
     Benefit benefit_;
     PageSize page_size_;
+    std::uint64_t written_pages_ = 0; ///< since the last release
+    bool releases_often_ = false;
     std::uint64_t slow_reads_ = 0; ///< that the front did not serve
     std::uint64_t collected_hits_ = 0;
     std::vector<Front::ReadEntry> reads_;

@@ -127,6 +127,7 @@ void PageCache::start_fetch(Frame frame, Lines lines) {
 }
 
 void PageCache::fetch(Frame frame, Lines lines) {
+    write_early();
     finish_page(frame);
     const Page& page = pages_[frame];
     const std::uint64_t begin = lines.first * line_bytes;
@@ -146,6 +147,7 @@ void PageCache::fetch(Frame frame, Lines lines) {
 
 void PageCache::read_around(int rank, std::uint64_t offset, std::span<std::byte> destination) {
     statistics_.add(Counter::cache_passed);
+    write_early();
     backend_.get(rank, offset, destination);
     if (may_be_dirty()) overlay(rank, offset, destination);
 }

@@ -124,6 +124,7 @@ void PageCache::attach_mask(Frame frame) {
     newest_mask_ = mask;
     pages_[frame].dirty = mask;
     dirty_count_.fetch_add(1, std::memory_order_release);
+    ++written_pages_;
 }
 
 void PageCache::detach_mask(Frame frame) {
@@ -183,10 +184,15 @@ void PageCache::clean(std::span<const Frame> frames) {
 
 // ---- synchronisation ------------------------------------------------------------------------------------------------
 
+void PageCache::write_early() {
+    if (releases_often_ && may_be_dirty()) clean_if([](Index, const Page&) { return true; });
+}
+
 void PageCache::release() {
     collect_hits();
     clean_if([](Index, const Page&) { return true; });
     finish_puts();
+    releases_often_ = std::exchange(written_pages_, 0) <= most_pages_to_write_early;
     if (configuration_.adapt) adapt_page_size();
 }
 

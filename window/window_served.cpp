@@ -29,7 +29,7 @@ Completion WindowState::start_served(int target, const Touched& touched, bool wr
             return true;
         },
         call, target);
-    ProgressThread::instance().nudge();
+    nudge_progress(message_bytes);
     return Completion{std::move(transfer)};
 }
 

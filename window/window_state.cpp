@@ -475,7 +475,7 @@ std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     transfer->operation().destination = destination.data();
     start([&] { return try_service_get(*transfer, target, offset, destination.size(), tracked); }, "Window::start_get", target);
-    ProgressThread::instance().nudge();
+    nudge_progress(destination.size());
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return transfer;
 }

@@ -189,6 +189,11 @@ private:
     void forget(int target, Versions versions) noexcept;
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
+    /// A transfer by messages of so many bytes has been started.
+    void nudge_progress(std::uint64_t bytes) const noexcept {
+        if (bytes > state_.engine().inline_limit()) ProgressThread::instance().nudge();
+        else ProgressThread::instance().nudge_seldom();
+    }
     [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes,
                                        bool tracked);
     [[nodiscard]] bool try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,

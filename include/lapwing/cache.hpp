@@ -20,11 +20,11 @@ namespace lapwing {
 /// }
 /// ```
 ///
-/// The time of blocks of iterations is compared: the distance doubles while that gains, halves when that costs nothing, and
-/// is tried again from time to time. Cost: a comparison an iteration, and two readings of a clock a block. For one thread.
+/// The distance doubles, or halves, while a stretch of iterations gains by it, and is tried again from time to time, ever more
+/// rarely. Cost: a comparison an iteration, and two readings of a clock in some hundred. For one thread.
 class PrefetchDistance {
 public:
-    explicit PrefetchDistance(std::int64_t first = 4, std::int64_t largest = 128) noexcept
+    explicit PrefetchDistance(std::int64_t first = 32, std::int64_t largest = 256) noexcept
         : distance_{first}, largest_{largest} {}
 
     /// At iteration `i` of [0, n): calls `hint(j)` for each j up to the distance ahead that has had none yet.
@@ -41,57 +41,82 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::int64_t block = 256;            ///< iterations that are timed together
-    static constexpr std::int64_t patience = 16;          ///< blocks until other distances are tried again
-    static constexpr double gain = 0.95;                  ///< of the time, or less: it was worth it
+    static constexpr std::int64_t least_stretch = 64;    ///< iterations that are timed together
+    static constexpr int stretches = 2;                  ///< at each distance, of which the faster counts
+    static constexpr double gain = 0.95;                 ///< of the time, or less: it was worth it
+    static constexpr std::int64_t shortest_rest = 32;    ///< stretches until other distances are tried again
+    static constexpr std::int64_t longest_rest = 1024;
 
+    /// The end of a stretch.
     void judge() noexcept {
         const Clock::time_point now = Clock::now();
-        const double seconds = std::chrono::duration<double>(now - start_).count();
-        const bool settling = settling_; // what was asked for at the distance before is still used up
+        const double seconds = std::chrono::duration<double>(now - start_).count() / static_cast<double>(length_);
+        const bool settling = settling_; // what was asked for at another distance was used up meanwhile
         settling_ = false;
         start_ = now;
-        left_ = block;
+        // Longer than what is asked for at once, which may arrive at once.
+        left_ = length_ = distance_ * 2 > least_stretch ? distance_ * 2 : least_stretch;
         if (settling) return;
-        if (tried_ == 0) { // a block at the best distance so far
-            best_seconds_ = seconds;
-            if (--rest_ > 0) return;
-            tried_ = upward_ ? distance_ * 2 : distance_ / 2;
-            if (tried_ < 1 || tried_ > largest_) {
-                tried_ = 0;
-                upward_ = !upward_;
-                rest_ = patience;
-                return;
-            }
-            before_ = distance_;
-            distance_ = tried_;
-            settling_ = true;
+        if (rest_ > 0) {
+            --rest_;
             return;
         }
-        // Upward it must gain; downward it must not lose, since less is under way for the same speed.
-        const bool keep = upward_ ? seconds < best_seconds_ * gain : seconds * gain < best_seconds_;
-        tried_ = 0;
-        if (keep) {
-            rest_ = 1;
-        } else {
-            distance_ = before_;
-            upward_ = !upward_;
-            rest_ = upward_ ? patience : 2;
-            settling_ = true;
+        fastest_ = timed_ == 0 || seconds < fastest_ ? seconds : fastest_;
+        if (++timed_ < stretches) return;
+        timed_ = 0;
+        decide();
+    }
+    void decide() noexcept {
+        const std::int64_t from = before_;
+        before_ = 0;
+        if (from == 0 || fastest_ < best_ * gain) { // the distance to compare with, or a better one
+            if (from != 0) {
+                failures_ = 0;
+                pause_ = shortest_rest;
+            }
+            best_ = fastest_;
+            try_next();
+            return;
         }
+        distance_ = from;
+        settling_ = true;
+        upward_ = !upward_;
+        if (++failures_ < 2) try_next();
+        else rest();
+    }
+    void try_next() noexcept {
+        const std::int64_t next = upward_ ? distance_ * 2 : distance_ / 2;
+        if (next < 1 || next > largest_) {
+            upward_ = !upward_;
+            if (++failures_ < 2) try_next();
+            else rest();
+            return;
+        }
+        before_ = distance_;
+        distance_ = next;
+        settling_ = true;
+    }
+    void rest() noexcept {
+        failures_ = 0;
+        rest_ = pause_;
+        pause_ = pause_ * 2 < longest_rest ? pause_ * 2 : longest_rest;
     }
 
     std::int64_t distance_;
     std::int64_t largest_;
     std::int64_t next_ = 0; ///< first iteration without a hint
     std::int64_t last_ = 0;
-    std::int64_t left_ = block;
-    std::int64_t before_ = 0;
-    std::int64_t tried_ = 0; ///< nonzero: the distance of this block is a trial
-    std::int64_t rest_ = 1;  ///< blocks at the same distance
+    std::int64_t length_ = least_stretch; ///< of this stretch
+    std::int64_t left_ = least_stretch;
+    std::int64_t before_ = 0; ///< nonzero: the distance of this stretch is a trial, this was the one before
+    std::int64_t rest_ = 0;   ///< stretches at the same distance
+    std::int64_t pause_ = shortest_rest;
+    int timed_ = 0;    ///< stretches at this distance
+    int failures_ = 0; ///< directions that did not gain
     bool upward_ = true;
     bool settling_ = true;
-    double best_seconds_ = 0;
+    double fastest_ = 0; ///< seconds of an iteration at this distance
+    double best_ = 0;    ///< at the distance before
     Clock::time_point start_{};
 };
 

@@ -58,11 +58,23 @@ public:
 
     /// Ends a sleep: there is something to do. Costs nothing when it is awake.
     void nudge() noexcept { sleeper_.nudge(); }
+    /// After the start of a transfer of so few bytes that it is complete when its answer has been received, which the caller
+    /// does best itself when it waits: a second thread would take the processor from it. Others that were gathered behind the
+    /// first must leave even if the caller computes meanwhile, so nudges, but seldom.
+    void nudge_seldom() noexcept {
+        const std::int64_t now = std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
+        if (now - last_seldom_.load(std::memory_order_relaxed) < between_seldom_nudges) return;
+        last_seldom_.store(now, std::memory_order_relaxed);
+        sleeper_.nudge();
+    }
 
     /// A clock that costs one load: advances every few milliseconds while the thread runs.
     [[nodiscard]] const std::atomic<std::uint32_t>& tick() const noexcept { return tick_; }
 
 private:
+    /// Longer than the thread stays awake after a nudge.
+    static constexpr std::int64_t between_seldom_nudges = std::chrono::nanoseconds{std::chrono::milliseconds{1}}.count();
+
     ProgressThread() = default;
     ~ProgressThread() = default; // never called: see instance()
     void stop_locked();
@@ -79,6 +91,7 @@ private:
     std::thread thread_;
     std::atomic<bool> stop_{false};
     Sleeper sleeper_;
+    std::atomic<std::int64_t> last_seldom_{0}; ///< nanoseconds
     alignas(64) std::atomic<std::uint32_t> tick_{1}; ///< on a line that is written every few milliseconds only
 };
 
