@@ -12,12 +12,16 @@ namespace lapwing::window {
 /// The bytes at other ranks that own operations under way may still read or write, so that a later operation on the same
 /// bytes can wait for them: MPI orders neither puts nor gets (MPI 3.1, section 11.7), and Lapwing promises program order.
 ///
+/// It also knows which of them MPI's window carries: a flush of those that travel as messages needs no MPI_Win_flush.
+///
 /// Exact: accesses conflict where they overlap and one of them writes, and nowhere else. Writes stay until a flush has
 /// completed them, reads until their transfer has, too. Neighbouring writes are joined; beyond `most` intervals the record
 /// is full(), and whoever wants to add to it completes everything first: one flush in so many transfers.
 class OutstandingAccesses {
 public:
     static constexpr std::size_t most = 256;
+    /// What moves the bytes.
+    enum class Carrier : std::uint8_t { window, messages };
 
     /// May be called without the lock that guards the rest: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
@@ -33,9 +37,9 @@ public:
         });
     }
 
-    void add_write(int rank, std::uint64_t offset, std::uint64_t bytes) {
+    void add_write(int rank, std::uint64_t offset, std::uint64_t bytes, Carrier carrier) {
         ++version_;
-        Write added{rank, offset, offset + bytes, version_};
+        Write added{rank, offset, offset + bytes, version_, carrier == Carrier::window};
         if (writes_.empty()) [[likely]] { // nothing to join: every put that a flush follows
             writes_.push_back(added);
             return count();
@@ -45,6 +49,7 @@ public:
         for (; last != writes_.end() && last->rank == rank && last->begin <= added.end; ++last) {
             added.begin = std::min(added.begin, last->begin);
             added.end = std::max(added.end, last->end);
+            added.by_window = added.by_window || last->by_window;
         }
         if (first == last) {
             writes_.insert(first, added);
@@ -56,9 +61,9 @@ public:
     }
 
     /// `transfer` is the read's name for finish_read().
-    void add_read(int rank, std::uint64_t offset, std::uint64_t bytes, const void* transfer) {
+    void add_read(int rank, std::uint64_t offset, std::uint64_t bytes, const void* transfer, Carrier carrier) {
         ++version_;
-        reads_.push_back({rank, offset, offset + bytes, version_, transfer});
+        reads_.push_back({rank, offset, offset + bytes, version_, transfer, carrier == Carrier::window});
         count();
     }
     /// The read is complete; nothing happens if that is known already.
@@ -106,17 +111,22 @@ public:
         return (at != writes_.end() && at->rank == rank) ||
                std::ranges::any_of(reads_, [rank](const Read& read) { return read.rank == rank; });
     }
-    /// Calls `visit(rank)` once for each rank with accesses under way.
+    /// Whether there are accesses to `rank` that MPI's window carries.
+    [[nodiscard]] bool touches_by_window(int rank) const noexcept { return written_by_window(rank) || read_by_window(rank, reads_.end()); }
+    /// Calls `visit(rank)` once for each rank with writes under way.
     template <class Visit>
-    void for_each_rank(Visit&& visit) const {
+    void for_each_written_rank(Visit&& visit) const {
         for (auto write = writes_.begin(); write != writes_.end(); ++write)
             if (write == writes_.begin() || write->rank != std::prev(write)->rank) visit(write->rank);
-        for (auto read = reads_.begin(); read != reads_.end(); ++read) {
-            const auto written = first_reaching(read->rank, 0);
-            if (written != writes_.end() && written->rank == read->rank) continue;
-            if (std::find_if(reads_.begin(), read, [&](const Read& before) { return before.rank == read->rank; }) == read)
-                visit(read->rank);
-        }
+    }
+    /// Calls `visit(rank)` once for each rank with accesses under way that MPI's window carries.
+    template <class Visit>
+    void for_each_rank_by_window(Visit&& visit) const {
+        int last = -1;
+        for (const Write& write : writes_)
+            if (write.by_window && write.rank != last) visit(last = write.rank);
+        for (auto read = reads_.begin(); read != reads_.end(); ++read)
+            if (read->by_window && !written_by_window(read->rank) && !read_by_window(read->rank, read)) visit(read->rank);
     }
 
 private:
@@ -125,6 +135,7 @@ private:
         std::uint64_t begin = 0;
         std::uint64_t end = 0;
         std::uint64_t version = 0; ///< of the latest that was joined
+        bool by_window = true;     ///< one of those that were joined, at least
     };
     struct Read {
         int rank = 0;
@@ -132,7 +143,18 @@ private:
         std::uint64_t end = 0;
         std::uint64_t version = 0;
         const void* transfer = nullptr;
+        bool by_window = true;
     };
+
+    [[nodiscard]] bool written_by_window(int rank) const noexcept {
+        for (auto write = first_reaching(rank, 0); write != writes_.end() && write->rank == rank; ++write)
+            if (write->by_window) return true;
+        return false;
+    }
+    /// Among the reads before `end`.
+    [[nodiscard]] bool read_by_window(int rank, std::vector<Read>::const_iterator end) const noexcept {
+        return std::any_of(reads_.begin(), end, [rank](const Read& read) { return read.rank == rank && read.by_window; });
+    }
 
     /// The first write to `rank` that ends at `offset` or behind it, or else the first one behind those to `rank`.
     [[nodiscard]] std::vector<Write>::const_iterator first_reaching(int rank, std::uint64_t offset) const noexcept {

@@ -55,7 +55,7 @@ const support::NumberSetting sleep_setting{{.name = "LAPWING_PROGRESS_SLEEP",
                                             .choices = {}},
                                            10, 1'000'000};
 const support::NumberSetting packet_setting{{.name = "LAPWING_SERVICE_PACKET",
-                                             .default_value = "8k",
+                                             .default_value = "16k",
                                              .unit = "bytes",
                                              .help = "size of a message buffer of the service path; 192 of them a rank",
                                              .choices = {},

@@ -116,7 +116,7 @@ void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, st
         [&] {
             const support::BiasedMutex::Guard guard{mutex_};
             if (!state_.engine().try_adds(target, command, adds)) return false;
-            sent_adds_.add_write(target, begin, end - begin);
+            sent_adds_.add_write(target, begin, end - begin, Carrier::messages);
             return true;
         },
         "Window::add", target);

@@ -24,8 +24,8 @@ Completion WindowState::start_served(int target, const Touched& touched, bool wr
             const support::BiasedMutex::Guard guard{mutex_};
             if (!attempt(transfer->operation())) return false;
             transfers_.push_back(*transfer);
-            if (passed && write) outstanding_.add_write(target, touched.offset, touched.bytes);
-            if (passed && !write) outstanding_.add_read(target, touched.offset, touched.bytes, transfer.get());
+            if (passed && write) outstanding_.add_write(target, touched.offset, touched.bytes, Carrier::messages);
+            if (passed && !write) outstanding_.add_read(target, touched.offset, touched.bytes, transfer.get(), Carrier::messages);
             return true;
         },
         call, target);

@@ -87,7 +87,10 @@ void WindowState::detach_transfers() {
 }
 
 void WindowState::flush_service(int target) {
-    const Engine::FlushTicket ticket = state_.engine().start_flush(target);
+    finish_flush(target, state_.engine().start_flush(target));
+}
+
+void WindowState::finish_flush(int target, Engine::FlushTicket ticket) {
     if (state_.engine().flushed(target, ticket)) return;
     statistics_.add(Counter::service_flushes);
     state_.wait_until([&] { return state_.engine().flushed(target, ticket); }, "Window::flush", target);
@@ -119,7 +122,7 @@ void WindowState::complete_sent_adds() {
     Versions reached;
     {
         const support::BiasedMutex::Guard guard{mutex_};
-        sent_adds_.for_each_rank([&](int target) { targets.push_back(target); });
+        sent_adds_.for_each_written_rank([&](int target) { targets.push_back(target); });
         reached = versions();
     }
     // What a rank that left will not acknowledge is told by the next release, and keeps nobody from adding elsewhere.
@@ -200,10 +203,17 @@ void WindowState::complete_started(int target) {
         }
     } else {
         support::BiasedMutex::Guard guard{mutex_};
-        if (outstanding_.touches(target)) flush_rma(target);
         const Versions reached = versions(); // what another thread starts later may not be complete
+        const bool by_window = outstanding_.touches_by_window(target);
         guard.unlock();
-        flush_service(target);
+        // Both are under way at a time.
+        const Engine::FlushTicket ticket = state_.engine().start_flush(target);
+        if (by_window) {
+            guard.lock();
+            flush_rma(target);
+            guard.unlock();
+        }
+        finish_flush(target, ticket);
         guard.lock();
         forget(target, reached);
     }
@@ -226,13 +236,13 @@ void WindowState::flush_rma() {
     // works, and saves its component for messages a round trip a target.
 #ifdef OPEN_MPI
     int ranks = 0;
-    outstanding_.for_each_rank([&](int) { ++ranks; });
+    outstanding_.for_each_rank_by_window([&](int) { ++ranks; });
     if (ranks > 1) {
         check_mpi(MPI_Win_flush_all(remote_), "MPI_Win_flush_all", state_.who());
         return statistics_.add(Counter::rma_flushes);
     }
 #endif
-    outstanding_.for_each_rank([&](int target) { flush_rma(target); });
+    outstanding_.for_each_rank_by_window([&](int target) { flush_rma(target); });
 }
 
 void WindowState::complete_started() {
@@ -339,7 +349,7 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         const support::BiasedMutex::Guard guard{mutex_};
         const bool staged = source.size() <= largest_staged_bytes;
         const std::byte* const from = staged ? stage(source) : source.data();
-        outstanding_.add_write(target, offset, source.size());
+        outstanding_.add_write(target, offset, source.size(), Carrier::window);
         start_rma_put(target, offset, {from, source.size()});
         // Complete at the target, too, with what went there before it; unless messages did.
         if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
@@ -409,7 +419,7 @@ bool WindowState::try_service_put(Operation& operation, int target, std::uint64_
     support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
     if (may_be_overtaken) guard.lock();
     if (!state_.engine().try_put(operation, target, number_, offset, source.data(), source.size(), counter_plus_one)) return false;
-    if (may_be_overtaken && !source.empty()) outstanding_.add_write(target, offset, source.size());
+    if (may_be_overtaken && !source.empty()) outstanding_.add_write(target, offset, source.size(), Carrier::messages);
     return true;
 }
 
@@ -427,7 +437,7 @@ bool WindowState::try_service_get(ServiceTransfer& transfer, int target, std::ui
     const support::BiasedMutex::Guard guard{mutex_};
     if (!state_.engine().try_get(transfer.operation(), target, number_, offset, bytes, false)) return false;
     transfers_.push_back(transfer);
-    if (may_be_overtaken) outstanding_.add_read(target, offset, bytes, &transfer);
+    if (may_be_overtaken) outstanding_.add_read(target, offset, bytes, &transfer, Carrier::messages);
     return true;
 }
 
@@ -438,8 +448,8 @@ std::unique_ptr<RmaTransfer> WindowState::start_rma_transfer(int target, std::ui
     auto transfer = std::make_unique<RmaTransfer>(*this, target);
     const support::BiasedMutex::Guard guard{mutex_};
     transfers_.push_back(*transfer);
-    if (write) outstanding_.add_write(target, offset, bytes);
-    else if (tracked) outstanding_.add_read(target, offset, bytes, transfer.get());
+    if (write) outstanding_.add_write(target, offset, bytes, Carrier::window);
+    else if (tracked) outstanding_.add_read(target, offset, bytes, transfer.get(), Carrier::window);
     for_each_rma_piece(target, offset, bytes, [&](std::uint64_t begin, int size, MPI_Aint at) {
         MPI_Request request = MPI_REQUEST_NULL;
         start(begin, size, at, &request);

@@ -174,6 +174,7 @@ private:
     /// Completes the adds on their way to all ranks that have not left.
     void complete_sent_adds();
     void flush_service(int target);
+    void finish_flush(int target, Engine::FlushTicket ticket);
     void flush_service(std::span<const int> targets);
     void flush_all_service();
     static constexpr int any_rank = -1;
@@ -284,6 +285,7 @@ private:
 
     /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;
+    using Carrier = OutstandingAccesses::Carrier;
     OutstandingAccesses outstanding_;
     /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
     OutstandingAccesses sent_adds_;

@@ -20,6 +20,7 @@ using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::Window;
 using lapwing::window::OutstandingAccesses;
+using Carrier = OutstandingAccesses::Carrier;
 
 TEST_CASE("outstanding accesses conflict where they overlap and one writes, and nowhere else") {
     struct Access {
@@ -29,6 +30,7 @@ TEST_CASE("outstanding accesses conflict where they overlap and one writes, and 
         std::uint64_t version; ///< of writes
         std::size_t transfer;  ///< of reads
         bool write;
+        bool by_window;
     };
     std::mt19937_64 random{GENERATE(1U, 2U, 3U)};
     const auto below = [&](std::uint64_t limit) { return random() % limit; };
@@ -40,6 +42,7 @@ TEST_CASE("outstanding accesses conflict where they overlap and one writes, and 
         const std::uint64_t begin = below(4) == 0 ? below(100'000) : below(1000) * 16;
         const std::uint64_t bytes = below(8) == 0 ? 1 + below(5000) : 8;
         const bool write = below(2) == 0;
+        const Carrier carrier = below(8) == 0 ? Carrier::window : Carrier::messages;
         bool expected = false;
         for (const Access& access : all)
             expected = expected || (access.rank == rank && begin < access.end && access.begin < begin + bytes && (write || access.write));
@@ -63,22 +66,28 @@ TEST_CASE("outstanding accesses conflict where they overlap and one writes, and 
             outstanding.finish_read(&transfers[all[index].transfer]);
             all.erase(all.begin() + static_cast<std::ptrdiff_t>(index));
         } else {
-            if (write) outstanding.add_write(rank, begin, bytes);
-            else outstanding.add_read(rank, begin, bytes, &transfers[step]);
-            all.push_back({rank, begin, begin + bytes, outstanding.version(), step, write});
+            if (write) outstanding.add_write(rank, begin, bytes, carrier);
+            else outstanding.add_read(rank, begin, bytes, &transfers[step], carrier);
+            all.push_back({rank, begin, begin + bytes, outstanding.version(), step, write, carrier == Carrier::window});
         }
         REQUIRE(outstanding.empty() == all.empty());
+        std::vector<int> by_window;
+        outstanding.for_each_rank_by_window([&](int r) { by_window.push_back(r); });
         for (int r = 0; r < 3; ++r) {
             bool touched = false;
+            bool touched_by_window = false;
             for (const Access& access : all) touched = touched || access.rank == r;
+            for (const Access& access : all) touched_by_window = touched_by_window || (access.rank == r && access.by_window);
             REQUIRE(outstanding.touches(r) == touched);
+            REQUIRE(outstanding.touches_by_window(r) == touched_by_window);
+            REQUIRE(std::ranges::count(by_window, r) == (touched_by_window ? 1 : 0));
         }
     }
 }
 
 TEST_CASE("what is kept of accesses that nobody completes stays bounded, and neighbours are joined") {
     OutstandingAccesses outstanding;
-    for (std::uint64_t i = 0; i < 100'000; ++i) outstanding.add_write(0, 8 * i, 8);
+    for (std::uint64_t i = 0; i < 100'000; ++i) outstanding.add_write(0, 8 * i, 8, Carrier::window);
     CHECK_FALSE(outstanding.full());
     std::uint64_t times = 0;
     for (std::uint64_t i = 0; i < 100'000; ++i) {
@@ -86,7 +95,7 @@ TEST_CASE("what is kept of accesses that nobody completes stays bounded, and nei
             outstanding.complete();
             ++times;
         }
-        outstanding.add_write(1, 16 * i, 8);
+        outstanding.add_write(1, 16 * i, 8, Carrier::window);
     }
     CHECK(times > 10);
     CHECK(times < 1000);
