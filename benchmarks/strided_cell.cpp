@@ -93,7 +93,12 @@ StridedBench::~StridedBench() {
 std::vector<std::vector<double>> StridedBench::times(const std::vector<std::function<void()>>& ways) {
     std::vector<std::vector<double>> times(ways.size());
     std::vector<std::uint64_t> iterations(ways.size(), 1);
+    // Once will do for what takes long, and for what is far slower than the first: it is not the best way.
     constexpr double too_slow = 0.3;
+    constexpr double far_slower = 10;
+    constexpr double least_slow = 1e-3;
+    std::vector<bool> only_once(ways.size());
+    double first_way = 0;
     const auto run = [&](std::size_t i) {
         // The bucket of a shaped link fills while nothing is sent, and what follows at once finds it empty: all start alike.
         if (shaped_) std::this_thread::sleep_for(std::chrono::milliseconds{5});
@@ -106,13 +111,15 @@ std::vector<std::vector<double>> StridedBench::times(const std::vector<std::func
     for (std::size_t i = 0; i < ways.size(); ++i) {
         const double first = run(i);
         const double once = first > too_slow ? first : run(i); // without what the first call alone has to do
+        if (i == 0) first_way = once;
+        only_once[i] = once > too_slow || (once > least_slow && once > far_slower * first_way);
         iterations[i] = shaped_ ? 1 : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(stretch_seconds_ / once));
-        if (once > too_slow) times[i].push_back(once);
+        if (only_once[i]) times[i].push_back(once);
     }
     for (int repetition = 0; repetition < repetitions_; ++repetition)
         for (std::size_t turn = 0; turn < ways.size(); ++turn) {
             const std::size_t i = repetition % 2 == 0 ? turn : ways.size() - 1 - turn;
-            if (times[i].size() != 1 || times[i].front() <= too_slow) times[i].push_back(run(i));
+            if (!only_once[i]) times[i].push_back(run(i));
         }
     return times;
 }

@@ -66,7 +66,8 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     pages_.assign(frames_, {});
     valid_.assign(frames_ * valid_words_, 0);
     buckets_.assign(std::bit_ceil<std::size_t>(frames_), no_frame);
-    const auto masks = static_cast<Index>(std::min<std::uint64_t>(configuration_.dirty_pages, frames_));
+    // Fewer than pages pass through at a time, or these would leave before they are written behind.
+    const auto masks = static_cast<Index>(std::clamp<std::uint64_t>(frames_ / 4, 1, configuration_.dirty_pages));
     masks_memory_.assign(masks * mask_words_, 0);
     masks_.assign(masks, {});
     free_mask_ = none;

@@ -209,9 +209,9 @@ private:
     template <class Wanted>
     void clean_if(Wanted&& wanted);
     void clean(std::span<const Frame> frames);
-    /// Before the program waits for a read. Where it also waits for a release after every few writes, these are sent before
-    /// the read, whose answer then says that they have arrived.
-    void write_early();
+    /// Before the program waits for a read of these bytes. Where it also waits for a release after every few writes, these are
+    /// sent before the read: on the service path its answer then says that they have arrived. Not those that the read meets.
+    void write_early(int rank, std::uint64_t offset, std::uint64_t bytes);
 
     PageCacheConfiguration configuration_;
     Backend& backend_;

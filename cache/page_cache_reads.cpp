@@ -127,11 +127,11 @@ void PageCache::start_fetch(Frame frame, Lines lines) {
 }
 
 void PageCache::fetch(Frame frame, Lines lines) {
-    write_early();
-    finish_page(frame);
     const Page& page = pages_[frame];
     const std::uint64_t begin = lines.first * line_bytes;
     const std::uint64_t end = std::min(lines.last * line_bytes, page_end(page));
+    write_early(page.rank, page.start, page_bytes_);
+    finish_page(frame);
     page_size_.fetched(end - begin);
     if (!any_dirty(frame, begin, end)) {
         backend_.get(page.rank, page.start + begin, {data(frame) + begin, end - begin});
@@ -147,7 +147,7 @@ void PageCache::fetch(Frame frame, Lines lines) {
 
 void PageCache::read_around(int rank, std::uint64_t offset, std::span<std::byte> destination) {
     statistics_.add(Counter::cache_passed);
-    write_early();
+    write_early(rank, offset, destination.size());
     backend_.get(rank, offset, destination);
     if (may_be_dirty()) overlay(rank, offset, destination);
 }

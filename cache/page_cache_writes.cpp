@@ -10,7 +10,8 @@
 namespace lapwing::cache {
 namespace {
 
-/// Runs from this size leave straight from the cache's memory; smaller ones are copied into messages.
+/// Runs from this size leave straight from the cache's memory, in an operation of their own; smaller ones are copied into
+/// messages with others, which costs less than a hundred operations would.
 constexpr std::uint64_t least_run_from_memory = 4097;
 
 } // namespace
@@ -184,15 +185,18 @@ void PageCache::clean(std::span<const Frame> frames) {
 
 // ---- synchronisation ------------------------------------------------------------------------------------------------
 
-void PageCache::write_early() {
-    if (releases_often_ && may_be_dirty()) clean_if([](Index, const Page&) { return true; });
+void PageCache::write_early(int rank, std::uint64_t offset, std::uint64_t bytes) {
+    if (!releases_often_ || written_pages_ > most_pages_to_write_early || !may_be_dirty()) return;
+    clean_if([&](Index, const Page& page) {
+        return page.rank != rank || page.start + page_bytes_ <= offset || offset + bytes <= page.start;
+    });
 }
 
 void PageCache::release() {
     collect_hits();
     clean_if([](Index, const Page&) { return true; });
     finish_puts();
-    releases_often_ = std::exchange(written_pages_, 0) <= most_pages_to_write_early;
+    if (written_pages_ != 0) releases_often_ = std::exchange(written_pages_, 0) <= most_pages_to_write_early;
     if (configuration_.adapt) adapt_page_size();
 }
 

@@ -255,7 +255,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         // A pipeline must be worth its operations, and all the more the work of the owner: the model is not exact.
         const bool simple = candidate.strategy == Strategy::per_block || candidate.strategy == Strategy::full_pack;
         double handicap = 1.03;
-        if (candidate.strategy == Strategy::served) handicap = 1.2;
+        if (candidate.strategy == Strategy::served) handicap = 1.05;
         if (simple || wanted != Strategy::automatic) handicap = 1;
         if (best == nullptr || handicap * candidate.seconds < best->seconds) best = &candidate;
     }

@@ -62,7 +62,7 @@ const support::NumberSetting packet_setting{{.name = "LAPWING_SERVICE_PACKET",
                                              .collective = true},
                                             512, 1U << 20};
 const support::NumberSetting in_flight_setting{{.name = "LAPWING_SERVICE_IN_FLIGHT",
-                                                .default_value = "4",
+                                                .default_value = "2",
                                                 .unit = "packets",
                                                 .help = "unacknowledged request packets to one target",
                                                 .choices = {}},

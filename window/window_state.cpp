@@ -387,7 +387,9 @@ void WindowState::put_uncached(int target, std::uint64_t offset, std::span<const
 }
 
 void WindowState::put_runs_uncached(int target, std::span<const cache::Run> runs) {
-    if (network_ != Path::rma || runs.size() < least_runs_by_messages) {
+    // MPI's puts of more than fits the stage are waited for one by one.
+    const bool staged = std::ranges::all_of(runs, [](const cache::Run& run) { return run.bytes <= largest_staged_bytes; });
+    if (network_ != Path::rma || (staged && runs.size() < least_runs_by_messages)) {
         for (const cache::Run& run : runs) put_uncached(target, run.offset, {run.source, run.bytes});
         return;
     }

@@ -188,13 +188,14 @@ private:
     };
     [[nodiscard]] Versions versions() const noexcept { return {outstanding_.version(), sent_adds_.version()}; }
     void forget(int target, Versions versions) noexcept;
-    /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
-    /// thread sees both or neither.
+    using Carrier = OutstandingAccesses::Carrier;
     /// A transfer by messages of so many bytes has been started.
     void nudge_progress(std::uint64_t bytes) const noexcept {
         if (bytes > state_.engine().inline_limit()) ProgressThread::instance().nudge();
         else ProgressThread::instance().nudge_seldom();
     }
+    /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
+    /// thread sees both or neither.
     [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes,
                                        bool tracked);
     [[nodiscard]] bool try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
@@ -285,7 +286,6 @@ private:
 
     /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;
-    using Carrier = OutstandingAccesses::Carrier;
     OutstandingAccesses outstanding_;
     /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
     OutstandingAccesses sent_adds_;

@@ -1,5 +1,5 @@
-// lapwing-demo: runs the kernels of this directory on real inputs, with naive element access, with the same to cached arrays, and
-// with bulk patches, checks each against a serial computation, and says how long each took. scripts/demo builds it, starts it on every path and makes
+// lapwing-demo: runs the kernels of this directory on real inputs, with naive element access, with the same to cached arrays,
+// and with bulk patches, checks each against a serial computation, and says how long each took. scripts/demo builds it, starts it on every path and makes
 // the table.
 #include "heat.hpp"
 #include "image.hpp"

@@ -20,7 +20,7 @@ namespace lapwing {
 /// }
 /// ```
 ///
-/// The distance doubles, or halves, while a stretch of iterations gains by it, and is tried again from time to time, ever more
+/// The distance doubles, or halves, while a batch of iterations gains by it, and is tried again from time to time, ever more
 /// rarely. Cost: a comparison an iteration, and two readings of a clock in some hundred. For one thread.
 class PrefetchDistance {
 public:
@@ -41,13 +41,13 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::int64_t least_stretch = 64;    ///< iterations that are timed together
-    static constexpr int stretches = 2;                  ///< at each distance, of which the faster counts
+    static constexpr std::int64_t least_batch = 64;    ///< iterations that are timed together
+    static constexpr int batches = 2;                  ///< at each distance, of which the faster counts
     static constexpr double gain = 0.95;                 ///< of the time, or less: it was worth it
-    static constexpr std::int64_t shortest_rest = 32;    ///< stretches until other distances are tried again
+    static constexpr std::int64_t shortest_rest = 32;    ///< batches until other distances are tried again
     static constexpr std::int64_t longest_rest = 1024;
 
-    /// The end of a stretch.
+    /// The end of a batch.
     void judge() noexcept {
         const Clock::time_point now = Clock::now();
         const double seconds = std::chrono::duration<double>(now - start_).count() / static_cast<double>(length_);
@@ -55,14 +55,14 @@ private:
         settling_ = false;
         start_ = now;
         // Longer than what is asked for at once, which may arrive at once.
-        left_ = length_ = distance_ * 2 > least_stretch ? distance_ * 2 : least_stretch;
+        left_ = length_ = distance_ * 2 > least_batch ? distance_ * 2 : least_batch;
         if (settling) return;
         if (rest_ > 0) {
             --rest_;
             return;
         }
         fastest_ = timed_ == 0 || seconds < fastest_ ? seconds : fastest_;
-        if (++timed_ < stretches) return;
+        if (++timed_ < batches) return;
         timed_ = 0;
         decide();
     }
@@ -106,12 +106,12 @@ private:
     std::int64_t largest_;
     std::int64_t next_ = 0; ///< first iteration without a hint
     std::int64_t last_ = 0;
-    std::int64_t length_ = least_stretch; ///< of this stretch
-    std::int64_t left_ = least_stretch;
-    std::int64_t before_ = 0; ///< nonzero: the distance of this stretch is a trial, this was the one before
-    std::int64_t rest_ = 0;   ///< stretches at the same distance
+    std::int64_t length_ = least_batch; ///< of this batch
+    std::int64_t left_ = least_batch;
+    std::int64_t before_ = 0; ///< nonzero: the distance of this batch is a trial, this was the one before
+    std::int64_t rest_ = 0;   ///< batches at the same distance
     std::int64_t pause_ = shortest_rest;
-    int timed_ = 0;    ///< stretches at this distance
+    int timed_ = 0;    ///< batches at this distance
     int failures_ = 0; ///< directions that did not gain
     bool upward_ = true;
     bool settling_ = true;

@@ -110,11 +110,15 @@ public:
         store(stretch_.write, stretch_.dirty, stretch_.within + place_in_stretch(index) * sizeof(T), value);
         return true;
     }
-    /// Whether an index is next to that of the call before: a loop along a row has left the stretch.
+    /// Whether several calls in a row had neighbouring indices: a loop along one row goes on outside of the stretch. Loops that
+    /// take turns between rows must not move it all the time.
     [[nodiscard]] bool follows(std::int64_t index) noexcept {
         const bool neighbour = index - last_ == 1 || index - last_ == -1;
         last_ = index;
-        return neighbour;
+        neighbours_ = neighbour ? neighbours_ + 1 : 0;
+        if (neighbours_ < 8) return false;
+        neighbours_ = 0;
+        return true;
     }
     /// Makes the row around an element, which has just been read or written, the stretch, as far as its page may be read or
     /// written like it.
@@ -219,6 +223,7 @@ private:
 
     Stretch stretch_;
     std::int64_t last_ = 0; ///< see follows()
+    unsigned neighbours_ = 0;
     const std::atomic<std::uint64_t>* epoch_ = &no_epoch;
     ReadEntry* reads_ = &no_read;
     std::uint64_t read_mask_ = 0;

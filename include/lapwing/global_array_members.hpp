@@ -213,6 +213,7 @@ Location GlobalArray<T, N>::checked_location(const char* call, const Index<N>& i
 template <TriviallyCopyable T, std::size_t N>
 template <bool Checked>
 T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
+    if (typename array::RemoteElements<N>::Place place; remote_.find(index, place)) return nullptr;
     if constexpr (Checked) check_bounds(call, index);
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
@@ -272,7 +273,7 @@ T GlobalArray<T, N>::get_far(Index<N> index) const {
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::enter_stretch(Index<N> index, bool written) const {
     if constexpr (cache::Front::serves<T>)
-        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+        if (typename array::RemoteElements<N>::Place place; remote_.has_rows() && remote_.find(index, place))
             fronts_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
 }
 

@@ -78,6 +78,8 @@ public:
         return static_cast<unsigned>(owner - first_) >= count_;
     }
 
+    /// Whether neighbours in a row lie one behind the other.
+    [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run > 1; }
     /// An element that find() has found, with its neighbours in the row; `element_bytes` each.
     [[nodiscard]] cache::FrontElement<N> with_neighbours(const Index<N>& index, const Place& place,
                                                          std::uint64_t element_bytes) const noexcept {

@@ -72,7 +72,7 @@ public:
     [[nodiscard]] const std::atomic<std::uint32_t>& tick() const noexcept { return tick_; }
 
 private:
-    /// Longer than the thread stays awake after a nudge.
+    /// Longer than the thread stays awake after a nudge, unless LAPWING_PROGRESS_SPIN is long.
     static constexpr std::int64_t between_seldom_nudges = std::chrono::nanoseconds{std::chrono::milliseconds{1}}.count();
 
     ProgressThread() = default;
