@@ -53,7 +53,7 @@ public:
     /// How many elements were not what they must be.
     std::int64_t run(int rounds) {
         for (int round = 0; round < rounds; ++round) {
-            const std::int64_t share = 1 + draw(5); // elements that follow each other belong to one rank
+            const std::int64_t share = 1 + draw(40); // elements that follow each other belong to one rank
             std::vector<T> next = expected_;
             for (int rank = 0; rank < runtime_.size(); ++rank) {
                 const bool mine = rank == runtime_.rank().value;
@@ -96,8 +96,9 @@ private:
 
     void write_or_read(int rank, std::int64_t share, bool mine, std::vector<T>& next) {
         const Row<N> places = row();
-        const std::int64_t kind = draw(8);
+        const std::int64_t kind = draw(10);
         const auto base = static_cast<T>(draw(100));
+        if (kind == 9) return put_patch(rank, share, mine, places.first, base, next);
         const std::int64_t fence_before = draw(3 * places.count);
         const std::int64_t prefetch_before = draw(2 * places.count);
         std::array<Index<N>, 8> others;
@@ -113,13 +114,32 @@ private:
             if (kind < 4) { // writes
                 if (mine) element(index) = value;
                 next[place(index)] = value;
-            } else if (kind < 6) { // reads and writes
-                if (mine) element(index) += value;
+            } else if (kind < 7) { // reads and writes, past the cache or through it
+                if (mine) {
+                    if constexpr (lapwing::AtomicValue<T>) {
+                        if (kind == 6) element(index).fetch_add(value);
+                        else element(index) += value;
+                    } else {
+                        element(index) += value;
+                    }
+                }
                 next[place(index)] = static_cast<T>(next[place(index)] + value);
             } else if (mine) {
                 check(index, element(index), next);
             }
         });
+    }
+    /// The rest of a rank's elements that `first` is one of, at once.
+    void put_patch(int rank, std::int64_t share, bool mine, const Index<N>& first, T base, std::vector<T>& next) {
+        const auto at = static_cast<std::int64_t>(place(first));
+        if (at / share % runtime_.size() != rank) return;
+        const std::int64_t count = std::min(share - at % share, extents_[N - 1] - first[N - 1]);
+        const std::vector<T> values(static_cast<std::size_t>(count), base);
+        std::ranges::copy(values, next.begin() + at);
+        if (!mine) return;
+        std::array<Range, N> ranges;
+        for (std::size_t d = 0; d < N; ++d) ranges[d] = Range{first[d], first[d] + (d == N - 1 ? count : 1)};
+        array_.put(std::apply([](auto... range) { return Domain<N>{range...}; }, ranges), values);
     }
     void read_anything() {
         const Row<N> places = row();
