@@ -221,9 +221,9 @@ void edge_detection(Demo& demo, const Options& options, Runtime& runtime) {
                                      .correct = [&] { return all_elements(on.edges) == expected.pixels; }});
     };
     for_each_mode(demo, [&](CacheMode mode) {
-        Arrays& on = arrays.emplace_back(
-            Pixels{runtime, {picture.rows, picture.columns}, by_rows, array_options("image", mode)},
-            Pixels{runtime, {picture.rows, picture.columns}, by_rows, array_options("edges", mode)});
+        arrays.push_back({Pixels{runtime, {picture.rows, picture.columns}, by_rows, array_options("image", mode)},
+                          Pixels{runtime, {picture.rows, picture.columns}, by_rows, array_options("edges", mode)}});
+        Arrays& on = arrays.back();
         set_elements(on.image, picture.pixels);
         add(mode == CacheMode::off ? naive : naive_cached, on, sobel_naive);
     });
@@ -261,8 +261,9 @@ void sparse_products(Demo& demo, const Options& options, Runtime& runtime) {
              .correct = [&] { return all_elements(on.x) == expected.x && growth == expected.growth; }});
     };
     for_each_mode(demo, [&](CacheMode mode) {
-        Arrays& on = arrays.emplace_back(Vector{runtime, {matrix.rows}, Block{}, array_options("x", mode)},
-                                         Vector{runtime, {matrix.rows}, Block{}, array_options("y", mode)});
+        arrays.push_back({Vector{runtime, {matrix.rows}, Block{}, array_options("x", mode)},
+                          Vector{runtime, {matrix.rows}, Block{}, array_options("y", mode)}});
+        Arrays& on = arrays.back();
         own_rows = rows_of(matrix, on.x.local_domain().range(0));
         add(mode == CacheMode::off ? naive : naive_cached, on, multiply_naive);
     });
@@ -293,8 +294,9 @@ void heat_diffusion(Demo& demo, const Options& options, Runtime& runtime) {
                                      .correct = [&] { return all_elements(on.now) == expected; }});
     };
     for_each_mode(demo, [&](CacheMode mode) {
-        Arrays& on = arrays.emplace_back(Temperature{runtime, {n, n, n}, Block{}, array_options("now", mode)},
-                                         Temperature{runtime, {n, n, n}, Block{}, array_options("next", mode)});
+        arrays.push_back({Temperature{runtime, {n, n, n}, Block{}, array_options("now", mode)},
+                          Temperature{runtime, {n, n, n}, Block{}, array_options("next", mode)}});
+        Arrays& on = arrays.back();
         add(mode == CacheMode::off ? naive : naive_cached, on, heat_naive);
     });
     add(bulk, arrays.front(), heat_bulk);
@@ -342,8 +344,9 @@ void matrix_transpose(Demo& demo, const Options& options, Runtime& runtime) {
                                      .correct = [&] { return all_elements(on.b) == expected; }});
     };
     for_each_mode(demo, [&](CacheMode mode) {
-        Arrays& on = arrays.emplace_back(Matrix{runtime, {picture.rows, picture.columns}, by_rows, array_options("a", mode)},
-                                         Matrix{runtime, {picture.columns, picture.rows}, by_rows, array_options("b", mode)});
+        arrays.push_back({Matrix{runtime, {picture.rows, picture.columns}, by_rows, array_options("a", mode)},
+                          Matrix{runtime, {picture.columns, picture.rows}, by_rows, array_options("b", mode)}});
+        Arrays& on = arrays.back();
         set_elements(on.a, values);
         add(mode == CacheMode::off ? naive : naive_cached, on, transpose_naive);
     });
