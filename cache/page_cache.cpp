@@ -92,8 +92,8 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     front_.reads_ = reads_.data();
     front_.read_mask_ = reads_.size() - 1;
     front_.writes_ = writes_.data();
-    front_.stretch_ = {};
     front_.write_mask_ = writes_.size() - 1;
+    front_.stretch_ = {};
 }
 
 std::uint64_t PageCache::memory_bytes() const noexcept {

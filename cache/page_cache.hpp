@@ -139,6 +139,9 @@ private:
     [[nodiscard]] std::span<std::uint64_t> valid(Frame frame) noexcept {
         return {valid_.data() + frame * valid_words_, valid_words_};
     }
+    [[nodiscard]] std::span<const std::uint64_t> valid(Frame frame) const noexcept {
+        return {valid_.data() + frame * valid_words_, valid_words_};
+    }
     [[nodiscard]] std::span<std::uint64_t> dirty_bits(Index mask) noexcept {
         return {masks_memory_.data() + mask * mask_words_, mask_words_};
     }
@@ -150,6 +153,10 @@ private:
     }
     [[nodiscard]] Lines all_lines(Frame frame) const {
         return {0, (page_end(pages_[frame]) + line_bytes - 1) / line_bytes};
+    }
+    /// Whether the page has some of these bytes.
+    [[nodiscard]] bool meets(const Page& page, int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+        return page.rank == rank && page.start < offset + bytes && offset < page.start + page_bytes_;
     }
     /// Bytes of the page that belong to the part.
     [[nodiscard]] std::uint64_t page_end(const Page& page) const {

@@ -87,8 +87,7 @@ std::uint64_t PageCache::pages_to_read_again(Frame frame) const noexcept {
     std::uint64_t count = 0;
     for (std::uint64_t number = pages_[frame].number; count <= most && frame != no_frame; ++count, frame = find(++number)) {
         const Page& page = pages_[frame];
-        const std::span<const std::uint64_t> lines{valid_.data() + frame * valid_words_, valid_words_};
-        if (page.epoch != epoch || page.unread || page.dirty != none || !bits::all(lines, 0, all_lines(frame).last)) break;
+        if (page.epoch != epoch || page.unread || page.dirty != none || !bits::all(valid(frame), 0, all_lines(frame).last)) break;
     }
     return count;
 }
@@ -156,7 +155,7 @@ void PageCache::overlay(int rank, std::uint64_t offset, std::span<std::byte> des
     for (Index mask = oldest_mask_; mask != none; mask = masks_[mask].after) {
         const Frame frame = masks_[mask].frame;
         const Page& page = pages_[frame];
-        if (page.rank != rank || page.start + page_bytes_ <= offset || offset + destination.size() <= page.start) continue;
+        if (!meets(page, rank, offset, destination.size())) continue;
         bits::for_each_run(dirty_bits(mask), [&](std::uint64_t begin, std::uint64_t end) {
             const std::uint64_t from = std::max(page.start + begin, offset);
             const std::uint64_t to = std::min(page.start + end, offset + destination.size());

@@ -187,9 +187,7 @@ void PageCache::clean(std::span<const Frame> frames) {
 
 void PageCache::write_early(int rank, std::uint64_t offset, std::uint64_t bytes) {
     if (!releases_often_ || written_pages_ > most_pages_to_write_early || !may_be_dirty()) return;
-    clean_if([&](Index, const Page& page) {
-        return page.rank != rank || page.start + page_bytes_ <= offset || offset + bytes <= page.start;
-    });
+    clean_if([&](Index, const Page& page) { return !meets(page, rank, offset, bytes); });
 }
 
 void PageCache::release() {
@@ -208,7 +206,7 @@ void PageCache::release(int rank) {
 
 void PageCache::write_back(int rank, std::uint64_t offset, std::uint64_t bytes) {
     clean_if([&](Index mask, const Page& page) {
-        if (page.rank != rank || page.start + page_bytes_ <= offset || offset + bytes <= page.start) return false;
+        if (!meets(page, rank, offset, bytes)) return false;
         const std::uint64_t begin = std::max(offset, page.start) - page.start;
         const std::uint64_t end = std::min(offset + bytes, page.start + page_bytes_) - page.start;
         return bits::any(dirty_bits(mask), begin, end);
@@ -232,8 +230,7 @@ void PageCache::forget(int rank, std::uint64_t offset, std::uint64_t bytes) {
     if (bytes / page_bytes_ > frames_) {
         for (Frame frame = 0; frame < frames_; ++frame) {
             const Page& page = pages_[frame];
-            if (page.number != no_page && page.rank == rank && page.start < offset + bytes && offset < page.start + page_bytes_)
-                forget_page(frame);
+            if (page.number != no_page && meets(page, rank, offset, bytes)) forget_page(frame);
         }
         return;
     }

@@ -1,6 +1,7 @@
 #include "window/gathered_adds.hpp"
 
 #include "window/atomics.hpp"
+#include "window/first_problem.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <exception>
 #include <vector>
 
 namespace lapwing::window {
@@ -190,15 +190,9 @@ void GatheredAdds::before(int target, std::uint64_t offset, std::uint64_t bytes)
 void GatheredAdds::send() {
     const support::BiasedMutex::Guard guard{mutex_};
     if (pool_ == nullptr) return;
-    std::exception_ptr problem;
-    pool_->for_each_batch([&](Batch& batch) {
-        try {
-            send(batch);
-        } catch (...) {
-            if (problem == nullptr) problem = std::current_exception();
-        }
-    });
-    if (problem != nullptr) std::rethrow_exception(problem);
+    FirstProblem problem;
+    pool_->for_each_batch([&](Batch& batch) { problem.attempt([&] { send(batch); }); });
+    problem.rethrow();
 }
 
 void GatheredAdds::send(int target) {

@@ -1,6 +1,6 @@
 #include "window/long_transfer.hpp"
 
-#include <exception>
+#include "window/first_problem.hpp"
 
 namespace lapwing::window {
 
@@ -26,15 +26,9 @@ LongTransfer* LongTransfers::find(Wanted&& wanted) {
 
 template <class Wanted>
 void LongTransfers::finish_if(Wanted&& wanted) {
-    std::exception_ptr problem;
-    while (LongTransfer* const transfer = find(wanted)) {
-        try {
-            transfer->finish();
-        } catch (...) {
-            if (problem == nullptr) problem = std::current_exception();
-        }
-    }
-    if (problem != nullptr) std::rethrow_exception(problem);
+    FirstProblem problem;
+    while (LongTransfer* const transfer = find(wanted)) problem.attempt([&] { transfer->finish(); });
+    problem.rethrow();
 }
 
 void LongTransfers::before(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {

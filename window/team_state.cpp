@@ -3,6 +3,7 @@
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "window/agreement.hpp"
+#include "window/first_problem.hpp"
 #include "window/probe.hpp"
 #include "window/team_registry.hpp"
 #include "window/window_state.hpp"
@@ -444,15 +445,9 @@ void TeamState::release() {
     check_usable("Team::release");
     const std::lock_guard guard{windows_mutex_};
     // What one window cannot complete keeps nothing back in the others.
-    std::exception_ptr first;
-    for (WindowState* window : windows_) {
-        try {
-            window->release();
-        } catch (...) {
-            if (first == nullptr) first = std::current_exception();
-        }
-    }
-    if (first != nullptr) std::rethrow_exception(first);
+    FirstProblem problem;
+    for (WindowState* window : windows_) problem.attempt([&] { window->release(); });
+    problem.rethrow();
 }
 
 void TeamState::acquire() {

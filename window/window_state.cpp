@@ -86,10 +86,6 @@ void WindowState::detach_transfers() {
     }
 }
 
-void WindowState::flush_service(int target) {
-    finish_flush(target, state_.engine().start_flush(target));
-}
-
 void WindowState::finish_flush(int target, Engine::FlushTicket ticket) {
     if (state_.engine().flushed(target, ticket)) return;
     statistics_.add(Counter::service_flushes);

@@ -173,7 +173,6 @@ private:
     void complete_started();
     /// Completes the adds on their way to all ranks that have not left.
     void complete_sent_adds();
-    void flush_service(int target);
     void finish_flush(int target, Engine::FlushTicket ticket);
     void flush_service(std::span<const int> targets);
     void flush_all_service();

@@ -1,6 +1,6 @@
 // lapwing-demo: runs the kernels of this directory on real inputs, with naive element access, with the same to cached arrays,
-// and with bulk patches, checks each against a serial computation, and says how long each took. scripts/demo builds it, starts it on every path and makes
-// the table.
+// and with bulk patches, checks each against a serial computation, and says how long each took. scripts/demo builds it, starts
+// it on every path and makes the table.
 #include "heat.hpp"
 #include "image.hpp"
 #include "machine.hpp"
@@ -24,10 +24,9 @@
 #include <exception>
 #include <fstream>
 #include <functional>
-#include <list>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -182,128 +181,138 @@ private:
     bool all_correct_ = true;
 };
 
-constexpr const char* naive = "naive element access";
-constexpr const char* naive_cached = "the same, arrays cached";
-constexpr const char* bulk = "bulk patches";
+/// The arrays of a kernel.
+template <class Array>
+struct Arrays {
+    Array from;
+    Array to;
+};
 
-[[nodiscard]] GlobalArrayOptions array_options(std::string name, CacheMode mode) {
-    return {.name = std::move(name), .cache = {.mode = mode}};
+/// How a kernel is computed on arrays, whether they are cached or not.
+template <class Array>
+struct Computation {
+    std::function<Arrays<Array>(const CacheOptions&)> make;
+    std::function<void(Arrays<Array>&)> reset;
+    std::function<void(Arrays<Array>&, std::int64_t)> naive;
+    std::function<void(Arrays<Array>&, std::int64_t)> bulk;
+    std::function<bool(const Arrays<Array>&)> correct;
+};
+
+/// Collective. Runs a kernel with naive access to plain arrays and, where it makes a difference, to cached ones, and with bulk
+/// patches. Returns the plain arrays.
+template <class Array>
+Arrays<Array> run_all(Demo& demo, Kernel kernel, const Computation<Array>& computation) {
+    Arrays<Array> plain = computation.make({.mode = CacheMode::off});
+    std::optional<Arrays<Array>> cached;
+    if (demo.caches()) cached = computation.make({.mode = CacheMode::epoch});
+    const auto add = [&](const char* name, Arrays<Array>& on, const auto& run) {
+        kernel.techniques.push_back({.name = name,
+                                     .reset = [&] { computation.reset(on); },
+                                     .run = [&](std::int64_t iterations) { run(on, iterations); },
+                                     .correct = [&] { return computation.correct(on); }});
+    };
+    add("naive element access", plain, computation.naive);
+    if (cached) add("the same, arrays cached", *cached, computation.naive);
+    add("bulk patches", plain, computation.bulk);
+    demo.run(kernel);
+    return plain;
 }
 
-/// Calls `body(CacheMode)` for plain arrays and, where it makes a difference, for cached ones.
-template <class Body>
-void for_each_mode(const Demo& demo, Body body) {
-    body(CacheMode::off);
-    if (demo.caches()) body(CacheMode::epoch);
+/// `compute` on both arrays, as often as iterations are wanted.
+template <class Array>
+std::function<void(Arrays<Array>&, std::int64_t)> repeated(void (*compute)(const Array& from, Array& to)) {
+    return [compute](Arrays<Array>& on, std::int64_t iterations) {
+        for (std::int64_t n = 0; n < iterations; ++n) compute(on.from, on.to);
+    };
 }
 
-void edge_detection(Demo& demo, const Options& options, Runtime& runtime) {
+void edge_detection(Demo& demo, Runtime& runtime, const Options& options) {
     const Image picture = read_pgm(options.data + "/hubble-deep-field.pgm");
     const Block by_rows{.grid = {0, 1}};
-    struct Arrays {
-        Pixels image;
-        Pixels edges;
-    };
-    std::list<Arrays> arrays; // stays where it is
     Image expected;
-    Kernel kernel{.name = "Sobel edge detection",
-                  .input = fmt::format("{} x {} pixels", picture.columns, picture.rows),
-                  .iteration = "sweep",
-                  .checked_iterations = 1,
-                  .serial = [&](std::int64_t) { expected = sobel_serial(picture); },
-                  .techniques = {}};
-    const auto add = [&](const char* name, Arrays& on, void (*sobel)(const Pixels&, Pixels&)) {
-        kernel.techniques.push_back({.name = name,
-                                     .reset = [&on] { on.edges.fill(0); },
-                                     .run = [&on, sobel](std::int64_t iterations) {
-                                         for (std::int64_t n = 0; n < iterations; ++n) sobel(on.image, on.edges);
-                                     },
-                                     .correct = [&] { return all_elements(on.edges) == expected.pixels; }});
-    };
-    for_each_mode(demo, [&](CacheMode mode) {
-        arrays.push_back({Pixels{runtime, {picture.rows, picture.columns}, by_rows, array_options("image", mode)},
-                          Pixels{runtime, {picture.rows, picture.columns}, by_rows, array_options("edges", mode)}});
-        Arrays& on = arrays.back();
-        set_elements(on.image, picture.pixels);
-        add(mode == CacheMode::off ? naive : naive_cached, on, sobel_naive);
-    });
-    add(bulk, arrays.front(), sobel_bulk);
-    demo.run(kernel);
+    const Arrays<Pixels> arrays = run_all<Pixels>(
+        demo,
+        {.name = "Sobel edge detection",
+         .input = fmt::format("{} x {} pixels", picture.columns, picture.rows),
+         .iteration = "sweep",
+         .checked_iterations = 1,
+         .serial = [&](std::int64_t) { expected = sobel_serial(picture); },
+         .techniques = {}},
+        {.make =
+             [&](const CacheOptions& cache) {
+                 Arrays<Pixels> made{
+                     Pixels{runtime, {picture.rows, picture.columns}, by_rows, {.name = "image", .cache = cache}},
+                     Pixels{runtime, {picture.rows, picture.columns}, by_rows, {.name = "edges", .cache = cache}}};
+                 set_elements(made.from, picture.pixels);
+                 return made;
+             },
+         .reset = [](Arrays<Pixels>& on) { on.to.fill(0); },
+         .naive = repeated(sobel_naive),
+         .bulk = repeated(sobel_bulk),
+         .correct = [&](const Arrays<Pixels>& on) { return all_elements(on.to) == expected.pixels; }});
     if (demo.is_root() && !options.pictures.empty()) {
         write_pgm(options.pictures + "/edges.pgm",
-                  {.rows = picture.rows, .columns = picture.columns, .pixels = all_elements(arrays.front().edges)});
+                  {.rows = picture.rows, .columns = picture.columns, .pixels = all_elements(arrays.to)});
     }
     runtime.barrier();
 }
 
-void sparse_products(Demo& demo, const Options& options, Runtime& runtime) {
+void sparse_products(Demo& demo, Runtime& runtime, const Options& options) {
     const SparseMatrix matrix = read_matrix_market(options.data + "/qh1484.mtx");
-    struct Arrays {
-        Vector x;
-        Vector y;
-    };
-    std::list<Arrays> arrays;
+    SparseMatrix own_rows;
     PowerIterationResult expected;
     std::vector<double> growth;
-    SparseMatrix own_rows;
-    Kernel kernel{.name = "sparse matrix times vector",
-                  .input = fmt::format("qh1484, {} rows, {} entries", matrix.rows, matrix.entries()),
-                  .iteration = "product",
-                  .checked_iterations = 50,
-                  .serial = [&](std::int64_t iterations) { expected = power_iteration_serial(matrix, iterations); },
-                  .techniques = {}};
-    const auto add = [&](const char* name, Arrays& on, Multiply multiply) {
-        kernel.techniques.push_back(
-            {.name = name,
-             .reset = [&] { set_elements(on.x, starting_vector(matrix.rows)); },
-             .run = [&, multiply](
-                        std::int64_t iterations) { growth = power_iteration(multiply, own_rows, on.x, on.y, iterations); },
-             .correct = [&] { return all_elements(on.x) == expected.x && growth == expected.growth; }});
+    const auto repeated_products = [&](Multiply multiply) {
+        return [&, multiply](Arrays<Vector>& on, std::int64_t iterations) {
+            growth = power_iteration(multiply, own_rows, on.from, on.to, iterations);
+        };
     };
-    for_each_mode(demo, [&](CacheMode mode) {
-        arrays.push_back({Vector{runtime, {matrix.rows}, Block{}, array_options("x", mode)},
-                          Vector{runtime, {matrix.rows}, Block{}, array_options("y", mode)}});
-        Arrays& on = arrays.back();
-        own_rows = rows_of(matrix, on.x.local_domain().range(0));
-        add(mode == CacheMode::off ? naive : naive_cached, on, multiply_naive);
-    });
-    add(bulk, arrays.front(), multiply_bulk);
-    demo.run(kernel);
+    (void)run_all<Vector>(
+        demo,
+        {.name = "sparse matrix times vector",
+         .input = fmt::format("qh1484, {} rows, {} entries", matrix.rows, matrix.entries()),
+         .iteration = "product",
+         .checked_iterations = 50,
+         .serial = [&](std::int64_t iterations) { expected = power_iteration_serial(matrix, iterations); },
+         .techniques = {}},
+        {.make =
+             [&](const CacheOptions& cache) {
+                 Arrays<Vector> made{Vector{runtime, {matrix.rows}, Block{}, {.name = "x", .cache = cache}},
+                                     Vector{runtime, {matrix.rows}, Block{}, {.name = "y", .cache = cache}}};
+                 own_rows = rows_of(matrix, made.from.local_domain().range(0));
+                 return made;
+             },
+         .reset = [&](Arrays<Vector>& on) { set_elements(on.from, starting_vector(matrix.rows)); },
+         .naive = repeated_products(multiply_naive),
+         .bulk = repeated_products(multiply_bulk),
+         .correct = [&](const Arrays<Vector>& on) { return all_elements(on.from) == expected.x && growth == expected.growth; }});
     demo.say(fmt::format("  spectral radius of qh1484, from the growth of x: about {:.4g}",
                          spectral_radius(expected.growth)));
 }
 
-void heat_diffusion(Demo& demo, const Options& options, Runtime& runtime) {
+void heat_diffusion(Demo& demo, Runtime& runtime, const Options& options) {
     const std::int64_t n = options.cube;
-    struct Arrays {
-        Temperature now;
-        Temperature next;
-    };
-    std::list<Arrays> arrays;
     std::vector<double> expected;
-    Kernel kernel{.name = "heat diffusion",
-                  .input = fmt::format("{} x {} x {} points", n, n, n),
-                  .iteration = "step",
-                  .checked_iterations = 10,
-                  .serial = [&](std::int64_t steps) { expected = heat_serial(n, steps); },
-                  .techniques = {}};
-    const auto add = [&](const char* name, Arrays& on, void (*heat)(Temperature&, Temperature&, std::int64_t)) {
-        kernel.techniques.push_back({.name = name,
-                                     .reset = [&on] { set_initial_temperature(on.now, on.next); },
-                                     .run = [&on, heat](std::int64_t steps) { heat(on.now, on.next, steps); },
-                                     .correct = [&] { return all_elements(on.now) == expected; }});
-    };
-    for_each_mode(demo, [&](CacheMode mode) {
-        arrays.push_back({Temperature{runtime, {n, n, n}, Block{}, array_options("now", mode)},
-                          Temperature{runtime, {n, n, n}, Block{}, array_options("next", mode)}});
-        Arrays& on = arrays.back();
-        add(mode == CacheMode::off ? naive : naive_cached, on, heat_naive);
-    });
-    add(bulk, arrays.front(), heat_bulk);
-    demo.run(kernel);
+    Arrays<Temperature> arrays = run_all<Temperature>(
+        demo,
+        {.name = "heat diffusion",
+         .input = fmt::format("{} x {} x {} points", n, n, n),
+         .iteration = "step",
+         .checked_iterations = 10,
+         .serial = [&](std::int64_t steps) { expected = heat_serial(n, steps); },
+         .techniques = {}},
+        {.make =
+             [&](const CacheOptions& cache) {
+                 return Arrays<Temperature>{Temperature{runtime, {n, n, n}, Block{}, {.name = "now", .cache = cache}},
+                                            Temperature{runtime, {n, n, n}, Block{}, {.name = "next", .cache = cache}}};
+             },
+         .reset = [](Arrays<Temperature>& on) { set_initial_temperature(on.from, on.to); },
+         .naive = [](Arrays<Temperature>& on, std::int64_t steps) { heat_naive(on.from, on.to, steps); },
+         .bulk = [](Arrays<Temperature>& on, std::int64_t steps) { heat_bulk(on.from, on.to, steps); },
+         .correct = [&](const Arrays<Temperature>& on) { return all_elements(on.from) == expected; }});
     if (!options.pictures.empty()) {
         // More steps than the measurement had, so that there is something to see.
-        auto& [now, next] = arrays.front();
+        auto& [now, next] = arrays;
         set_initial_temperature(now, next);
         heat_bulk(now, next, 200);
         if (demo.is_root()) {
@@ -319,42 +328,34 @@ void heat_diffusion(Demo& demo, const Options& options, Runtime& runtime) {
     }
 }
 
-void matrix_transpose(Demo& demo, const Options& options, Runtime& runtime) {
+void matrix_transpose(Demo& demo, Runtime& runtime, const Options& options) {
     const Image picture = read_pgm(options.data + "/moon.pgm");
     const std::vector<double> values(picture.pixels.begin(), picture.pixels.end());
     const Block by_rows{.grid = {0, 1}};
-    struct Arrays {
-        Matrix a;
-        Matrix b;
-    };
-    std::list<Arrays> arrays;
     std::vector<double> expected;
-    Kernel kernel{.name = "matrix transpose",
-                  .input = fmt::format("{} x {} elements", picture.rows, picture.columns),
-                  .iteration = "transpose",
-                  .checked_iterations = 1,
-                  .serial = [&](std::int64_t) { expected = transpose_serial(values, picture.rows, picture.columns); },
-                  .techniques = {}};
-    const auto add = [&](const char* name, Arrays& on, void (*transpose)(const Matrix&, Matrix&)) {
-        kernel.techniques.push_back({.name = name,
-                                     .reset = [&on] { on.b.fill(0.0); },
-                                     .run = [&on, transpose](std::int64_t iterations) {
-                                         for (std::int64_t n = 0; n < iterations; ++n) transpose(on.a, on.b);
-                                     },
-                                     .correct = [&] { return all_elements(on.b) == expected; }});
-    };
-    for_each_mode(demo, [&](CacheMode mode) {
-        arrays.push_back({Matrix{runtime, {picture.rows, picture.columns}, by_rows, array_options("a", mode)},
-                          Matrix{runtime, {picture.columns, picture.rows}, by_rows, array_options("b", mode)}});
-        Arrays& on = arrays.back();
-        set_elements(on.a, values);
-        add(mode == CacheMode::off ? naive : naive_cached, on, transpose_naive);
-    });
-    add(bulk, arrays.front(), transpose_bulk);
-    demo.run(kernel);
+    const Arrays<Matrix> arrays = run_all<Matrix>(
+        demo,
+        {.name = "matrix transpose",
+         .input = fmt::format("{} x {} elements", picture.rows, picture.columns),
+         .iteration = "transpose",
+         .checked_iterations = 1,
+         .serial = [&](std::int64_t) { expected = transpose_serial(values, picture.rows, picture.columns); },
+         .techniques = {}},
+        {.make =
+             [&](const CacheOptions& cache) {
+                 Arrays<Matrix> made{
+                     Matrix{runtime, {picture.rows, picture.columns}, by_rows, {.name = "a", .cache = cache}},
+                     Matrix{runtime, {picture.columns, picture.rows}, by_rows, {.name = "b", .cache = cache}}};
+                 set_elements(made.from, values);
+                 return made;
+             },
+         .reset = [](Arrays<Matrix>& on) { on.to.fill(0.0); },
+         .naive = repeated(transpose_naive),
+         .bulk = repeated(transpose_bulk),
+         .correct = [&](const Arrays<Matrix>& on) { return all_elements(on.to) == expected; }});
     if (demo.is_root() && !options.pictures.empty()) {
         Image transposed{.rows = picture.columns, .columns = picture.rows};
-        for (const double value : all_elements(arrays.front().b)) transposed.pixels.push_back(static_cast<std::uint8_t>(value));
+        for (const double value : all_elements(arrays.to)) transposed.pixels.push_back(static_cast<std::uint8_t>(value));
         write_pgm(options.pictures + "/moon-transposed.pgm", transposed);
     }
     runtime.barrier();
@@ -364,10 +365,10 @@ void matrix_transpose(Demo& demo, const Options& options, Runtime& runtime) {
 bool run(const Options& options) {
     Runtime runtime;
     Demo demo{runtime, options};
-    edge_detection(demo, options, runtime);
-    sparse_products(demo, options, runtime);
-    heat_diffusion(demo, options, runtime);
-    matrix_transpose(demo, options, runtime);
+    edge_detection(demo, runtime, options);
+    sparse_products(demo, runtime, options);
+    heat_diffusion(demo, runtime, options);
+    matrix_transpose(demo, runtime, options);
     if (demo.is_root() && !options.json.empty()) {
         std::ofstream out{options.json};
         out << Json{{"machine", machine()}, {"rows", demo.rows()}}.dump(2) << '\n';

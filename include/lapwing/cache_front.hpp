@@ -127,9 +127,10 @@ public:
     void enter_stretch(const FrontElement<N>& element, bool written) noexcept {
         const std::uint64_t page = page_of(element.rank, element.offset);
         const std::uint64_t within = element.offset & (page_bytes_ - 1);
-        const Readable readable = readable_around(reads_[slot(page, read_mask_)], page, within);
-        const WriteEntry& entry = writes_[slot(page, write_mask_)];
-        const bool writable = entry.page == page;
+        const ReadEntry& read = reads_[slot(page, read_mask_)];
+        const WriteEntry& write = writes_[slot(page, write_mask_)];
+        const Readable readable = readable_around(read, page, within);
+        const bool writable = write.page == page;
         if (written ? !writable : readable.begin == readable.end) return;
         const std::uint64_t begin = written ? 0 : readable.begin;
         const std::uint64_t end = written ? page_bytes_ : readable.end;
@@ -140,12 +141,12 @@ public:
         stretch_.page = page;
         const std::uint64_t stretch_end = stretch_.within + stretch_.count * sizeof(T);
         if (readable.begin <= stretch_.within && stretch_end <= readable.end) {
-            stretch_.read = reads_[slot(page, read_mask_)].data + stretch_.within;
-            stretch_.epoch = reads_[slot(page, read_mask_)].epoch;
+            stretch_.read = read.data + stretch_.within;
+            stretch_.epoch = read.epoch;
         }
         if (writable) {
-            stretch_.write = entry.data;
-            stretch_.dirty = entry.dirty;
+            stretch_.write = write.data;
+            stretch_.dirty = write.dirty;
         }
     }
 

@@ -139,7 +139,7 @@ private:
         if (!mine) return;
         std::array<Range, N> ranges;
         for (std::size_t d = 0; d < N; ++d) ranges[d] = Range{first[d], first[d] + (d == N - 1 ? count : 1)};
-        array_.put(std::apply([](auto... range) { return Domain<N>{range...}; }, ranges), values);
+        array_.put(Domain<N>{ranges}, values);
     }
     void read_anything() {
         const Row<N> places = row();
@@ -148,7 +148,7 @@ private:
             std::vector<T> values(box.size());
             array_.get(box, std::span{values});
             std::size_t k = 0;
-            each_of(box, [&](const Index<N>& index) { check(index, values[k++], expected_); });
+            for (const Index<N>& index : box) check(index, values[k++], expected_);
             return;
         }
         each(places, [&](const Index<N>& index) { check(index, element(index), expected_); });
@@ -157,11 +157,7 @@ private:
         std::array<Range, N> ranges;
         for (std::size_t d = 0; d < N; ++d)
             ranges[d] = Range{std::max<std::int64_t>(index[d] - 20, 0), std::min(index[d] + 20, extents_[d])};
-        return std::apply([](auto... range) { return Domain<N>{range...}; }, ranges);
-    }
-    template <class Use>
-    static void each_of(const Domain<N>& box, Use use) {
-        for (const auto index : box) use(index);
+        return Domain<N>{ranges};
     }
 
     Runtime& runtime_;
