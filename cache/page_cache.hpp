@@ -184,6 +184,8 @@ private:
     /// After an acquire: this page and those behind it that the program has read in the same earlier epoch, all of each. What a
     /// program reads in one step it mostly reads in the next.
     [[nodiscard]] std::uint64_t pages_to_read_again(Frame frame) const noexcept;
+    /// Whether the page's contents are of `epoch`, and the program has read of it and it is there as a whole.
+    [[nodiscard]] bool was_read(Frame frame, std::uint64_t epoch) const noexcept;
     /// Whether the lines may be read; makes lines valid that have been written as a whole.
     [[nodiscard]] bool readable(Frame frame, Lines lines) noexcept;
     [[nodiscard]] bool written(Frame frame, std::uint64_t within, std::uint64_t bytes) const noexcept;

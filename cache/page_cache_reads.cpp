@@ -56,17 +56,20 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
             read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
         }
         if (hit) finish_page(frame);
-        else if (!stale) fetch(frame, all_lines(frame)); // the second miss in a page: all of it
     }
-    if (!hit && (!known || stale)) { // the first since it came, or since the acquire
-        ReadAhead::Plan plan = ahead_.touched(rank, offset, backend_.part_bytes(rank), ReadAhead::Found::missing);
-        if (again > plan.count && (plan.count == 0 || plan.whole_pages))
+    if (!hit) {
+        const bool first = !known || stale; // since it came, or since the acquire
+        ReadAhead::Plan plan =
+            first ? ahead_.touched(rank, offset, backend_.part_bytes(rank), ReadAhead::Found::missing)
+                  : ahead_.touched_again(rank, offset, backend_.part_bytes(rank));
+        if (first && again > plan.count && (plan.count == 0 || plan.whole_pages))
             plan = ahead_.plan_again(offset - within + page_bytes_, again - 1);
         if (!known) frame = take_frame(rank, offset - within, no_frame);
+        const Lines wanted = !first || again != 0 || plan.sequential ? all_lines(frame) : lines;
         if (plan.count == 0) {
-            fetch(frame, plan.sequential ? all_lines(frame) : lines);
+            fetch(frame, wanted);
         } else {
-            start_fetch(frame, plan.sequential ? all_lines(frame) : lines);
+            start_fetch(frame, wanted);
             read_ahead(plan, rank, frame);
         }
     }
@@ -80,15 +83,18 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     enter_reads(frame);
 }
 
+bool PageCache::was_read(Frame frame, std::uint64_t epoch) const noexcept {
+    const Page& page = pages_[frame];
+    return page.epoch == epoch && !page.unread && page.dirty == none && bits::all(valid(frame), 0, all_lines(frame).last);
+}
+
 std::uint64_t PageCache::pages_to_read_again(Frame frame) const noexcept {
     const std::uint64_t epoch = pages_[frame].epoch;
     if (epoch == now()) return 0;
     const std::uint64_t most = ahead_.most_pages();
     std::uint64_t count = 0;
-    for (std::uint64_t number = pages_[frame].number; count <= most && frame != no_frame; ++count, frame = find(++number)) {
-        const Page& page = pages_[frame];
-        if (page.epoch != epoch || page.unread || page.dirty != none || !bits::all(valid(frame), 0, all_lines(frame).last)) break;
-    }
+    for (std::uint64_t number = pages_[frame].number; count <= most && frame != no_frame && was_read(frame, epoch); ++count)
+        frame = find(++number);
     return count;
 }
 
@@ -178,14 +184,17 @@ void PageCache::prefetch(int rank, std::uint64_t offset, std::uint64_t bytes) {
 
 Frame PageCache::start_reading(int rank, std::uint64_t offset, std::uint64_t bytes, Frame keep) {
     const std::uint64_t within = offset & (page_bytes_ - 1);
-    const Lines lines = lines_of(within, bytes);
+    Lines lines = lines_of(within, bytes);
     Frame frame = find(front_.page_of(rank, offset));
     if (frame == no_frame) {
         frame = take_frame(rank, offset - within, keep);
         if (frame == no_frame) return no_frame;
     } else {
-        freshen(frame);
+        // As in read(): a page of which something has been read in this epoch, or all in an earlier one, comes as a whole.
+        bool whole = was_read(frame, pages_[frame].epoch);
+        if (!freshen(frame)) whole = bits::any(valid(frame), 0, all_lines(frame).last);
         if (pages_[frame].operation != none || pages_[frame].dirty != none || readable(frame, lines)) return no_frame;
+        if (whole) lines = all_lines(frame);
     }
     start_fetch(frame, lines);
     leave_front(pages_[frame].number); // the next use must see the operation

@@ -44,6 +44,14 @@ ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t
     return {};
 }
 
+ReadAhead::Plan ReadAhead::touched_again(int rank, std::uint64_t offset, std::uint64_t part_bytes) noexcept {
+    const auto within_page = [&](const Stream& stream) {
+        return stream.rank == rank && ((stream.last ^ offset) & ~(page_bytes_ - 1)) == 0;
+    };
+    if (std::ranges::any_of(streams_, within_page)) return {};
+    return touched(rank, offset, part_bytes, Found::missing);
+}
+
 ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept {
     stream.last = offset;
     stream.age = clock_;

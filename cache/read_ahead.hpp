@@ -7,7 +7,7 @@
 namespace lapwing::cache {
 
 /// Finds sequential accesses, forward and backward, and accesses with a constant stride among those that touch a page for
-/// the first time, and says what to read ahead of them.
+/// the first time or miss in it, and says what to read ahead of them.
 ///
 /// The distance of a stream doubles as it goes on, and beyond some pages only when they were still under way as they were
 /// needed: a network with a long latency gets more of them. The limit of all distances halves when most of what was read ahead was
@@ -33,6 +33,10 @@ public:
 
     /// A page of `rank`, whose part has `part_bytes`, is touched for the first time, at `offset`.
     [[nodiscard]] Plan touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept;
+
+    /// An access to a page that has been touched misses other lines of it: it counts if it follows accesses to other pages, as in
+    /// the columns of a matrix.
+    [[nodiscard]] Plan touched_again(int rank, std::uint64_t offset, std::uint64_t part_bytes) noexcept;
 
     /// To read `count` pages from `first` on that have been read before, as far as reading ahead has paid.
     [[nodiscard]] Plan plan_again(std::uint64_t first, std::uint64_t count) const noexcept {

@@ -350,6 +350,27 @@ TEST_CASE("a constant stride is read ahead") {
     CHECK(cached.memory.get_bytes <= 500 * 128);
 }
 
+TEST_CASE("the columns of a matrix are read ahead, and at once as whole pages in the next epoch") {
+    constexpr std::uint64_t rows = 256;
+    constexpr std::uint64_t columns = 512;
+    constexpr std::uint64_t used_columns = 128; // one page of each row
+    Cached cached{{rows * columns * 8}, {}};
+    number(cached.memory.part(0));
+    const auto read_all = [&] {
+        for (std::uint64_t column = 0; column < used_columns; ++column)
+            for (std::uint64_t row = 0; row < rows; ++row)
+                if (cached.read<std::uint64_t>(0, (row * columns + column) * 8) != row * columns + column) FAIL("wrong");
+    };
+    read_all();
+    CHECK(cached.count(Counter::cache_misses) < 10);
+    CHECK(cached.memory.gets <= 2 * rows);
+    cached.acquire();
+    const auto before = cached.memory.gets;
+    read_all();
+    CHECK(cached.count(Counter::cache_misses) < 15);
+    CHECK(cached.memory.gets - before <= rows);
+}
+
 TEST_CASE("read-ahead that nobody uses stops by itself") {
     Cached cached{{64U << 20}, {}};
     std::mt19937_64 random{7};
