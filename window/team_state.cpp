@@ -141,6 +141,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         stop_progress();
         if (engine_ != nullptr) engine_->stop(); // MPI would write to its buffers, which end with it
         free_mpi();
+        free_communicator();
         throw;
     }
 }
@@ -283,7 +284,8 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
         seen_wakes_ = wakes;
         awake_until_ = now + awake_time;
     }
-    round.awake = now < awake_until_ || engine_->busy();
+    round.awake = engine_->busy();
+    round.alert = now < awake_until_;
     return round;
 }
 
@@ -530,6 +532,11 @@ void TeamState::close() {
     engine_->stop();
     free_mpi();
     closed_ = true;
+    // What makes progress is behind all ranks before one may finalize MPI: in MPICH 4.0.2 over UCX's TCP, MPI_Finalize asks
+    // every rank for an acknowledgement, and looks at messages no longer when it has them all. Who gave its own before its
+    // MPI_Finalize waits there for ever.
+    check_mpi(MPI_Barrier(communicator_), "MPI_Barrier", who_);
+    free_communicator();
 }
 
 void TeamState::free_mpi() noexcept {
@@ -539,7 +546,12 @@ void TeamState::free_mpi() noexcept {
     if (node_window_ != MPI_WIN_NULL) MPI_Win_free(&node_window_);
     if (topology_ != nullptr) topology_->close();
     if (engine_communicator_ != MPI_COMM_NULL) MPI_Comm_free(&engine_communicator_);
-    if (communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
+}
+
+void TeamState::free_communicator() noexcept {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized == 0 && communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
 }
 
 void TeamState::leave() noexcept {

@@ -169,21 +169,45 @@ public:
     /// A rank of the team is known to have left it.
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
 
+    /// A computation thread that waits, and drives progress meanwhile.
+    struct Driving {
+        explicit Driving(TeamState& team) : team_{team} { team_.drives_.fetch_add(one_begun + 1, std::memory_order_relaxed); }
+        ~Driving() { team_.drives_.fetch_sub(1, std::memory_order_relaxed); }
+        TeamState& team_;
+    };
+    /// One that waits in MPI, which makes MPI's progress: a hint, as cheap as MPI's waits may be short. Of several threads'
+    /// some may not be counted.
+    class WaitingInMpi {
+    public:
+        explicit WaitingInMpi(TeamState& team) noexcept : waits_{team.waits_in_mpi_} { advance(1); }
+        ~WaitingInMpi() { advance(0); }
+
+    private:
+        /// To the next number that is odd, or even.
+        void advance(std::uint32_t odd) const noexcept {
+#ifdef OPEN_MPI
+            static_cast<void>(odd); // its windows do not need their owners' threads, nor have them polling
+#else
+            const std::uint32_t next = waits_.load(std::memory_order_relaxed) + 1;
+            waits_.store(next % 2 == odd ? next : next + 1, std::memory_order_relaxed);
+#endif
+        }
+        std::atomic<std::uint32_t>& waits_;
+    };
+
     // Progressing
     Round progress_round(Clock::time_point now) noexcept override;
-    [[nodiscard]] bool driven() const noexcept override { return drivers_.load(std::memory_order_relaxed) > 0; }
+    [[nodiscard]] Drives drives() const noexcept override {
+        const std::uint64_t drives = drives_.load(std::memory_order_relaxed);
+        const std::uint32_t waits = waits_in_mpi_.load(std::memory_order_relaxed);
+        return {.begun = static_cast<std::uint32_t>(drives / one_begun) + waits / 2, .now = drives % one_begun != 0 || waits % 2 != 0};
+    }
     // EngineListener
     void on_barrier_token(const BarrierToken& token) override { barrier_.value().on_token(token); }
     void on_departed(int rank, std::uint64_t collectives) override;
     void on_progress() override;
 
 private:
-    /// A computation thread that waits, and drives progress meanwhile.
-    struct Driving {
-        explicit Driving(TeamState& team) : team_{team} { team_.drivers_.fetch_add(1, std::memory_order_relaxed); }
-        ~Driving() { team_.drivers_.fetch_sub(1, std::memory_order_relaxed); }
-        TeamState& team_;
-    };
     /// A rank that left by an exception.
     struct Departed {
         int rank = 0;
@@ -199,7 +223,9 @@ private:
     void make_node_barrier();
     void start_progress();
     void stop_progress() noexcept;
+    /// Frees windows and communicators but communicator_.
     void free_mpi() noexcept;
+    void free_communicator() noexcept;
     /// Throws if the trouble concerns a wait for `target`.
     void check_trouble(const char* call, int target);
     void check_attendance(CollectiveCall call, std::optional<std::int64_t> identity);
@@ -228,7 +254,9 @@ private:
     std::vector<WindowState*> windows_;
     std::uint64_t next_window_number_ = 1;
 
-    std::atomic<int> drivers_{0};
+    static constexpr std::uint64_t one_begun = std::uint64_t{1} << 32;
+    std::atomic<std::uint64_t> drives_{0}; ///< those under way, and one_begun for each that there was
+    std::atomic<std::uint32_t> waits_in_mpi_{0}; ///< twice the waits there were, odd during one
     const std::atomic<std::uint32_t>& tick_ = ProgressThread::instance().tick();
     /// For each rank the tick in which it was last woken; null where there is no progress thread.
     std::unique_ptr<std::atomic<std::uint16_t>[]> awake_;

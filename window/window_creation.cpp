@@ -97,6 +97,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     const bool same_size = worst[5] == -worst[6];
     memory_ = std::make_unique<WindowMemory>(state_, what, bytes, same_size, options.alignment, counter_count_);
     network_ = state_.network_path();
+    largest_message_ = largest_message();
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
     plain_rma_ = network_ == Path::rma;
@@ -182,6 +183,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
 
     // A transparent window has the epochs that the program makes, of any kind. Messages need none.
     network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
+    largest_message_ = largest_message();
     if (!locked && !transparent) {
         check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", state_.who());
         close_lock_ = true;
@@ -198,6 +200,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         map_.node_first = 0;
         map_.node_count = state_.size();
         network_ = Path::direct;
+        largest_message_ = 0;
         shared_ = window;
     } else {
         bases_.push_back(map_.own);

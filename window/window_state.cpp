@@ -38,6 +38,10 @@ Path WindowState::path(int target) const noexcept {
     return map_.base(target) != nullptr ? Path::direct : network_;
 }
 
+std::uint64_t WindowState::largest_message() const noexcept {
+    return network_ == Path::rma && state_.progress_mode() == ProgressMode::thread ? state_.engine().inline_limit() : 0;
+}
+
 // ---- order and completion -------------------------------------------------------------------------------------------
 
 void WindowState::wait(Operation& operation, const char* call, int target) {
@@ -221,6 +225,7 @@ void WindowState::complete_started(int target) {
 
 void WindowState::flush_rma(int target) {
     if (network_ != Path::rma) return;
+    const TeamState::WaitingInMpi waiting{state_};
     check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", "flush", target, 0);
     statistics_.add(Counter::rma_flushes);
 }
@@ -286,7 +291,7 @@ void WindowState::order_memory() {
 // ---- put and get ----------------------------------------------------------------------------------------------------
 
 template <class Piece>
-void WindowState::for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes, Piece piece) {
+[[gnu::always_inline]] inline void WindowState::for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes, Piece piece) {
     const MPI_Aint at = *displacement(target, offset);
     if (bytes <= largest_piece_bytes) [[likely]]
         return piece(0, static_cast<int>(bytes), at);
@@ -314,14 +319,22 @@ inline bool WindowState::finish_locally(int target) {
 #else
     constexpr bool local = false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
 #endif
+    const TeamState::WaitingInMpi waiting{state_};
     check_mpi(local ? MPI_Win_flush_local(target, remote_) : MPI_Win_flush(target, remote_),
               local ? "MPI_Win_flush_local" : "MPI_Win_flush", state_.who());
     return !local;
 }
 
+[[gnu::noinline]] void WindowState::start_measured_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
+    small_gets_.measure([&] { start_rma_get(target, offset, destination); });
+}
+
 inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     state_.keep_awake(target);
-    start_rma_get(target, offset, destination);
+    if (small_gets_.due() && destination.size() <= largest_message_) [[unlikely]]
+        start_measured_get(target, offset, destination);
+    else
+        start_rma_get(target, offset, destination);
     finish_locally(target);
     statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
 }
@@ -368,7 +381,7 @@ void WindowState::put(int target, std::uint64_t offset, std::span<const std::byt
 
 void WindowState::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
     begin_access(target, offset, destination.size(), false, "Window::get");
-    if (by_rma(target, offset, destination.size())) [[likely]]
+    if (by_rma(target, offset, destination.size()) && !by_message(destination.size())) [[likely]]
         rma_get(target, offset, destination);
     else
         service_get(target, offset, destination);
@@ -406,6 +419,7 @@ void WindowState::service_get(int target, std::uint64_t offset, std::span<std::b
     start([&] { return state_.engine().try_get(operation, target, number_, offset, destination.size(), true); }, "Window::get",
           target);
     wait(operation, "Window::get", target);
+    small_gets_.count();
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
 }
 
@@ -471,18 +485,25 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
 std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
                                                         bool tracked) {
     begin_access(target, offset, destination.size(), false, "Window::start_get");
-    if (by_rma(target, offset, destination.size())) {
+    if (by_rma(target, offset, destination.size()) && !by_message(destination.size())) {
+        const bool small = destination.size() <= largest_message_;
+        const bool measured = small && small_gets_.due();
         auto transfer = start_rma_transfer(
             target, offset, destination.size(), false, tracked, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
-                check_transfer(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, request),
-                               "MPI_Rget", "start_get", target, offset);
+                const auto start = [&] {
+                    check_transfer(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, request),
+                                   "MPI_Rget", "start_get", target, offset);
+                };
+                measured ? small_gets_.measure(start) : start();
             });
+        if (small) small_gets_.count();
         statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
         return transfer;
     }
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     transfer->operation().destination = destination.data();
     start([&] { return try_service_get(*transfer, target, offset, destination.size(), tracked); }, "Window::start_get", target);
+    small_gets_.count();
     nudge_progress(destination.size());
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return transfer;

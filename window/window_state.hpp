@@ -9,6 +9,7 @@
 #include "window/progress/engine.hpp"
 #include "window/progress/pieces.hpp"
 #include "window/remote_cache.hpp"
+#include "window/start_cost.hpp"
 #include "window/team_state.hpp"
 #include "window/window_transfer.hpp"
 
@@ -216,6 +217,13 @@ private:
         return displacement(target, offset).has_value() && bytes <= largest_piece_bytes;
     }
 
+    /// Of a get on the path rma that could go as one message and be served while the owner computes; 0: none.
+    [[nodiscard]] std::uint64_t largest_message() const noexcept;
+    /// Whether a get that rma could carry goes as a message.
+    [[nodiscard]] bool by_message(std::uint64_t bytes) const noexcept {
+        return small_gets_.messages_are_cheaper() && bytes <= largest_message_;
+    }
+
     /// Minimum or maximum of unsigned values, by compare-and-swap: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T
     /// compare as if signed in Open MPI 4.1.4 (created windows) and MPICH 4.0.2 (shared memory).
     void fetch_unsigned_extreme(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
@@ -240,6 +248,7 @@ private:
     [[noreturn]] void throw_transfer_error(int code, const char* mpi_call, const char* call, int target,
                                            std::uint64_t offset) const;
     void start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void start_measured_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
@@ -282,6 +291,8 @@ private:
 
     /// On the rma path too: notified puts, and what an adopted window's displacement units cannot express.
     std::atomic<bool> messages_used_{false};
+    StartCost small_gets_;
+    std::uint64_t largest_message_ = 0; ///< largest_message()
 
     /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;

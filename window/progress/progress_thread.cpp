@@ -19,6 +19,10 @@ constexpr std::chrono::milliseconds tick_length{4};
 constexpr std::chrono::microseconds first_sleep{50};
 /// While a waiting computation thread drives progress: it may go back to computing at any time, and does not say so.
 constexpr std::chrono::microseconds driven_sleep{1000};
+/// So long after a wait of a computation thread that shares its processor the thread does not poll for requests that MPI
+/// serves without a word, but sleeps between looks: it would keep the processor for a time slice each time, and the
+/// computation, which communicates, serves them too. Computations that do not wait lose half of it.
+constexpr std::chrono::milliseconds courtesy{5};
 /// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a computation:
 /// whoever gave it up would get it back a time slice later, and the next request of a stream is here sooner. Counted in
 /// rounds, which are the slower the slower the network is.
@@ -104,16 +108,19 @@ void ProgressThread::stop_locked() {
     thread_.join();
 }
 
-Progressing::Round ProgressThread::round(Clock::time_point now, bool& driven) {
+Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Drives& drives) {
     const std::lock_guard guard{teams_mutex_};
     Progressing::Round all;
-    driven = true;
+    drives = {.begun = 0, .now = true};
     for (Progressing* team : teams_) {
-        if (team->driven()) continue;
-        driven = false;
+        const Progressing::Drives of_team = team->drives();
+        drives.begun += of_team.begun;
+        if (of_team.now) continue;
+        drives.now = false;
         const Progressing::Round one = team->progress_round(now);
         all.moved |= one.moved;
         all.awake |= one.awake;
+        all.alert |= one.alert;
     }
     return all;
 }
@@ -127,6 +134,8 @@ void ProgressThread::run() {
     prefer_short_slices();
     Clock::time_point now = Clock::now();
     Clock::time_point last_traffic = now - std::chrono::seconds{1};
+    Clock::time_point last_drive = last_traffic;
+    std::uint32_t drives_begun = 0;
     std::chrono::microseconds sleep = first_sleep;
     Backoff backoff{options_.share == ProcessorShare::ample ? ProcessorShare::ample : ProcessorShare::crowded};
     unsigned cold_rounds = hot_rounds; ///< since the last traffic
@@ -142,16 +151,21 @@ void ProgressThread::run() {
             const auto tick = static_cast<std::uint32_t>(now.time_since_epoch() / tick_length);
             if (tick_.load(std::memory_order_relaxed) != tick) tick_.store(tick, std::memory_order_relaxed);
         }
-        bool driven = false;
-        const Progressing::Round what = round(now, driven);
-        if (what.moved || what.awake) {
+        Progressing::Drives drives;
+        const Progressing::Round what = round(now, drives);
+        if (drives.begun != drives_begun) {
+            drives_begun = drives.begun;
+            last_drive = now;
+        }
+        const bool polite = options_.share != ProcessorShare::ample && now - last_drive < courtesy;
+        if (what.moved || what.awake || (what.alert && !polite)) {
             last_traffic = now;
             cold_rounds = 0;
             false_wakes = 0;
             socket_woke = false;
         }
         if (what.moved) continue;
-        if (!driven && (woken || now - last_traffic < options_.spin)) {
+        if (!drives.now && (woken || now - last_traffic < options_.spin)) {
             if (now - last_traffic < options_.spin) sleep = first_sleep;
             if (rounds > rounds_after_wake) woken = false;
             if (++cold_rounds < hot_rounds) relax_processor();
@@ -162,9 +176,10 @@ void ProgressThread::run() {
             false_wakes = 0;
             without_sockets = sleeps_without_sockets;
         }
-        const bool watch_sockets = !driven && without_sockets == 0;
+        const bool watch_sockets = !drives.now && without_sockets == 0;
         if (without_sockets > 0) --without_sockets;
-        const Sleeper::Woken by = sleeper_.sleep(driven ? std::min(driven_sleep, options_.longest_sleep) : sleep, watch_sockets);
+        if (what.alert) sleep = first_sleep;
+        const Sleeper::Woken by = sleeper_.sleep(drives.now ? std::min(driven_sleep, options_.longest_sleep) : sleep, watch_sockets);
         woken = by != Sleeper::Woken::by_time;
         socket_woke = by == Sleeper::Woken::by_socket;
         // After a nudge the first sleeps are short again, so that the tick goes on while this rank needs it: whoever sleeps

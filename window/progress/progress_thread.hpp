@@ -24,11 +24,16 @@ public:
     struct Round {
         bool moved = false; ///< something came in or went out
         bool awake = false; ///< more is to be expected: do not sleep
+        bool alert = false; ///< requests are to be expected that MPI serves by itself, without a word
     };
     /// One round of progress. `now` is a few rounds old at most. Must not throw.
     virtual Round progress_round(Clock::time_point now) noexcept = 0;
-    /// Whether a waiting computation thread drives it at the moment, so that the progress thread need not.
-    [[nodiscard]] virtual bool driven() const noexcept = 0;
+    /// Waits of computation threads that drive it themselves.
+    struct Drives {
+        std::uint32_t begun = 0; ///< so far, modulo 2^32
+        bool now = false;        ///< there is one
+    };
+    [[nodiscard]] virtual Drives drives() const noexcept = 0;
 };
 
 /// The progress thread: one per process, whatever the number of teams; started with the first and stopped with the last.
@@ -79,7 +84,7 @@ private:
     ~ProgressThread() = default; // never called: see instance()
     void stop_locked();
     void run();
-    Progressing::Round round(Progressing::Clock::time_point now, bool& driven);
+    Progressing::Round round(Progressing::Clock::time_point now, Progressing::Drives& drives);
     /// Waits for the end of a round at most: the thread, which takes the mutex again at once, gives way.
     [[nodiscard]] std::unique_lock<std::mutex> lock_teams();
 
