@@ -339,6 +339,10 @@ inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std
     statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
 }
 
+[[gnu::noinline]] void WindowState::start_measured_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+    small_puts_.measure([&] { start_rma_put(target, offset, source); });
+}
+
 inline const std::byte* WindowState::stage(std::span<const std::byte> source) {
     if (staged_ + source.size() > staging_.size()) [[unlikely]] {
         if (staging_.empty()) staging_.resize(staging_bytes); // many windows never need it: those of locks
@@ -359,7 +363,10 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         const bool staged = source.size() <= largest_staged_bytes;
         const std::byte* const from = staged ? stage(source) : source.data();
         outstanding_.add_write(target, offset, source.size(), Carrier::window);
-        start_rma_put(target, offset, {from, source.size()});
+        if (small_puts_.due() && source.size() <= largest_message_) [[unlikely]]
+            start_measured_put(target, offset, {from, source.size()});
+        else
+            start_rma_put(target, offset, {from, source.size()});
         // Complete at the target, too, with what went there before it; unless messages did.
         if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
             forget(target, versions());
@@ -381,7 +388,7 @@ void WindowState::put(int target, std::uint64_t offset, std::span<const std::byt
 
 void WindowState::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
     begin_access(target, offset, destination.size(), false, "Window::get");
-    if (by_rma(target, offset, destination.size()) && !by_message(destination.size())) [[likely]]
+    if (by_rma(target, offset, destination.size()) && !get_by_message(destination.size())) [[likely]]
         rma_get(target, offset, destination);
     else
         service_get(target, offset, destination);
@@ -389,7 +396,7 @@ void WindowState::get_uncached(int target, std::uint64_t offset, std::span<std::
 
 void WindowState::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source) {
     begin_access(target, offset, source.size(), true, "Window::put");
-    if (by_rma(target, offset, source.size())) [[likely]]
+    if (by_rma(target, offset, source.size()) && !put_by_message(source.size())) [[likely]]
         rma_put(target, offset, source);
     else
         service_put(target, offset, source, 0);
@@ -440,6 +447,7 @@ void WindowState::service_put(int target, std::uint64_t offset, std::span<const 
     Operation operation;
     start([&] { return try_service_put(operation, target, offset, source, counter_plus_one); }, "Window::put", target);
     wait(operation, "Window::put", target);
+    small_puts_.count();
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
 }
 
@@ -485,7 +493,7 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
 std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
                                                         bool tracked) {
     begin_access(target, offset, destination.size(), false, "Window::start_get");
-    if (by_rma(target, offset, destination.size()) && !by_message(destination.size())) {
+    if (by_rma(target, offset, destination.size()) && !get_by_message(destination.size())) {
         const bool small = destination.size() <= largest_message_;
         const bool measured = small && small_gets_.due();
         auto transfer = start_rma_transfer(
@@ -510,7 +518,7 @@ std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_
 }
 
 std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    const bool rma = by_rma(target, offset, source.size());
+    const bool rma = by_rma(target, offset, source.size()) && !put_by_message(source.size());
     if (source.size() <= (rma ? largest_staged_bytes : state_.engine().inline_limit())) {
         put_uncached(target, offset, source); // copied: complete at once
         return {};

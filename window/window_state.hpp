@@ -217,11 +217,14 @@ private:
         return displacement(target, offset).has_value() && bytes <= largest_piece_bytes;
     }
 
-    /// Of a get on the path rma that could go as one message and be served while the owner computes; 0: none.
+    /// Of a put or get on the path rma that could go as one message and be served while the owner computes; 0: none.
     [[nodiscard]] std::uint64_t largest_message() const noexcept;
-    /// Whether a get that rma could carry goes as a message.
-    [[nodiscard]] bool by_message(std::uint64_t bytes) const noexcept {
+    /// Whether one that rma could carry goes as a message.
+    [[nodiscard]] bool get_by_message(std::uint64_t bytes) const noexcept {
         return small_gets_.messages_are_cheaper() && bytes <= largest_message_;
+    }
+    [[nodiscard]] bool put_by_message(std::uint64_t bytes) const noexcept {
+        return small_puts_.messages_are_cheaper() && bytes <= largest_message_;
     }
 
     /// Minimum or maximum of unsigned values, by compare-and-swap: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T
@@ -249,6 +252,7 @@ private:
                                            std::uint64_t offset) const;
     void start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void start_measured_get(int target, std::uint64_t offset, std::span<std::byte> destination);
+    void start_measured_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
@@ -292,6 +296,7 @@ private:
     /// On the rma path too: notified puts, and what an adopted window's displacement units cannot express.
     std::atomic<bool> messages_used_{false};
     StartCost small_gets_;
+    StartCost small_puts_;
     std::uint64_t largest_message_ = 0; ///< largest_message()
 
     /// Guards the fields below. Held before the engine's mutex, never after it.
