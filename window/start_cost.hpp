@@ -6,20 +6,25 @@
 
 namespace lapwing::window {
 
-/// What it costs to start a small transfer by MPI, measured while the program runs: a few starts, and again after some
-/// thousand. Where MPI's windows are the network's it is less than a message; where MPI emulates them it may be a system call
-/// for each, while many messages to the owner's progress thread travel together. A hint: of several threads' starts some
-/// may not be counted.
+/// What it costs to start a small transfer by MPI, measured while the program runs: some starts, and again after some thousand
+/// transfers that nobody waited for at once. Where MPI's windows are the network's it is less than a message; where MPI
+/// emulates them it may be a system call for each, while many messages to the owner's progress thread travel together. A hint: of
+/// several threads' starts some may not be counted.
 class StartCost {
 public:
     using Clock = std::chrono::steady_clock;
 
     /// Whether small transfers are cheaper as messages.
     [[nodiscard]] bool messages_are_cheaper() const noexcept { return high_.load(std::memory_order_relaxed); }
+    /// They are from now on, whatever is measured.
+    void assume_messages() noexcept {
+        high_.store(true, std::memory_order_relaxed);
+        until_measured_.store(assumed, std::memory_order_relaxed);
+    }
     /// After a transfer that was sent as a message, or started by MPI and not waited for.
     void count() noexcept {
         const std::uint32_t left = until_measured_.load(std::memory_order_relaxed);
-        if (left == 0) return;
+        if (left == 0 || left == assumed) return;
         until_measured_.store(left - 1, std::memory_order_relaxed);
         if (left == 1) high_.store(false, std::memory_order_relaxed);
     }
@@ -32,8 +37,7 @@ public:
         start();
         add(Clock::now() - begin);
     }
-
-private:
+    /// A start took this time.
     void add(Clock::duration time) noexcept {
         const std::uint32_t measured = measured_.load(std::memory_order_relaxed) + 1;
         const std::uint32_t slow = slow_.load(std::memory_order_relaxed) + (time > message ? 1 : 0);
@@ -41,15 +45,18 @@ private:
         measured_.store(last ? 0 : measured, std::memory_order_relaxed);
         slow_.store(last ? 0 : slow, std::memory_order_relaxed);
         if (!last) return;
-        high_.store(slow >= measurements / 4, std::memory_order_relaxed);
+        high_.store(slow >= measurements / 2, std::memory_order_relaxed);
         until_measured_.store(between_measurements, std::memory_order_relaxed);
     }
 
+private:
     /// What one of many messages costs both sides together; a start by MPICH over TCP costs 5 us, unless it finds others that
     /// wait and joins them.
     static constexpr std::chrono::nanoseconds message{1500};
-    static constexpr std::uint32_t measurements = 16;
+    /// More than twice as many as there may be first transfers to a target, for which MPI connects.
+    static constexpr std::uint32_t measurements = 32;
     static constexpr std::uint32_t between_measurements = 8192;
+    static constexpr std::uint32_t assumed = ~std::uint32_t{0};
 
     std::atomic<std::uint32_t> measured_{0};
     std::atomic<std::uint32_t> slow_{0}; ///< of these

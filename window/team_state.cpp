@@ -532,9 +532,9 @@ void TeamState::close() {
     engine_->stop();
     free_mpi();
     closed_ = true;
-    // What makes progress is behind all ranks before one may finalize MPI: in MPICH 4.0.2 over UCX's TCP, MPI_Finalize asks
-    // every rank for an acknowledgement, and looks at messages no longer when it has them all. Who gave its own before its
-    // MPI_Finalize waits there for ever.
+    // What makes progress, but for this barrier itself, is behind all ranks before one may finalize MPI: in MPICH 4.0.2 over
+    // UCX's TCP, MPI_Finalize asks every rank for an acknowledgement, and looks at messages no longer when it has them all.
+    // Who gave its own before its MPI_Finalize waits there for ever.
     check_mpi(MPI_Barrier(communicator_), "MPI_Barrier", who_);
     free_communicator();
 }

@@ -175,8 +175,8 @@ public:
         ~Driving() { team_.drives_.fetch_sub(1, std::memory_order_relaxed); }
         TeamState& team_;
     };
-    /// One that waits in MPI, which makes MPI's progress: a hint, as cheap as MPI's waits may be short. Of several threads'
-    /// some may not be counted.
+    /// One that waits in MPI, which makes MPI's progress but not the engine's: a hint, as cheap as MPI's waits may be short. Of
+    /// several threads' some may not be counted.
     class WaitingInMpi {
     public:
         explicit WaitingInMpi(TeamState& team) noexcept : waits_{team.waits_in_mpi_} { advance(1); }
@@ -197,10 +197,12 @@ public:
 
     // Progressing
     Round progress_round(Clock::time_point now) noexcept override;
-    [[nodiscard]] Drives drives() const noexcept override {
+    [[nodiscard]] Waits waits() const noexcept override {
         const std::uint64_t drives = drives_.load(std::memory_order_relaxed);
-        const std::uint32_t waits = waits_in_mpi_.load(std::memory_order_relaxed);
-        return {.begun = static_cast<std::uint32_t>(drives / one_begun) + waits / 2, .now = drives % one_begun != 0 || waits % 2 != 0};
+        const std::uint32_t in_mpi = waits_in_mpi_.load(std::memory_order_relaxed);
+        return {.begun = static_cast<std::uint32_t>(drives / one_begun) + in_mpi / 2,
+                .in_mpi = in_mpi % 2 != 0,
+                .driving = drives % one_begun != 0};
     }
     // EngineListener
     void on_barrier_token(const BarrierToken& token) override { barrier_.value().on_token(token); }

@@ -74,6 +74,7 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
 
 void WindowState::finish_mpi_atomic(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset) {
     check_transfer(code, mpi_call, call, target, offset);
+    const TeamState::WaitingInMpi waiting{state_};
     check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", call, target, offset);
     statistics_.add(Counter::rma_atomics);
 }

@@ -97,7 +97,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     const bool same_size = worst[5] == -worst[6];
     memory_ = std::make_unique<WindowMemory>(state_, what, bytes, same_size, options.alignment, counter_count_);
     network_ = state_.network_path();
-    largest_message_ = largest_message();
+    largest_message_ = prepare_messages();
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
     plain_rma_ = network_ == Path::rma;
@@ -183,7 +183,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
 
     // A transparent window has the epochs that the program makes, of any kind. Messages need none.
     network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
-    largest_message_ = largest_message();
+    largest_message_ = prepare_messages();
     if (!locked && !transparent) {
         check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", state_.who());
         close_lock_ = true;

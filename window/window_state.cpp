@@ -5,9 +5,11 @@
 #include "window/progress/pieces.hpp"
 
 #include <lapwing/error.hpp>
+#include <lapwing/settings.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -21,6 +23,16 @@ constexpr std::size_t largest_staged_bytes = 512;
 constexpr std::size_t staging_bytes = 16384;
 /// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second flush.
 constexpr std::size_t least_runs_by_messages = 16;
+/// Beyond it the bytes cost more than the start.
+constexpr std::uint64_t largest_small_bytes = 8192;
+
+enum class SmallTransfers : std::uint8_t { automatic, mpi, messages }; // in the order of the setting's choices
+const support::ChoiceSetting small_setting{{.name = "LAPWING_RMA_SMALL",
+                                            .default_value = "auto",
+                                            .unit = "",
+                                            .help = "what carries puts and gets of up to 8 KiB on the path rma; auto: messages "
+                                                    "to the owner's progress thread where MPI needs long to start them",
+                                            .choices = {"auto", "mpi", "messages"}}};
 
 } // namespace
 
@@ -38,8 +50,14 @@ Path WindowState::path(int target) const noexcept {
     return map_.base(target) != nullptr ? Path::direct : network_;
 }
 
-std::uint64_t WindowState::largest_message() const noexcept {
-    return network_ == Path::rma && state_.progress_mode() == ProgressMode::thread ? state_.engine().inline_limit() : 0;
+std::uint64_t WindowState::prepare_messages() {
+    const auto small = static_cast<SmallTransfers>(small_setting.get(state_.settings()));
+    if (network_ != Path::rma || state_.progress_mode() != ProgressMode::thread || small == SmallTransfers::mpi) return 0;
+    if (small == SmallTransfers::messages) {
+        small_gets_.assume_messages();
+        small_puts_.assume_messages();
+    }
+    return std::min(state_.engine().inline_limit(), largest_small_bytes);
 }
 
 // ---- order and completion -------------------------------------------------------------------------------------------
@@ -291,7 +309,8 @@ void WindowState::order_memory() {
 // ---- put and get ----------------------------------------------------------------------------------------------------
 
 template <class Piece>
-[[gnu::always_inline]] inline void WindowState::for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes, Piece piece) {
+[[gnu::always_inline]] inline void WindowState::for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes,
+                                                                   Piece piece) {
     const MPI_Aint at = *displacement(target, offset);
     if (bytes <= largest_piece_bytes) [[likely]]
         return piece(0, static_cast<int>(bytes), at);
@@ -420,7 +439,6 @@ void WindowState::put_runs_uncached(int target, std::span<const cache::Run> runs
 }
 
 void WindowState::service_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    messages_used_.store(true, std::memory_order_relaxed);
     Operation operation;
     operation.destination = destination.data();
     start([&] { return state_.engine().try_get(operation, target, number_, offset, destination.size(), true); }, "Window::get",
@@ -496,14 +514,14 @@ std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_
     if (by_rma(target, offset, destination.size()) && !get_by_message(destination.size())) {
         const bool small = destination.size() <= largest_message_;
         const bool measured = small && small_gets_.due();
-        auto transfer = start_rma_transfer(
-            target, offset, destination.size(), false, tracked, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
-                const auto start = [&] {
-                    check_transfer(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, target, at, bytes, MPI_BYTE, remote_, request),
-                                   "MPI_Rget", "start_get", target, offset);
-                };
-                measured ? small_gets_.measure(start) : start();
-            });
+        const auto start_piece = [&](std::uint64_t begin, int size, MPI_Aint at, MPI_Request* request) {
+            const auto rget = [&] {
+                check_transfer(MPI_Rget(destination.data() + begin, size, MPI_BYTE, target, at, size, MPI_BYTE, remote_, request),
+                               "MPI_Rget", "start_get", target, offset);
+            };
+            measured ? small_gets_.measure(rget) : rget();
+        };
+        auto transfer = start_rma_transfer(target, offset, destination.size(), false, tracked, start_piece);
         if (small) small_gets_.count();
         statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
         return transfer;
@@ -519,11 +537,11 @@ std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_
 
 std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     const bool rma = by_rma(target, offset, source.size()) && !put_by_message(source.size());
-    if (source.size() <= (rma ? largest_staged_bytes : state_.engine().inline_limit())) {
-        put_uncached(target, offset, source); // copied: complete at once
+    begin_access(target, offset, source.size(), true, "Window::start_put");
+    if (source.size() <= (rma ? largest_staged_bytes : state_.engine().inline_limit())) { // copied: complete at once
+        rma ? rma_put(target, offset, source) : service_put(target, offset, source, 0);
         return {};
     }
-    begin_access(target, offset, source.size(), true, "Window::start_put");
     if (rma) {
         auto transfer = start_rma_transfer(
             target, offset, source.size(), true, true, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {

@@ -217,8 +217,8 @@ private:
         return displacement(target, offset).has_value() && bytes <= largest_piece_bytes;
     }
 
-    /// Of a put or get on the path rma that could go as one message and be served while the owner computes; 0: none.
-    [[nodiscard]] std::uint64_t largest_message() const noexcept;
+    /// The largest_message_, as the settings have it.
+    [[nodiscard]] std::uint64_t prepare_messages();
     /// Whether one that rma could carry goes as a message.
     [[nodiscard]] bool get_by_message(std::uint64_t bytes) const noexcept {
         return small_gets_.messages_are_cheaper() && bytes <= largest_message_;
@@ -297,7 +297,8 @@ private:
     std::atomic<bool> messages_used_{false};
     StartCost small_gets_;
     StartCost small_puts_;
-    std::uint64_t largest_message_ = 0; ///< largest_message()
+    /// Of a put or get on the path rma that could go as one message and be served while the owner computes; 0: none.
+    std::uint64_t largest_message_ = 0;
 
     /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;

@@ -19,9 +19,9 @@ constexpr std::chrono::milliseconds tick_length{4};
 constexpr std::chrono::microseconds first_sleep{50};
 /// While a waiting computation thread drives progress: it may go back to computing at any time, and does not say so.
 constexpr std::chrono::microseconds driven_sleep{1000};
-/// So long after a wait of a computation thread that shares its processor the thread does not poll for requests that MPI
-/// serves without a word, but sleeps between looks: it would keep the processor for a time slice each time, and the
-/// computation, which communicates, serves them too. Computations that do not wait lose half of it.
+/// Requests that MPI serves without a word are polled for, unless a computation thread that shares its processor with this one
+/// has waited so lately: it communicates and serves them too, and a thread that polls would keep the processor from it for a time
+/// slice. Between looks the thread then sleeps. A computation that does not wait gives up to half of its processor for them.
 constexpr std::chrono::milliseconds courtesy{5};
 /// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a computation:
 /// whoever gave it up would get it back a time slice later, and the next request of a stream is here sooner. Counted in
@@ -108,15 +108,16 @@ void ProgressThread::stop_locked() {
     thread_.join();
 }
 
-Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Drives& drives) {
+Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Waits& waits) {
     const std::lock_guard guard{teams_mutex_};
     Progressing::Round all;
-    drives = {.begun = 0, .now = true};
+    waits = {.begun = 0, .in_mpi = false, .driving = true};
     for (Progressing* team : teams_) {
-        const Progressing::Drives of_team = team->drives();
-        drives.begun += of_team.begun;
-        if (of_team.now) continue;
-        drives.now = false;
+        const Progressing::Waits of_team = team->waits();
+        waits.begun += of_team.begun;
+        waits.in_mpi |= of_team.in_mpi;
+        if (of_team.driving) continue;
+        waits.driving = false;
         const Progressing::Round one = team->progress_round(now);
         all.moved |= one.moved;
         all.awake |= one.awake;
@@ -134,8 +135,8 @@ void ProgressThread::run() {
     prefer_short_slices();
     Clock::time_point now = Clock::now();
     Clock::time_point last_traffic = now - std::chrono::seconds{1};
-    Clock::time_point last_drive = last_traffic;
-    std::uint32_t drives_begun = 0;
+    Clock::time_point last_wait = last_traffic;
+    std::uint32_t waits_begun = 0;
     std::chrono::microseconds sleep = first_sleep;
     Backoff backoff{options_.share == ProcessorShare::ample ? ProcessorShare::ample : ProcessorShare::crowded};
     unsigned cold_rounds = hot_rounds; ///< since the last traffic
@@ -151,13 +152,13 @@ void ProgressThread::run() {
             const auto tick = static_cast<std::uint32_t>(now.time_since_epoch() / tick_length);
             if (tick_.load(std::memory_order_relaxed) != tick) tick_.store(tick, std::memory_order_relaxed);
         }
-        Progressing::Drives drives;
-        const Progressing::Round what = round(now, drives);
-        if (drives.begun != drives_begun) {
-            drives_begun = drives.begun;
-            last_drive = now;
+        Progressing::Waits waits;
+        const Progressing::Round what = round(now, waits);
+        if (waits.driving || waits.in_mpi || waits.begun != waits_begun) {
+            waits_begun = waits.begun;
+            last_wait = now;
         }
-        const bool polite = options_.share != ProcessorShare::ample && now - last_drive < courtesy;
+        const bool polite = options_.share != ProcessorShare::ample && now - last_wait < courtesy;
         if (what.moved || what.awake || (what.alert && !polite)) {
             last_traffic = now;
             cold_rounds = 0;
@@ -165,7 +166,7 @@ void ProgressThread::run() {
             socket_woke = false;
         }
         if (what.moved) continue;
-        if (!drives.now && (woken || now - last_traffic < options_.spin)) {
+        if (!waits.driving && (woken || now - last_traffic < options_.spin)) {
             if (now - last_traffic < options_.spin) sleep = first_sleep;
             if (rounds > rounds_after_wake) woken = false;
             if (++cold_rounds < hot_rounds) relax_processor();
@@ -176,10 +177,11 @@ void ProgressThread::run() {
             false_wakes = 0;
             without_sockets = sleeps_without_sockets;
         }
-        const bool watch_sockets = !drives.now && without_sockets == 0;
+        const bool watch_sockets = !waits.driving && without_sockets == 0;
         if (without_sockets > 0) --without_sockets;
         if (what.alert) sleep = first_sleep;
-        const Sleeper::Woken by = sleeper_.sleep(drives.now ? std::min(driven_sleep, options_.longest_sleep) : sleep, watch_sockets);
+        const auto time = waits.driving ? std::min(driven_sleep, options_.longest_sleep) : sleep;
+        const Sleeper::Woken by = sleeper_.sleep(time, watch_sockets);
         woken = by != Sleeper::Woken::by_time;
         socket_woke = by == Sleeper::Woken::by_socket;
         // After a nudge the first sleeps are short again, so that the tick goes on while this rank needs it: whoever sleeps

@@ -28,12 +28,13 @@ public:
     };
     /// One round of progress. `now` is a few rounds old at most. Must not throw.
     virtual Round progress_round(Clock::time_point now) noexcept = 0;
-    /// Waits of computation threads that drive it themselves.
-    struct Drives {
+    /// Waits of computation threads.
+    struct Waits {
         std::uint32_t begun = 0; ///< so far, modulo 2^32
-        bool now = false;        ///< there is one
+        bool in_mpi = false;     ///< one waits in MPI
+        bool driving = false;    ///< one waits and drives it, so that the progress thread need not
     };
-    [[nodiscard]] virtual Drives drives() const noexcept = 0;
+    [[nodiscard]] virtual Waits waits() const noexcept = 0;
 };
 
 /// The progress thread: one per process, whatever the number of teams; started with the first and stopped with the last.
@@ -84,7 +85,7 @@ private:
     ~ProgressThread() = default; // never called: see instance()
     void stop_locked();
     void run();
-    Progressing::Round round(Progressing::Clock::time_point now, Progressing::Drives& drives);
+    Progressing::Round round(Progressing::Clock::time_point now, Progressing::Waits& waits);
     /// Waits for the end of a round at most: the thread, which takes the mutex again at once, gives way.
     [[nodiscard]] std::unique_lock<std::mutex> lock_teams();
 
