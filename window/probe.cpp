@@ -3,7 +3,9 @@
 #include "src/support/mpi_error.hpp"
 #include "window/agreement.hpp"
 #include "window/creation_turn.hpp"
+#include "window/start_cost.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 
@@ -76,12 +78,14 @@ bool attempt_would_print(int /*thread_level*/) { return false; }
 
 /// A multiple of 16: see WindowMemory.
 constexpr MPI_Aint probe_bytes = 64;
+/// Where ranks wait for their processors there may be too few measurements: windows are then taken for the network's own.
+constexpr std::chrono::milliseconds longest_measuring{20};
 
 } // namespace
 
 ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int thread_level) {
     if (!all_agree(communicator, !attempt_would_print(thread_level)))
-        return {false, "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
+        return {.works = false, .reason = "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
     MPI_Win window = MPI_WIN_NULL;
     std::int64_t* memory = nullptr;
     CreationTurn turn{communicator, topology};
@@ -89,8 +93,9 @@ ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int t
     const bool created = all_agree(communicator, code == MPI_SUCCESS);
     turn.end();
     if (!created) {
-        if (code == MPI_SUCCESS) return {false, "windows could not be created on some ranks"}; // freeing is collective
-        return {false, "MPI_Win_allocate failed with " + support::mpi_error_text(code)};
+        if (code == MPI_SUCCESS) // and stays: freeing is collective
+            return {.works = false, .reason = "windows could not be created on some ranks"};
+        return {.works = false, .reason = "MPI_Win_allocate failed with " + support::mpi_error_text(code)};
     }
     MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
     int rank = 0;
@@ -102,8 +107,16 @@ ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int t
     const int neighbour = (rank + 1) % size;
     std::int64_t seen = -1;
     bool read = MPI_Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS;
+    StartCost cost;
     if (read) {
-        read = MPI_Get(&seen, sizeof seen, MPI_BYTE, neighbour, 0, sizeof seen, MPI_BYTE, window) == MPI_SUCCESS;
+        const auto end = StartCost::Clock::now() + longest_measuring;
+        do {
+            seen = -1;
+            cost.measure([&] {
+                read = MPI_Get(&seen, sizeof seen, MPI_BYTE, neighbour, 0, sizeof seen, MPI_BYTE, window) == MPI_SUCCESS;
+            });
+            read = read && MPI_Win_flush(neighbour, window) == MPI_SUCCESS;
+        } while (read && cost.due() && StartCost::Clock::now() < end);
         read = MPI_Win_unlock_all(window) == MPI_SUCCESS && read;
     }
     void* model = nullptr;
@@ -113,8 +126,11 @@ ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int t
     const bool unified = all_agree(communicator, has_model != 0 && *static_cast<int*>(model) == MPI_WIN_UNIFIED);
     const bool works = all_agree(communicator, read && seen == neighbour);
     MPI_Win_free(&window);
-    if (!unified) return {false, "the memory model of MPI's windows is MPI_WIN_SEPARATE"};
-    return {works, works ? "" : "a get through a window failed or returned something else"};
+    if (!unified) return {.works = false, .reason = "the memory model of MPI's windows is MPI_WIN_SEPARATE"};
+    const bool fast = all_agree(communicator, !cost.messages_are_cheaper());
+    return {.works = works,
+            .reason = works ? "" : "a get through a window failed or returned something else",
+            .slow_starts = !fast};
 }
 
 bool atomics_crash() {

@@ -43,6 +43,14 @@ const support::ChoiceSetting progress_setting{{.name = "LAPWING_PROGRESS",
                                                        "MPI_THREAD_MULTIPLE, else calls into Lapwing",
                                                .choices = {"auto", "thread", "caller"},
                                                .collective = true}};
+const support::ChoiceSetting small_setting{{.name = "LAPWING_RMA_SMALL",
+                                            .default_value = "auto",
+                                            .unit = "",
+                                            .help = "what carries puts and gets of up to 8 KiB, and atomics, on the path rma; "
+                                                    "auto: messages to the owner's progress thread where MPI needs long to "
+                                                    "start them",
+                                            .choices = {"auto", "mpi", "messages"},
+                                            .collective = true}};
 const support::NumberSetting spin_setting{{.name = "LAPWING_PROGRESS_SPIN",
                                            .default_value = "200",
                                            .unit = "us",
@@ -157,10 +165,12 @@ void TeamState::choose_paths() {
     const auto node = node_setting.get(settings_);
     const auto progress = progress_setting.get(settings_);
     const int level = provided_thread_level();
-    std::array<std::int64_t, 10> extremes{};
-    const std::array<std::int64_t, 5> own{static_cast<std::int64_t>(path), static_cast<std::int64_t>(node),
+    const auto small = small_setting.get(settings_);
+    std::array<std::int64_t, 12> extremes{};
+    const std::array<std::int64_t, 6> own{static_cast<std::int64_t>(path), static_cast<std::int64_t>(node),
                                           static_cast<std::int64_t>(progress),
-                                          static_cast<std::int64_t>(packet_setting.get(settings_)), level};
+                                          static_cast<std::int64_t>(packet_setting.get(settings_)),
+                                          static_cast<std::int64_t>(small), level};
     for (std::size_t i = 0; i < own.size(); ++i) {
         extremes[2 * i] = own[i];
         extremes[2 * i + 1] = -own[i];
@@ -168,19 +178,22 @@ void TeamState::choose_paths() {
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MIN,
                             communicator_),
               "MPI_Allreduce");
-    constexpr std::array<const char*, 4> names{"LAPWING_PATH", "LAPWING_NODE", "LAPWING_PROGRESS", "LAPWING_SERVICE_PACKET"};
+    constexpr std::array<const char*, 5> names{"LAPWING_PATH", "LAPWING_NODE", "LAPWING_PROGRESS", "LAPWING_SERVICE_PACKET",
+                                               "LAPWING_RMA_SMALL"};
     for (std::size_t i = 0; i < names.size(); ++i)
         if (extremes[2 * i] != -extremes[2 * i + 1])
             throw MismatchError{fmt::format("{}: Team: {} is {} here and something else on another rank; set it alike on all "
                                             "ranks",
                                             who_, names[i], settings_.text(names[i]))};
-    const auto lowest_level = static_cast<int>(extremes[2 * 4]);
+    const auto lowest_level = static_cast<int>(extremes[2 * names.size()]);
 
     if (progress == 1 && lowest_level < MPI_THREAD_MULTIPLE)
         throw SettingError{fmt::format("{}: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level {}; "
                                        "initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto",
                                        who_, lowest_level)};
     progress_mode_ = progress != 2 && lowest_level == MPI_THREAD_MULTIPLE ? ProgressMode::thread : ProgressMode::caller;
+    // Without progress threads a rank that waits in MPI serves MPI's operations, but no messages.
+    small_transfers_ = progress_mode_ == ProgressMode::thread ? static_cast<SmallTransfers>(small) : SmallTransfers::mpi;
 
     auto mode = node == 0 ? NodeMode::by_memory : node == 1 ? NodeMode::each : NodeMode::pairs;
     topology_ = std::make_unique<Topology>(communicator_, mode);
@@ -217,6 +230,9 @@ void TeamState::choose_paths() {
                                        who_, probe.reason)};
     network_path_ = probe.works ? Path::rma : Path::service;
     path_reason_ += path == rma ? "LAPWING_PATH=rma" : probe.works ? "windows work between the nodes" : probe.reason;
+    prefers_messages_for_atomics_ =
+        small_transfers_ == SmallTransfers::messages || (small_transfers_ == SmallTransfers::automatic && probe.slow_starts);
+    if (prefers_messages_for_atomics_ && probe.works) path_reason_ += "; small operations as messages (LAPWING_RMA_SMALL)";
 }
 
 void TeamState::make_node_barrier() {

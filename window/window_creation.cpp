@@ -101,7 +101,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
     plain_rma_ = network_ == Path::rma;
-    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics() && !state_.prefers_messages_for_atomics();
     map_.own = memory_->own();
     map_.own_bytes = bytes;
     map_.own_rank = state_.rank();
@@ -205,7 +205,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     } else {
         bases_.push_back(map_.own);
     }
-    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics();
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics(); // the program may use MPI's beside them
     map_.bases = bases_.data();
     if (transparent) remote_ = shared_ = MPI_WIN_NULL; // the program's own calls order its memory
 

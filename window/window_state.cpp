@@ -5,7 +5,6 @@
 #include "window/progress/pieces.hpp"
 
 #include <lapwing/error.hpp>
-#include <lapwing/settings.hpp>
 
 #include <fmt/format.h>
 
@@ -26,13 +25,6 @@ constexpr std::size_t least_runs_by_messages = 16;
 /// Beyond it the bytes cost more than the start.
 constexpr std::uint64_t largest_small_bytes = 8192;
 
-enum class SmallTransfers : std::uint8_t { automatic, mpi, messages }; // in the order of the setting's choices
-const support::ChoiceSetting small_setting{{.name = "LAPWING_RMA_SMALL",
-                                            .default_value = "auto",
-                                            .unit = "",
-                                            .help = "what carries puts and gets of up to 8 KiB on the path rma; auto: messages "
-                                                    "to the owner's progress thread where MPI needs long to start them",
-                                            .choices = {"auto", "mpi", "messages"}}};
 
 } // namespace
 
@@ -51,8 +43,8 @@ Path WindowState::path(int target) const noexcept {
 }
 
 std::uint64_t WindowState::prepare_messages() {
-    const auto small = static_cast<SmallTransfers>(small_setting.get(state_.settings()));
-    if (network_ != Path::rma || state_.progress_mode() != ProgressMode::thread || small == SmallTransfers::mpi) return 0;
+    const SmallTransfers small = state_.small_transfers();
+    if (network_ != Path::rma || small == SmallTransfers::mpi) return 0;
     if (small == SmallTransfers::messages) {
         small_gets_.assume_messages();
         small_puts_.assume_messages();
