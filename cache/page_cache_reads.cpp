@@ -62,7 +62,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
         ReadAhead::Plan plan =
             first ? ahead_.touched(rank, offset, backend_.part_bytes(rank), ReadAhead::Found::missing)
                   : ahead_.touched_again(rank, offset, backend_.part_bytes(rank));
-        if (first && again > plan.count && (plan.count == 0 || plan.whole_pages))
+        if (again > plan.count && (plan.count == 0 || plan.whole_pages))
             plan = ahead_.plan_again(offset - within + page_bytes_, again - 1);
         if (!known) frame = take_frame(rank, offset - within, no_frame);
         const Lines wanted = !first || again != 0 || plan.sequential ? all_lines(frame) : lines;

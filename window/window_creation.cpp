@@ -183,7 +183,6 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
 
     // A transparent window has the epochs that the program makes, of any kind. Messages need none.
     network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
-    largest_message_ = prepare_messages();
     if (!locked && !transparent) {
         check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", state_.who());
         close_lock_ = true;
@@ -200,11 +199,11 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         map_.node_first = 0;
         map_.node_count = state_.size();
         network_ = Path::direct;
-        largest_message_ = 0;
         shared_ = window;
     } else {
         bases_.push_back(map_.own);
     }
+    largest_message_ = prepare_messages();
     mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics(); // the program may use MPI's beside them
     map_.bases = bases_.data();
     if (transparent) remote_ = shared_ = MPI_WIN_NULL; // the program's own calls order its memory

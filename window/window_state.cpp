@@ -25,7 +25,6 @@ constexpr std::size_t least_runs_by_messages = 16;
 /// Beyond it the bytes cost more than the start.
 constexpr std::uint64_t largest_small_bytes = 8192;
 
-
 } // namespace
 
 std::string WindowState::who(const char* call) const {
@@ -336,22 +335,11 @@ inline bool WindowState::finish_locally(int target) {
     return !local;
 }
 
-[[gnu::noinline]] void WindowState::start_measured_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    small_gets_.measure([&] { start_rma_get(target, offset, destination); });
-}
-
 inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     state_.keep_awake(target);
-    if (small_gets_.due() && destination.size() <= largest_message_) [[unlikely]]
-        start_measured_get(target, offset, destination);
-    else
-        start_rma_get(target, offset, destination);
+    start_by_mpi(small_gets_, destination.size(), [&] { start_rma_get(target, offset, destination); });
     finish_locally(target);
     statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
-}
-
-[[gnu::noinline]] void WindowState::start_measured_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    small_puts_.measure([&] { start_rma_put(target, offset, source); });
 }
 
 inline const std::byte* WindowState::stage(std::span<const std::byte> source) {
@@ -374,10 +362,7 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         const bool staged = source.size() <= largest_staged_bytes;
         const std::byte* const from = staged ? stage(source) : source.data();
         outstanding_.add_write(target, offset, source.size(), Carrier::window);
-        if (small_puts_.due() && source.size() <= largest_message_) [[unlikely]]
-            start_measured_put(target, offset, {from, source.size()});
-        else
-            start_rma_put(target, offset, {from, source.size()});
+        start_by_mpi(small_puts_, source.size(), [&] { start_rma_put(target, offset, {from, source.size()}); });
         // Complete at the target, too, with what went there before it; unless messages did.
         if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
             forget(target, versions());
@@ -399,7 +384,7 @@ void WindowState::put(int target, std::uint64_t offset, std::span<const std::byt
 
 void WindowState::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
     begin_access(target, offset, destination.size(), false, "Window::get");
-    if (by_rma(target, offset, destination.size()) && !get_by_message(destination.size())) [[likely]]
+    if (by_rma(target, offset, destination.size(), small_gets_)) [[likely]]
         rma_get(target, offset, destination);
     else
         service_get(target, offset, destination);
@@ -407,7 +392,7 @@ void WindowState::get_uncached(int target, std::uint64_t offset, std::span<std::
 
 void WindowState::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source) {
     begin_access(target, offset, source.size(), true, "Window::put");
-    if (by_rma(target, offset, source.size()) && !put_by_message(source.size())) [[likely]]
+    if (by_rma(target, offset, source.size(), small_puts_)) [[likely]]
         rma_put(target, offset, source);
     else
         service_put(target, offset, source, 0);
@@ -503,18 +488,15 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
 std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
                                                         bool tracked) {
     begin_access(target, offset, destination.size(), false, "Window::start_get");
-    if (by_rma(target, offset, destination.size()) && !get_by_message(destination.size())) {
-        const bool small = destination.size() <= largest_message_;
-        const bool measured = small && small_gets_.due();
+    if (by_rma(target, offset, destination.size(), small_gets_)) {
         const auto start_piece = [&](std::uint64_t begin, int size, MPI_Aint at, MPI_Request* request) {
-            const auto rget = [&] {
+            start_by_mpi(small_gets_, destination.size(), [&] {
                 check_transfer(MPI_Rget(destination.data() + begin, size, MPI_BYTE, target, at, size, MPI_BYTE, remote_, request),
                                "MPI_Rget", "start_get", target, offset);
-            };
-            measured ? small_gets_.measure(rget) : rget();
+            });
         };
         auto transfer = start_rma_transfer(target, offset, destination.size(), false, tracked, start_piece);
-        if (small) small_gets_.count();
+        if (destination.size() <= largest_message_) small_gets_.count();
         statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
         return transfer;
     }
@@ -528,7 +510,7 @@ std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_
 }
 
 std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    const bool rma = by_rma(target, offset, source.size()) && !put_by_message(source.size());
+    const bool rma = by_rma(target, offset, source.size(), small_puts_);
     begin_access(target, offset, source.size(), true, "Window::start_put");
     if (source.size() <= (rma ? largest_staged_bytes : state_.engine().inline_limit())) { // copied: complete at once
         rma ? rma_put(target, offset, source) : service_put(target, offset, source, 0);

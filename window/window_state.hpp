@@ -210,7 +210,8 @@ private:
         return static_cast<MPI_Aint>(offset / unit);
     }
     /// Whether this operation goes through MPI's one-sided calls.
-    [[nodiscard]] bool by_rma(int target, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    [[nodiscard]] bool by_rma(int target, std::uint64_t offset, std::uint64_t bytes, const StartCost& cost) const noexcept {
+        if (cost.messages_are_cheaper() && bytes <= largest_message_) return false;
         if (plain_rma_) [[likely]]
             return true;
         if (network_ != Path::rma) return false;
@@ -219,12 +220,13 @@ private:
 
     /// The largest_message_, as the settings have it.
     [[nodiscard]] std::uint64_t prepare_messages();
-    /// Whether one that rma could carry goes as a message.
-    [[nodiscard]] bool get_by_message(std::uint64_t bytes) const noexcept {
-        return small_gets_.messages_are_cheaper() && bytes <= largest_message_;
-    }
-    [[nodiscard]] bool put_by_message(std::uint64_t bytes) const noexcept {
-        return small_puts_.messages_are_cheaper() && bytes <= largest_message_;
+    /// Starts a put or get by MPI, and measures a small one if it is time to.
+    template <class Start>
+    void start_by_mpi(StartCost& cost, std::uint64_t bytes, Start&& start) {
+        if (cost.due() && bytes <= largest_message_) [[unlikely]]
+            cost.measure(start);
+        else
+            start();
     }
 
     /// Minimum or maximum of unsigned values, by compare-and-swap: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T
@@ -251,8 +253,6 @@ private:
     [[noreturn]] void throw_transfer_error(int code, const char* mpi_call, const char* call, int target,
                                            std::uint64_t offset) const;
     void start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
-    void start_measured_get(int target, std::uint64_t offset, std::span<std::byte> destination);
-    void start_measured_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
@@ -293,7 +293,7 @@ private:
 
     support::Statistics statistics_;
 
-    /// On the rma path too: notified puts, and what an adopted window's displacement units cannot express.
+    /// On the rma path too: notified puts, small transfers, and what an adopted window's displacement units cannot express.
     std::atomic<bool> messages_used_{false};
     StartCost small_gets_;
     StartCost small_puts_;
