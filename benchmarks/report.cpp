@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json to_json(const Row& row) {
-    return {
+    Json json = {
         {"bench", row.bench},
         {"case", row.case_name},
         {"mpi", row.mpi},
@@ -34,6 +34,8 @@ Json to_json(const Row& row) {
         {"max", row.max},
         {"repetitions", row.repetitions},
     };
+    if (row.predicted) json["predicted"] = *row.predicted;
+    return json;
 }
 
 } // namespace

@@ -23,6 +23,7 @@ struct Row {
     double min = 0;                   ///< of the value, over the repetitions
     double max = 0;
     int repetitions = 0;
+    std::optional<double> predicted = {}; ///< the value that the cost model gives
 };
 
 /// `row` as a line for people.

@@ -50,7 +50,8 @@ Row compared(std::string case_name, const StridedTimes& times, std::string basel
             .ratio = baseline_value / times.planned,
             .min = 1e6 * times.planned,
             .max = 1e6 * times.planned,
-            .repetitions = times.repetitions};
+            .repetitions = times.repetitions,
+            .predicted = 1e6 * times.predicted};
 }
 
 Row summary(std::string case_name, std::string metric, double value) {

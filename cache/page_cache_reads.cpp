@@ -60,7 +60,8 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     if (!hit) {
         const bool first = !known || stale; // since it came, or since the acquire
         ReadAhead::Plan plan =
-            first ? ahead_.touched(rank, offset, backend_.part_bytes(rank), ReadAhead::Found::missing)
+            first ? ahead_.touched(rank, offset, backend_.part_bytes(rank),
+                                   again != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
                   : ahead_.touched_again(rank, offset, backend_.part_bytes(rank));
         if (again > plan.count && (plan.count == 0 || plan.whole_pages))
             plan = ahead_.plan_again(offset - within + page_bytes_, again - 1);
@@ -86,6 +87,11 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
 bool PageCache::was_read(Frame frame, std::uint64_t epoch) const noexcept {
     const Page& page = pages_[frame];
     return page.epoch == epoch && !page.unread && page.dirty == none && bits::all(valid(frame), 0, all_lines(frame).last);
+}
+
+bool PageCache::was_read_before(int rank, std::uint64_t offset) const noexcept {
+    const Frame frame = find(front_.page_of(rank, offset));
+    return frame != no_frame && pages_[frame].epoch != now() && was_read(frame, pages_[frame].epoch);
 }
 
 std::uint64_t PageCache::pages_to_read_again(Frame frame) const noexcept {
@@ -208,6 +214,7 @@ void PageCache::read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
     if (plan.whole_pages) return read_pages_ahead(plan, rank, keep);
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t offset = plan.first + i * plan.step;
+        if (plan.again && !was_read_before(rank, offset)) return;
         const std::uint64_t part = backend_.part_bytes(rank);
         // As much as a value has, which may reach into the next line.
         const std::uint64_t bytes = std::min({std::uint64_t{8}, part - offset, page_bytes_ - (offset & (page_bytes_ - 1))});

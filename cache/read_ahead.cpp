@@ -58,7 +58,8 @@ ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::ui
     stream.waited = stream.waited || found == Found::under_way;
     Plan plan;
     plan.sequential = stream.sequential;
-    if (found == Found::missing && stream.ahead != 0) {
+    const bool missing = found == Found::missing || found == Found::stale;
+    if (missing && stream.ahead != 0) {
         // What was asked for has been dropped, or an acquire has made it unusable: begin with little again.
         stream.ahead = 0;
         stream.distance = first_distance;
@@ -68,7 +69,12 @@ ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::ui
     const std::uint64_t limit = stream.sequential ? limit_ : std::min(limit_, largest_stride_distance);
     if (stream.distance == 0) stream.distance = first_distance;
     // The next block is asked for when half of the distance is used up, so that one is under way while another is read.
-    const std::uint64_t distance = std::min(stream.distance, limit);
+    std::uint64_t distance = std::min(stream.distance, limit);
+    if (found == Found::stale && !stream.sequential && stream.delta > 0) {
+        plan.again = true;
+        stream.distance = largest_stride_distance;
+        distance = std::min(limit_, largest_stride_distance_again);
+    }
     if (stream.ahead > distance / 2) return plan;
     const std::uint64_t stride = static_cast<std::uint64_t>(stream.delta < 0 ? -stream.delta : stream.delta);
     // Up to the end of the part, or back to its start.

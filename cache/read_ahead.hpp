@@ -22,10 +22,11 @@ public:
         std::uint64_t count = 0;
         bool whole_pages = false; ///< the items are neighbouring pages; else single accesses
         bool sequential = false;  ///< the access itself belongs to a sequential stream: its page will be used as a whole
+        bool again = false;       ///< up to the first item that was not read before
     };
 
-    /// What the access found.
-    enum class Found : std::uint8_t { here, under_way, missing };
+    /// What the access found; stale: the page as a whole, as it was before an acquire.
+    enum class Found : std::uint8_t { here, under_way, missing, stale };
 
     /// At most `largest_distance` pages ahead.
     ReadAhead(std::uint64_t page_bytes, std::uint64_t largest_distance) noexcept
@@ -67,6 +68,7 @@ private:
     static constexpr std::uint64_t first_distance = 2;
     static constexpr std::uint64_t unproven_bytes = 128 << 10; ///< what is read ahead although nothing was waited for
     static constexpr std::uint64_t largest_stride_distance = 32;
+    static constexpr std::uint64_t largest_stride_distance_again = 128;
     static constexpr std::uint64_t largest_stride = std::uint64_t{4} << 20;
     static constexpr std::uint32_t judged_items = 32;
     static constexpr std::uint32_t judged_items_of_retry = 8;

@@ -247,8 +247,8 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     // Nothing beats one pass over memory that is mapped here.
     Strategy wanted = options.strategy;
     if (wanted == Strategy::automatic && mapped) wanted = Strategy::direct_copy;
-    // Nothing to copy, and one operation: it needs no buffer.
-    if (wanted == Strategy::automatic && pairs == 1) wanted = Strategy::per_block;
+    // Nothing to copy, and one operation: messages may still be faster than MPI's windows.
+    if (wanted == Strategy::automatic && pairs == 1 && !serve) wanted = Strategy::per_block;
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;

@@ -1,5 +1,7 @@
 #include "src/support/biased_mutex.hpp"
 
+#include "src/support/thread_sanitizer.hpp"
+
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -12,12 +14,8 @@ long membarrier(int command) { return syscall(__NR_membarrier, command, 0, 0); }
 
 /// Whether this process may ask for a fence on all its processors.
 bool can_revoke() {
-#if defined(__SANITIZE_THREAD__)
-    return false; // ThreadSanitizer does not know membarrier
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    return false;
-#endif
+#ifdef LAPWING_THREAD_SANITIZER
+    return false; // it does not know membarrier
 #endif
     static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
     return registered;

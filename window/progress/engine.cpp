@@ -1,6 +1,7 @@
 #include "window/progress/engine.hpp"
 
 #include "src/support/mpi_error.hpp"
+#include "src/support/thread_sanitizer.hpp"
 #include "window/progress/tags.hpp"
 
 #include <lapwing/error.hpp>
@@ -14,7 +15,7 @@ namespace lapwing::window {
 
 Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics, EngineListener& listener)
     : communicator_{communicator}, limits_{limits}, statistics_{statistics}, listener_{listener},
-      inline_limit_{limits.packet_bytes / 2}, request_pool_{limits.request_packets, limits.packet_bytes},
+      inline_limit_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Command)) / 8 * 8}, request_pool_{limits.request_packets, limits.packet_bytes},
       reply_pool_{limits.reply_packets, limits.packet_bytes}, slots_(limits.operations), served_puts_(limits.bulk_transfers) {
     int rank = 0;
     int size = 0;
@@ -63,6 +64,7 @@ Engine::Peer& Engine::peer(int rank) {
 
 MPI_Request Engine::send(const std::byte* memory, int bytes, int target, int tag) {
     MPI_Request request = MPI_REQUEST_NULL;
+    const support::UnseenAccesses unseen;
     if (const int code = MPI_Isend(memory, bytes, MPI_BYTE, target, tag, communicator_, &request); code != MPI_SUCCESS)
         support::throw_mpi_error(code, "MPI_Isend", fmt::format("{}: {} bytes to rank {}", who_, bytes, target));
     return request;
@@ -70,6 +72,7 @@ MPI_Request Engine::send(const std::byte* memory, int bytes, int target, int tag
 
 MPI_Request Engine::receive(std::byte* memory, int bytes, int source, int tag) {
     MPI_Request request = MPI_REQUEST_NULL;
+    const support::UnseenAccesses unseen;
     if (const int code = MPI_Irecv(memory, bytes, MPI_BYTE, source, tag, communicator_, &request); code != MPI_SUCCESS)
         support::throw_mpi_error(code, "MPI_Irecv", fmt::format("{}: {} bytes from rank {}", who_, bytes, source));
     return request;

@@ -54,7 +54,7 @@ public:
 };
 
 struct EngineLimits {
-    std::uint64_t packet_bytes = 8192;
+    std::uint64_t packet_bytes = 8000;
     std::uint64_t packets_in_flight = 4;       ///< unacknowledged request packets to one target
     std::uint64_t request_packets = 64;        ///< buffers for outgoing requests
     std::uint64_t reply_packets = 64;          ///< buffers for outgoing replies
@@ -92,7 +92,7 @@ public:
     void expose(std::uint64_t window, const ExposedMemory& memory);
     void withdraw(std::uint64_t window);
 
-    /// Largest payload that travels inside a packet; larger ones are bulk transfers.
+    /// Largest payload that travels inside a packet, which it may fill; larger ones are bulk transfers.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
 
     // The try_ calls return false, having done nothing, when there is no room at the moment: make progress, call again.

@@ -3,6 +3,7 @@
 
 #include "datatype/run_table.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/thread_sanitizer.hpp"
 #include "window/atomics.hpp"
 #include "window/progress/pieces.hpp"
 #include "window/progress/tags.hpp"
@@ -25,13 +26,6 @@ namespace {
 ///
 /// ThreadSanitizer cannot know which bytes are wanted: in its builds the copy is one that it does not see. What it misses by
 /// that are a program's own races between a get and a store of the owner; it never saw those of MPI's windows either.
-#if defined(__SANITIZE_THREAD__)
-#define LAPWING_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define LAPWING_THREAD_SANITIZER 1
-#endif
-#endif
 #ifdef LAPWING_THREAD_SANITIZER
 __attribute__((no_sanitize("thread"), noinline)) void copy_for_reader(std::byte* to, const std::byte* from, std::uint64_t bytes) {
     // Volatile, or the compiler makes it a call of memcpy, which is seen.

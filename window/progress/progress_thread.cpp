@@ -157,6 +157,7 @@ void ProgressThread::run() {
         if (waits.driving || waits.in_mpi || waits.begun != waits_begun) {
             waits_begun = waits.begun;
             last_wait = now;
+            socket_woke = false; // the wait may have taken what came
         }
         const bool polite = options_.share != ProcessorShare::ample && now - last_wait < courtesy;
         if (what.moved || what.awake || (what.alert && !polite)) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/support/mpi_error.hpp"
+#include "src/support/thread_sanitizer.hpp"
 
 #include <mpi.h>
 
@@ -32,9 +33,11 @@ public:
         indices_.resize(requests_.size());
         statuses_.resize(requests_.size());
         int completed = 0;
-        support::check_mpi(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed, indices_.data(),
-                                        statuses_.data()),
-                           "MPI_Testsome", who);
+        const int code = [&] {
+            const support::UnseenAccesses unseen;
+            return MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed, indices_.data(), statuses_.data());
+        }();
+        support::check_mpi(code, "MPI_Testsome", who);
         if (completed == MPI_UNDEFINED || completed == 0) return false;
         // The callbacks may add requests (and poll nothing), so take what completed out of the set first.
         done_.clear();
