@@ -181,7 +181,7 @@ std::vector<StridedCell> specfem_cells(std::uint64_t block, std::uint64_t stride
     return cells;
 }
 
-constexpr int repetitions = 5;
+constexpr int repetitions = 9;
 const std::vector<std::string> network_paths{"rma", "service"};
 
 const Registration short_grid{{.name = "strided/planner",

@@ -34,12 +34,14 @@ Layout layout_of(const StridedCell& cell) {
     return Layout::strided(cell.blocks(), cell.block, static_cast<std::int64_t>(cell.stride));
 }
 
-/// Whether two plans of one transfer do the same: those that pack do if their chunks are, of which one may be all there is,
-/// and then they are predicted to take the same to the last digit.
-bool same_steps(const Plan& a, const Plan& b) {
+/// Whether two plans of a transfer of `blocks` blocks do the same: those that pack do if their chunks are the same, of which one
+/// may be all there is, and then they are predicted to take the same to the last digit; and one block needs no packing.
+bool same_steps(const Plan& a, const Plan& b, std::uint64_t blocks) {
     const auto packs = [](Strategy strategy) {
         return strategy == Strategy::full_pack || strategy == Strategy::fixed_pipeline || strategy == Strategy::superpipeline;
     };
+    const auto one_put = [&](Strategy strategy) { return blocks == 1 && (packs(strategy) || strategy == Strategy::per_block); };
+    if (one_put(a.strategy()) && one_put(b.strategy())) return true;
     return a.predicted_seconds() == b.predicted_seconds() &&
            (a.strategy() == b.strategy() || (packs(a.strategy()) && packs(b.strategy())));
 }
@@ -201,7 +203,7 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
         std::vector<std::vector<double>> all = times(ways);
         // The planned transfer and the strategy that it chose do the same, which has been measured twice.
         for (std::size_t i = 1; i < plans.size(); ++i)
-            if (same_steps(plans[i], plans.front())) {
+            if (same_steps(plans[i], plans.front(), cell.blocks())) {
                 all[0].insert(all[0].end(), all[i].begin(), all[i].end());
                 all[i] = all[0];
             }

@@ -51,10 +51,12 @@ std::size_t CostModel::index(Path path, Direction direction) noexcept {
     return 2 * path_index(path) + static_cast<std::size_t>(direction);
 }
 
-TransferModel CostModel::transfers(Path path, Direction direction) const {
+TransferModel CostModel::transfers(Path path, Direction direction, std::uint64_t bytes) const {
     const std::lock_guard guard{mutex_};
-    const TransferModel& model = tables_.transfers(path, direction);
-    return model.empty() ? built_in_model(path) : model;
+    const TransferModel& measured = tables_.transfers(path, direction);
+    TransferModel model = measured.empty() ? built_in_model(path) : measured;
+    model.scale(std::exp(drifts_[path_index(path)][size_class(bytes)].scale));
+    return model;
 }
 
 Source CostModel::source(Path path, Direction direction) const {
@@ -75,7 +77,7 @@ void CostModel::set_transfers(Path path, Direction direction, const TransferMode
     version_.fetch_add(1, std::memory_order_release);
 }
 
-void CostModel::observe(Path path, double predicted, double observed) {
+void CostModel::observe(Path path, std::uint64_t bytes, double predicted, double observed) {
     if (!(predicted > 0) || !(observed > 0) || !std::isfinite(predicted) || !std::isfinite(observed)) return;
     constexpr double weight = 1.0 / 8;
     constexpr unsigned least_count = 8;
@@ -85,7 +87,7 @@ void CostModel::observe(Path path, double predicted, double observed) {
     const double error = std::clamp(std::log(observed / predicted), -bound, bound);
 
     const std::lock_guard guard{mutex_};
-    Drift& drift = drifts_[path_index(path)];
+    Drift& drift = drifts_[path_index(path)][size_class(bytes)];
     ++drift.count;
     // The plain mean at first, so that the mean does not start out as if there were eight good predictions.
     drift.mean += std::max(weight, 1.0 / drift.count) * (error - drift.mean);
@@ -94,11 +96,6 @@ void CostModel::observe(Path path, double predicted, double observed) {
     const double change = scale - drift.scale;
     drift = {.scale = scale};
     if (change == 0) return;
-    for (const Direction direction : {Direction::put, Direction::get}) {
-        TransferModel& model = tables_.transfers(path, direction);
-        if (model.empty()) model = built_in_model(path);
-        model.scale(std::exp(change));
-    }
     ++rescales_;
     version_.fetch_add(1, std::memory_order_release);
 }

@@ -8,6 +8,8 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -49,25 +51,26 @@ struct CostTables {
 [[nodiscard]] TransferModel built_in_model(Path path);
 
 /// The cost tables of a process, which it keeps true: transfers report what they took, and a model whose predictions have
-/// drifted is rescaled. Safe for several threads.
+/// drifted is rescaled, for transfers of about the same size alone: what a model does not describe well at one size says
+/// nothing of others, and a network that has become slower is soon seen at all that are used. Safe for several threads.
 class CostModel {
 public:
     /// Takes over what `tables` hold.
     void set(const CostTables& tables, Source source);
 
-    /// The model of a path: measured, else built in.
-    [[nodiscard]] TransferModel transfers(Path path, Direction direction) const;
+    /// The model of a path, measured, else built in, as it is now for transfers of `bytes` bytes in all.
+    [[nodiscard]] TransferModel transfers(Path path, Direction direction, std::uint64_t bytes) const;
     [[nodiscard]] Source source(Path path, Direction direction) const;
     [[nodiscard]] CopyModel copy() const;
 
     void set_transfers(Path path, Direction direction, const TransferModel& model, Source source);
 
-    /// A transfer of a path, most of it on the wire, took `observed` seconds where `predicted` were expected. An exponentially
+    /// A transfer of `bytes` on a path, most of it on the wire, took `observed` seconds where `predicted` were expected. An exponentially
     /// weighted mean of the logarithm of their quotient, single values bounded, triggers a rescale when it leaves
     /// [1/1.25, 1.25] after at least 8 transfers: a network that has become twice as slow is believed after about a dozen, a
     /// single stall never. Both directions are rescaled, since one network carries them, to at most 16 times, and at least a
     /// 16th, of what was measured.
-    void observe(Path path, double predicted, double observed);
+    void observe(Path path, std::uint64_t bytes, double predicted, double observed);
 
     /// Changes whenever predictions do: plans made from an older version are made again.
     [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
@@ -80,12 +83,17 @@ private:
         unsigned count = 0;
         double scale = 0; ///< logarithm of how many times longer than measured the models are
     };
+    /// Sizes within a factor of 16.
+    [[nodiscard]] static constexpr std::size_t size_class(std::uint64_t bytes) noexcept {
+        return (static_cast<std::size_t>(std::bit_width(bytes)) + 3) / 4;
+    }
+    static constexpr std::size_t size_classes = 17;
     [[nodiscard]] static std::size_t index(Path path, Direction direction) noexcept;
 
     mutable std::mutex mutex_;
     CostTables tables_;
     std::array<Source, 6> sources_{};
-    std::array<Drift, 3> drifts_{}; ///< by path
+    std::array<std::array<Drift, size_classes>, 3> drifts_{}; ///< by path and size
     std::uint64_t rescales_ = 0;
     std::atomic<std::uint64_t> version_{1};
 };

@@ -225,7 +225,7 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     // most of it.
     const bool network = plan->path != Path::self && plan->path != Path::direct;
     if (network && plan->direction == Direction::get && transfer.as_planned() && 2 * plan->decision.wire_seconds >= predicted)
-        plan->costs.observe(plan->decision.strategy == Strategy::served ? Path::service : plan->path, predicted,
+        plan->costs.observe(plan->decision.strategy == Strategy::served ? Path::service : plan->path, plan->shape.bytes, predicted,
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 

@@ -252,10 +252,11 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
-        // A pipeline must be worth its operations, and all the more the work of the owner: the model is not exact.
-        const bool simple = candidate.strategy == Strategy::per_block || candidate.strategy == Strategy::full_pack;
+        // Several operations must be worth it, and all the more the work of the owner: the model is not exact.
+        const bool simple = candidate.strategy == Strategy::full_pack || (candidate.strategy == Strategy::per_block && pairs == 1);
         double handicap = 1.03;
         if (candidate.strategy == Strategy::served) handicap = 1.05;
+        if (candidate.strategy == Strategy::per_block) handicap = 1.15; // it has the most
         if (simple || wanted != Strategy::automatic) handicap = 1;
         if (best == nullptr || handicap * candidate.seconds < best->seconds) best = &candidate;
     }

@@ -30,8 +30,8 @@ Decision TeamCosts::decide(const TransferShape& shape, const PlanOptions& option
         const Remembered& found = remembered_[at];
         if (found.version == version && found.shape == shape && found.options == options) return found.decision;
     }
-    const Decision decision = pipeline::decide(shape, model_.transfers(shape.path, shape.direction),
-                                               model_.transfers(Path::service, shape.direction), model_.copy(), options);
+    const Decision decision = pipeline::decide(shape, model_.transfers(shape.path, shape.direction, shape.bytes),
+                                               model_.transfers(Path::service, shape.direction, shape.bytes), model_.copy(), options);
     const std::lock_guard guard{mutex_};
     remembered_[at] = {shape, options, decision, version};
     return decision;

@@ -11,8 +11,8 @@ namespace lapwing::window {
 struct ProbeResult {
     bool works = false;
     std::string reason; ///< why not, for the report
-    /// Between some ranks MPI needs longer to start a get than a message costs: it emulates windows.
-    bool slow_starts = false;
+    /// Between some ranks one of many gets takes longer than one of many messages to a progress thread: MPI emulates windows.
+    bool emulated = false;
 };
 
 /// Collective. Whether MPI windows between the nodes of `communicator` can be created and read. Prints nothing.

@@ -46,9 +46,9 @@ const support::ChoiceSetting progress_setting{{.name = "LAPWING_PROGRESS",
 const support::ChoiceSetting small_setting{{.name = "LAPWING_RMA_SMALL",
                                             .default_value = "auto",
                                             .unit = "",
-                                            .help = "what carries puts and gets of up to 8 KiB, and atomics, on the path rma; "
-                                                    "auto: messages to the owner's progress thread where MPI needs long to "
-                                                    "start them",
+                                            .help = "what carries puts and gets that fit into a message buffer, and atomics, "
+                                                    "on the path rma; auto: messages to the owner's progress thread where MPI "
+                                                    "emulates windows",
                                             .choices = {"auto", "mpi", "messages"},
                                             .collective = true}};
 const support::NumberSetting spin_setting{{.name = "LAPWING_PROGRESS_SPIN",
@@ -166,6 +166,8 @@ void TeamState::choose_paths() {
     const auto progress = progress_setting.get(settings_);
     const int level = provided_thread_level();
     const auto small = small_setting.get(settings_);
+    constexpr std::size_t by_mpi = 1;
+    constexpr std::size_t by_messages = 2;
     std::array<std::int64_t, 12> extremes{};
     const std::array<std::int64_t, 6> own{static_cast<std::int64_t>(path), static_cast<std::int64_t>(node),
                                           static_cast<std::int64_t>(progress),
@@ -193,7 +195,8 @@ void TeamState::choose_paths() {
                                        who_, lowest_level)};
     progress_mode_ = progress != 2 && lowest_level == MPI_THREAD_MULTIPLE ? ProgressMode::thread : ProgressMode::caller;
     // Without progress threads a rank that waits in MPI serves MPI's operations, but no messages.
-    small_transfers_ = progress_mode_ == ProgressMode::thread ? static_cast<SmallTransfers>(small) : SmallTransfers::mpi;
+    const bool may_use_messages = progress_mode_ == ProgressMode::thread && small != by_mpi;
+    small_by_messages_ = may_use_messages && small == by_messages;
 
     auto mode = node == 0 ? NodeMode::by_memory : node == 1 ? NodeMode::each : NodeMode::pairs;
     topology_ = std::make_unique<Topology>(communicator_, mode);
@@ -207,7 +210,7 @@ void TeamState::choose_paths() {
 
     avoids_mpi_atomics_ = topology_->one_machine() && atomics_crash();
 
-    constexpr std::size_t direct = 1;
+    constexpr std::size_t direct = 1; // choices of LAPWING_PATH
     constexpr std::size_t rma = 2;
     constexpr std::size_t service = 3;
     if (topology_->nodes() == 1) {
@@ -230,9 +233,8 @@ void TeamState::choose_paths() {
                                        who_, probe.reason)};
     network_path_ = probe.works ? Path::rma : Path::service;
     path_reason_ += path == rma ? "LAPWING_PATH=rma" : probe.works ? "windows work between the nodes" : probe.reason;
-    prefers_messages_for_atomics_ =
-        small_transfers_ == SmallTransfers::messages || (small_transfers_ == SmallTransfers::automatic && probe.slow_starts);
-    if (prefers_messages_for_atomics_ && probe.works) path_reason_ += "; small operations as messages (LAPWING_RMA_SMALL)";
+    small_by_messages_ = may_use_messages && (small == by_messages || probe.emulated);
+    if (small_by_messages_ && probe.works) path_reason_ += "; small operations as messages (LAPWING_RMA_SMALL)";
 }
 
 void TeamState::make_node_barrier() {

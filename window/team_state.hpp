@@ -35,9 +35,6 @@ public:
     virtual ~TeamPart() = default;
 };
 
-/// What carries small transfers on the path rma, in the order of the choices of LAPWING_RMA_SMALL.
-enum class SmallTransfers : std::uint8_t { automatic, mpi, messages };
-
 /// The inside of a Team: what its windows, locks and barriers share.
 class TeamState final : public Progressing, public EngineListener {
 public:
@@ -54,9 +51,10 @@ public:
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
     /// MPI's atomics do not work here: see atomics_crash().
     [[nodiscard]] bool avoids_mpi_atomics() const noexcept { return avoids_mpi_atomics_; }
-    /// Whether on the path rma, too, atomics on windows that nobody else uses are messages to the owner.
-    [[nodiscard]] bool prefers_messages_for_atomics() const noexcept { return prefers_messages_for_atomics_; }
-    [[nodiscard]] SmallTransfers small_transfers() const noexcept { return small_transfers_; }
+    /// Whether small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma, too.
+    [[nodiscard]] bool small_by_messages() const noexcept { return small_by_messages_; }
+    /// Puts and gets of fewer bytes are such messages. 0: none.
+    [[nodiscard]] std::uint64_t least_rma_bytes() const noexcept { return small_by_messages_ ? engine_->inline_limit() + 1 : 0; }
     [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
     [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
     [[nodiscard]] Engine& engine() noexcept { return *engine_; }
@@ -252,8 +250,7 @@ private:
     ProgressMode progress_mode_ = ProgressMode::caller;
     std::string path_reason_;
     bool avoids_mpi_atomics_ = false;
-    bool prefers_messages_for_atomics_ = false;
-    SmallTransfers small_transfers_ = SmallTransfers::automatic;
+    bool small_by_messages_ = false;
 
     std::unique_ptr<Engine> engine_;
     std::optional<Barrier> barrier_;

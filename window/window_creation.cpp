@@ -97,11 +97,11 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     const bool same_size = worst[5] == -worst[6];
     memory_ = std::make_unique<WindowMemory>(state_, what, bytes, same_size, options.alignment, counter_count_);
     network_ = state_.network_path();
-    largest_message_ = prepare_messages();
+    least_rma_bytes_ = state_.least_rma_bytes();
     remote_ = memory_->remote_window();
     shared_ = memory_->shared_window();
     plain_rma_ = network_ == Path::rma;
-    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics() && !state_.prefers_messages_for_atomics();
+    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics() && !state_.small_by_messages();
     map_.own = memory_->own();
     map_.own_bytes = bytes;
     map_.own_rank = state_.rank();
@@ -203,7 +203,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     } else {
         bases_.push_back(map_.own);
     }
-    largest_message_ = prepare_messages();
+    least_rma_bytes_ = state_.least_rma_bytes();
     mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics(); // the program may use MPI's beside them
     map_.bases = bases_.data();
     if (transparent) remote_ = shared_ = MPI_WIN_NULL; // the program's own calls order its memory

@@ -22,8 +22,6 @@ constexpr std::size_t largest_staged_bytes = 512;
 constexpr std::size_t staging_bytes = 16384;
 /// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second flush.
 constexpr std::size_t least_runs_by_messages = 16;
-/// Beyond it the bytes cost more than the start.
-constexpr std::uint64_t largest_small_bytes = 8192;
 
 } // namespace
 
@@ -39,16 +37,6 @@ void WindowState::throw_transfer_error(int code, const char* mpi_call, const cha
 Path WindowState::path(int target) const noexcept {
     if (target == map_.own_rank) return Path::self;
     return map_.base(target) != nullptr ? Path::direct : network_;
-}
-
-std::uint64_t WindowState::prepare_messages() {
-    const SmallTransfers small = state_.small_transfers();
-    if (network_ != Path::rma || small == SmallTransfers::mpi) return 0;
-    if (small == SmallTransfers::messages) {
-        small_gets_.assume_messages();
-        small_puts_.assume_messages();
-    }
-    return std::min(state_.engine().inline_limit(), largest_small_bytes);
 }
 
 // ---- order and completion -------------------------------------------------------------------------------------------
@@ -337,7 +325,7 @@ inline bool WindowState::finish_locally(int target) {
 
 inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     state_.keep_awake(target);
-    start_by_mpi(small_gets_, destination.size(), [&] { start_rma_get(target, offset, destination); });
+    start_rma_get(target, offset, destination);
     finish_locally(target);
     statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
 }
@@ -362,7 +350,7 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         const bool staged = source.size() <= largest_staged_bytes;
         const std::byte* const from = staged ? stage(source) : source.data();
         outstanding_.add_write(target, offset, source.size(), Carrier::window);
-        start_by_mpi(small_puts_, source.size(), [&] { start_rma_put(target, offset, {from, source.size()}); });
+        start_rma_put(target, offset, {from, source.size()});
         // Complete at the target, too, with what went there before it; unless messages did.
         if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
             forget(target, versions());
@@ -384,7 +372,7 @@ void WindowState::put(int target, std::uint64_t offset, std::span<const std::byt
 
 void WindowState::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
     begin_access(target, offset, destination.size(), false, "Window::get");
-    if (by_rma(target, offset, destination.size(), small_gets_)) [[likely]]
+    if (by_rma(target, offset, destination.size())) [[likely]]
         rma_get(target, offset, destination);
     else
         service_get(target, offset, destination);
@@ -392,7 +380,7 @@ void WindowState::get_uncached(int target, std::uint64_t offset, std::span<std::
 
 void WindowState::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source) {
     begin_access(target, offset, source.size(), true, "Window::put");
-    if (by_rma(target, offset, source.size(), small_puts_)) [[likely]]
+    if (by_rma(target, offset, source.size())) [[likely]]
         rma_put(target, offset, source);
     else
         service_put(target, offset, source, 0);
@@ -421,7 +409,6 @@ void WindowState::service_get(int target, std::uint64_t offset, std::span<std::b
     start([&] { return state_.engine().try_get(operation, target, number_, offset, destination.size(), true); }, "Window::get",
           target);
     wait(operation, "Window::get", target);
-    small_gets_.count();
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
 }
 
@@ -442,7 +429,6 @@ void WindowState::service_put(int target, std::uint64_t offset, std::span<const 
     Operation operation;
     start([&] { return try_service_put(operation, target, offset, source, counter_plus_one); }, "Window::put", target);
     wait(operation, "Window::put", target);
-    small_puts_.count();
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
 }
 
@@ -488,29 +474,25 @@ Completion WindowState::start_put(int target, std::uint64_t offset, std::span<co
 std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
                                                         bool tracked) {
     begin_access(target, offset, destination.size(), false, "Window::start_get");
-    if (by_rma(target, offset, destination.size(), small_gets_)) {
+    if (by_rma(target, offset, destination.size())) {
         const auto start_piece = [&](std::uint64_t begin, int size, MPI_Aint at, MPI_Request* request) {
-            start_by_mpi(small_gets_, destination.size(), [&] {
-                check_transfer(MPI_Rget(destination.data() + begin, size, MPI_BYTE, target, at, size, MPI_BYTE, remote_, request),
-                               "MPI_Rget", "start_get", target, offset);
-            });
+            check_transfer(MPI_Rget(destination.data() + begin, size, MPI_BYTE, target, at, size, MPI_BYTE, remote_, request),
+                           "MPI_Rget", "start_get", target, offset);
         };
         auto transfer = start_rma_transfer(target, offset, destination.size(), false, tracked, start_piece);
-        if (destination.size() <= largest_message_) small_gets_.count();
         statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
         return transfer;
     }
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     transfer->operation().destination = destination.data();
     start([&] { return try_service_get(*transfer, target, offset, destination.size(), tracked); }, "Window::start_get", target);
-    small_gets_.count();
     nudge_progress(destination.size());
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return transfer;
 }
 
 std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    const bool rma = by_rma(target, offset, source.size(), small_puts_);
+    const bool rma = by_rma(target, offset, source.size());
     begin_access(target, offset, source.size(), true, "Window::start_put");
     if (source.size() <= (rma ? largest_staged_bytes : state_.engine().inline_limit())) { // copied: complete at once
         rma ? rma_put(target, offset, source) : service_put(target, offset, source, 0);

@@ -9,7 +9,6 @@
 #include "window/progress/engine.hpp"
 #include "window/progress/pieces.hpp"
 #include "window/remote_cache.hpp"
-#include "window/start_cost.hpp"
 #include "window/team_state.hpp"
 #include "window/window_transfer.hpp"
 
@@ -210,23 +209,12 @@ private:
         return static_cast<MPI_Aint>(offset / unit);
     }
     /// Whether this operation goes through MPI's one-sided calls.
-    [[nodiscard]] bool by_rma(int target, std::uint64_t offset, std::uint64_t bytes, const StartCost& cost) const noexcept {
-        if (cost.messages_are_cheaper() && bytes <= largest_message_) return false;
+    [[nodiscard]] bool by_rma(int target, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+        if (bytes < least_rma_bytes_) return false;
         if (plain_rma_) [[likely]]
             return true;
         if (network_ != Path::rma) return false;
         return displacement(target, offset).has_value() && bytes <= largest_piece_bytes;
-    }
-
-    /// The largest_message_, as the settings have it.
-    [[nodiscard]] std::uint64_t prepare_messages();
-    /// Starts a put or get by MPI, and measures a small one if it is time to.
-    template <class Start>
-    void start_by_mpi(StartCost& cost, std::uint64_t bytes, Start&& start) {
-        if (cost.due() && bytes <= largest_message_) [[unlikely]]
-            cost.measure(start);
-        else
-            start();
     }
 
     /// Minimum or maximum of unsigned values, by compare-and-swap: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T
@@ -295,10 +283,8 @@ private:
 
     /// On the rma path too: notified puts, small transfers, and what an adopted window's displacement units cannot express.
     std::atomic<bool> messages_used_{false};
-    StartCost small_gets_;
-    StartCost small_puts_;
-    /// Of a put or get on the path rma that could go as one message and be served while the owner computes; 0: none.
-    std::uint64_t largest_message_ = 0;
+    /// Puts and gets of fewer bytes go as messages on the path rma, too.
+    std::uint64_t least_rma_bytes_ = 0;
 
     /// Guards the fields below. Held before the engine's mutex, never after it.
     support::BiasedMutex mutex_;

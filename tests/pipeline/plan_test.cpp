@@ -171,8 +171,9 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
         if (network && runtime.progress_mode() == ProgressMode::thread) {
             for (const auto direction : {pipeline::Direction::put, pipeline::Direction::get}) {
                 CHECK(model.source(path, direction) == pipeline::Source::calibrated);
-                CHECK(model.transfers(path, direction).time(8) > 0);
-                CHECK(model.transfers(path, direction).time(1 << 20) > model.transfers(path, direction).time(8));
+                const pipeline::TransferModel transfers = model.transfers(path, direction, 8192);
+                CHECK(transfers.time(8) > 0);
+                CHECK(transfers.time(1 << 20) > transfers.time(8));
             }
             const auto version = model.version();
             (void)Plan::put(window, column, next, Offset{0}, Layout::contiguous(8192));

@@ -103,7 +103,7 @@ TEST_CASE("a runtime finds the profile of its machine, MPI and network, on all r
     CostModel& model = TeamCosts::of(runtime).model();
     CHECK(model.source(Path::rma, Direction::put) == Source::profile);
     CHECK(model.source(Path::rma, Direction::get) == Source::built_in);
-    CHECK(model.transfers(Path::rma, Direction::put).time(1000) == Approx(0.500002));
+    CHECK(model.transfers(Path::rma, Direction::put, 1000).time(1000) == Approx(0.500002));
 
     // Under another name of the network it is not there.
     Runtime other{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", directory.path()}, {"LAPWING_NETWORK", "another"}}};
