@@ -35,13 +35,17 @@ Layout layout_of(const StridedCell& cell) {
 }
 
 /// Whether two plans of a transfer of `blocks` blocks do the same: those that pack do if their chunks are the same, of which one
-/// may be all there is, and then they are predicted to take the same to the last digit; and one block needs no packing.
+/// may be all there is, and then they are predicted to take the same to the last digit; and one block, packed or not, is one
+/// put as long as it is one chunk.
 bool same_steps(const Plan& a, const Plan& b, std::uint64_t blocks) {
     const auto packs = [](Strategy strategy) {
         return strategy == Strategy::full_pack || strategy == Strategy::fixed_pipeline || strategy == Strategy::superpipeline;
     };
-    const auto one_put = [&](Strategy strategy) { return blocks == 1 && (packs(strategy) || strategy == Strategy::per_block); };
-    if (one_put(a.strategy()) && one_put(b.strategy())) return true;
+    const auto one_put = [&](const Plan& plan) {
+        constexpr std::uint64_t one_chunk = 4096;
+        return blocks == 1 && plan.bytes() <= one_chunk && (packs(plan.strategy()) || plan.strategy() == Strategy::per_block);
+    };
+    if (one_put(a) && one_put(b)) return true;
     return a.predicted_seconds() == b.predicted_seconds() &&
            (a.strategy() == b.strategy() || (packs(a.strategy()) && packs(b.strategy())));
 }
@@ -202,11 +206,12 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
         }
         std::vector<std::vector<double>> all = times(ways);
         // The planned transfer and the strategy that it chose do the same, which has been measured twice.
+        std::vector<double> planned = all[0];
+        const auto like_planned = [&](std::size_t i) { return same_steps(plans[i], plans.front(), cell.blocks()); };
         for (std::size_t i = 1; i < plans.size(); ++i)
-            if (same_steps(plans[i], plans.front(), cell.blocks())) {
-                all[0].insert(all[0].end(), all[i].begin(), all[i].end());
-                all[i] = all[0];
-            }
+            if (like_planned(i)) planned.insert(planned.end(), all[i].begin(), all[i].end());
+        for (std::size_t i = 0; i < plans.size(); ++i)
+            if (like_planned(i)) all[i] = planned;
         result->planned = median(all[0]);
         for (std::size_t i = 1; i < plans.size(); ++i)
             result->forced.push_back({std::string{name(plans[i].strategy())}, median(all[i])});

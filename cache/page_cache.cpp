@@ -20,7 +20,7 @@ constexpr std::uint64_t least_pages_to_adapt = 64;
 }
 [[nodiscard]] std::uint64_t largest_page_bytes(const PageCacheConfiguration& configuration) {
     std::uint64_t bytes = configuration.page_bytes;
-    while (configuration.adapt && bytes < 8 * configuration.page_bytes && bytes < 65536 &&
+    while (configuration.adapt && bytes < 4 * configuration.page_bytes && bytes < 65536 &&
            configuration.bytes / (2 * bytes) >= least_pages_to_adapt)
         bytes *= 2;
     return bytes;

@@ -186,8 +186,8 @@ private:
     [[nodiscard]] std::uint64_t pages_to_read_again(Frame frame) const noexcept;
     /// Whether the page's contents are of `epoch`, and the program has read of it and it is there as a whole.
     [[nodiscard]] bool was_read(Frame frame, std::uint64_t epoch) const noexcept;
-    /// Whether the page of an access is here so, of an earlier epoch.
-    [[nodiscard]] bool was_read_before(int rank, std::uint64_t offset) const noexcept;
+    /// Whether the page of an access is here so, of any epoch.
+    [[nodiscard]] bool was_read(int rank, std::uint64_t offset) const noexcept;
     /// Whether the lines may be read; makes lines valid that have been written as a whole.
     [[nodiscard]] bool readable(Frame frame, Lines lines) noexcept;
     [[nodiscard]] bool written(Frame frame, std::uint64_t within, std::uint64_t bytes) const noexcept;

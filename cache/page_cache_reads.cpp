@@ -89,9 +89,9 @@ bool PageCache::was_read(Frame frame, std::uint64_t epoch) const noexcept {
     return page.epoch == epoch && !page.unread && page.dirty == none && bits::all(valid(frame), 0, all_lines(frame).last);
 }
 
-bool PageCache::was_read_before(int rank, std::uint64_t offset) const noexcept {
+bool PageCache::was_read(int rank, std::uint64_t offset) const noexcept {
     const Frame frame = find(front_.page_of(rank, offset));
-    return frame != no_frame && pages_[frame].epoch != now() && was_read(frame, pages_[frame].epoch);
+    return frame != no_frame && was_read(frame, pages_[frame].epoch);
 }
 
 std::uint64_t PageCache::pages_to_read_again(Frame frame) const noexcept {
@@ -214,7 +214,7 @@ void PageCache::read_ahead(const ReadAhead::Plan& plan, int rank, Frame keep) {
     if (plan.whole_pages) return read_pages_ahead(plan, rank, keep);
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t offset = plan.first + i * plan.step;
-        if (plan.again && !was_read_before(rank, offset)) return;
+        if (plan.again && !was_read(rank, offset)) return;
         const std::uint64_t part = backend_.part_bytes(rank);
         // As much as a value has, which may reach into the next line.
         const std::uint64_t bytes = std::min({std::uint64_t{8}, part - offset, page_bytes_ - (offset & (page_bytes_ - 1))});

@@ -16,6 +16,7 @@ enum class Form : std::uint32_t {
     offsets_32, ///< `count` distances from `offset`, 4 bytes each
     offsets_64, ///< the same, 8 bytes each
     blocks,     ///< `count` ByteBlocks relative to `offset`; block_bytes is of no meaning
+    deltas_16,  ///< `count` distances from the block before, the first from `offset`, 2 bytes each
 };
 
 struct Record {
@@ -33,6 +34,30 @@ constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8
 /// Offsets that are expanded at a time for a kernel call.
 constexpr std::uint64_t expanded = 512;
 
+/// Bytes of an entry behind a record, of a form that has one for each block of block_bytes; 0: another form.
+constexpr std::uint64_t entry_bytes(Form form) {
+    switch (form) {
+    case Form::deltas_16: return sizeof(std::uint16_t);
+    case Form::offsets_32: return sizeof(std::uint32_t);
+    case Form::offsets_64: return sizeof(std::int64_t);
+    default: return 0;
+    }
+}
+
+/// Writes the distances of offsets in ascending order, at most `most`, as far as each fits 2 bytes; how many.
+std::uint64_t encode_deltas(std::span<const std::int64_t> offsets, std::uint64_t most, std::byte* entries) noexcept {
+    most = std::min<std::uint64_t>(most, offsets.size());
+    std::uint64_t count = 0;
+    for (std::int64_t before = offsets[0]; count < most; ++count) {
+        const std::uint64_t delta = static_cast<std::uint64_t>(offsets[count]) - static_cast<std::uint64_t>(before);
+        if (delta > std::numeric_limits<std::uint16_t>::max()) break;
+        const auto narrow = static_cast<std::uint16_t>(delta);
+        std::memcpy(entries + count * sizeof narrow, &narrow, sizeof narrow);
+        before = offsets[count];
+    }
+    return count;
+}
+
 } // namespace
 
 RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table, std::uint64_t room) noexcept {
@@ -46,6 +71,18 @@ RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table
         Record record{.count = run.count, .block_bytes = run.block_bytes, .offset = run.offset, .stride = run.stride};
         std::uint64_t entries_bytes = 0;
         const auto encode_offsets = [&](std::span<const std::int64_t> offsets) {
+            // A record of its own for fewer would take more than it spares.
+            constexpr std::uint64_t least_deltas = 64;
+            const std::uint64_t deltas = encode_deltas(offsets, entries_room / sizeof(std::uint16_t), entries);
+            if (deltas >= std::min<std::uint64_t>(least_deltas, offsets.size())) {
+                record.form = Form::deltas_16;
+                record.count = deltas;
+                record.offset = run.offset + offsets[0];
+                entries_bytes = deltas * sizeof(std::uint16_t);
+                cursor.skip(record.count * record.block_bytes);
+                done.data_bytes += record.count * record.block_bytes;
+                return;
+            }
             // Those that the wider entries have room for; the lowest as the base keeps distances without a sign.
             record.count = std::min<std::uint64_t>(offsets.size(), entries_room / sizeof(std::uint32_t));
             auto [lowest, highest] = std::ranges::minmax(offsets.first(record.count));
@@ -149,13 +186,19 @@ bool for_each_run(std::span<const std::byte> table, std::uint64_t extent, std::u
             done += bytes;
             continue;
         }
-        if (record.form != Form::offsets_32 && record.form != Form::offsets_64) return false;
-        const std::uint64_t width = record.form == Form::offsets_32 ? sizeof(std::uint32_t) : sizeof(std::int64_t);
-        if (record.count > table.size() / width) return false;
+        const std::uint64_t width = entry_bytes(record.form);
+        if (width == 0 || record.count > table.size() / width) return false;
         std::array<std::int64_t, expanded> offsets;
+        std::int64_t sum = 0; // of deltas: far from overflow, each being small and in the table
         for (std::uint64_t first = 0; first < record.count; first += expanded) {
             const std::uint64_t count = std::min(expanded, record.count - first);
-            if (width == sizeof(std::uint32_t)) {
+            if (record.form == Form::deltas_16) {
+                for (std::uint64_t i = 0; i < count; ++i) {
+                    std::uint16_t delta = 0;
+                    std::memcpy(&delta, table.data() + (first + i) * width, width);
+                    offsets[i] = sum += delta;
+                }
+            } else if (record.form == Form::offsets_32) {
                 for (std::uint64_t i = 0; i < count; ++i) {
                     std::uint32_t distance = 0;
                     std::memcpy(&distance, table.data() + (first + i) * width, width);

@@ -7,7 +7,8 @@
 #include <span>
 
 /// The part of a layout that one message moves, as bytes of that message: the other end packs or unpacks with it. A run of
-/// blocks with a stride takes 40 bytes however many it has; offsets take 4 bytes a block where they fit.
+/// blocks with a stride takes 40 bytes however many it has; offsets take 2 bytes a block where they ascend in small
+/// steps, else mostly 4.
 namespace lapwing::datatype {
 
 /// What encode_runs() has written.

@@ -65,11 +65,11 @@ public:
 
     void set_transfers(Path path, Direction direction, const TransferModel& model, Source source);
 
-    /// A transfer of `bytes` on a path, most of it on the wire, took `observed` seconds where `predicted` were expected. An exponentially
-    /// weighted mean of the logarithm of their quotient, single values bounded, triggers a rescale when it leaves
+    /// A transfer of `bytes` on a path, most of it on the wire, took `observed` seconds where `predicted` were expected. An
+    /// exponentially weighted mean of the logarithm of their quotient, single values bounded, triggers a rescale when it leaves
     /// [1/1.25, 1.25] after at least 8 transfers: a network that has become twice as slow is believed after about a dozen, a
-    /// single stall never. Both directions are rescaled, since one network carries them, to at most 16 times, and at least a
-    /// 16th, of what was measured.
+    /// single stall never. Both directions are rescaled for about this size, since one network carries them, to at most 16
+    /// times, and at least a 16th, of what was measured.
     void observe(Path path, std::uint64_t bytes, double predicted, double observed);
 
     /// Changes whenever predictions do: plans made from an older version are made again.

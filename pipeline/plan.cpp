@@ -89,7 +89,7 @@ PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_
              .local = shape_of(local),
              .remote = shape_of(remote),
              .most_memory = memory_limit / 2, // another transfer may be under way
-             .table_limit = window.team_state().engine().inline_limit() / 8 * 8};
+             .table_limit = window.team_state().engine().inline_limit()};
     // An owner without a progress thread would have to call Lapwing; where messages are all there is, it has to anyway.
     if (path == Path::service || (path == Path::rma && window.team_state().progress_mode() == ProgressMode::thread)) {
         shape.may_be_served = true;

@@ -23,7 +23,7 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
         way_ = Way::served;
         const bool put = plan_->direction == Direction::put;
         if (!plan_->remote.is_contiguous())
-            table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit() / 8 * 8;
+            table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit();
         // A put goes behind its table; a get arrives at its place.
         if (!one_block_here || (put && table_room_ != 0)) data_room_ = chunks_.largest;
     } else if (plan_->decision.strategy != Strategy::per_block && !one_block_here) {

@@ -247,9 +247,10 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     // Nothing beats one pass over memory that is mapped here.
     Strategy wanted = options.strategy;
     if (wanted == Strategy::automatic && mapped) wanted = Strategy::direct_copy;
-    // Nothing to copy, and one operation: messages may still be faster than MPI's windows.
-    if (wanted == Strategy::automatic && pairs == 1 && !serve) wanted = Strategy::per_block;
+    // Nothing to copy, and one operation: it needs no buffer.
+    if (wanted == Strategy::automatic && pairs == 1) wanted = Strategy::per_block;
     const Candidate* best = nullptr;
+    double least = std::numeric_limits<double>::infinity();
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
         // Several operations must be worth it, and all the more the work of the owner: the model is not exact.
@@ -258,7 +259,9 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         if (candidate.strategy == Strategy::served) handicap = 1.05;
         if (candidate.strategy == Strategy::per_block) handicap = 1.15; // it has the most
         if (simple || wanted != Strategy::automatic) handicap = 1;
-        if (best == nullptr || handicap * candidate.seconds < best->seconds) best = &candidate;
+        if (best != nullptr && handicap * candidate.seconds >= least) continue;
+        best = &candidate;
+        least = handicap * candidate.seconds;
     }
     if (best == nullptr) best = &candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
     decision.strategy = best->strategy;

@@ -81,32 +81,40 @@ bool attempt_would_print(int /*thread_level*/) { return false; }
 constexpr MPI_Aint probe_bytes = 64;
 using Clock = std::chrono::steady_clock;
 
-/// Whether gets of a few bytes take longer than messages to a progress thread, many of each: where MPI emulates windows a get is a
-/// system call at either end and has to be answered there, 2 us or more over TCP, while messages travel together, 0.1 to 0.5 us
-/// each; a network adapter reads in less than half a microsecond. By most of some batches; the first one connects.
+/// Whether one more get of a few bytes takes longer than one more message to a progress thread. Where MPI emulates windows it is
+/// a system call at either end and has to be answered there, 2 us or more over TCP, while messages travel together, 0.1 to 0.5 us
+/// each; a network adapter makes it in less than half a microsecond, however far the target is. By the fastest of some batches of
+/// two lengths, which leaves out what all of a batch wait for, and times at which somebody else had the processor.
 enum class Gets { fail, slow, fast };
 Gets try_gets(MPI_Win window, int target) {
-    constexpr int batches = 9;
-    constexpr int gets = 16; // in a batch
-    constexpr std::chrono::nanoseconds message{1000};
-    constexpr std::chrono::milliseconds longest{20}; // where ranks wait for their processors
-    int slow = 0;
-    int measured = 0;
-    const Clock::time_point end = Clock::now() + longest;
-    for (int batch = 0; batch <= batches && (batch <= 1 || Clock::now() < end); ++batch) {
-        std::array<std::int64_t, gets> seen;
-        seen.fill(-1);
+    constexpr std::size_t few = 16;
+    constexpr std::size_t many = 64;
+    constexpr int rounds = 8;
+    constexpr int least_rounds = 3; // else windows are taken for the network's own
+    constexpr std::chrono::nanoseconds message{1200};
+    constexpr std::chrono::milliseconds longest{20};
+    std::array<std::int64_t, many> seen{};
+    bool works = true;
+    const auto batch = [&](std::size_t gets) {
+        std::ranges::fill(seen, -1);
         const Clock::time_point begin = Clock::now();
-        bool works = true;
-        for (std::int64_t& value : seen)
-            works = works && MPI_Get(&value, sizeof value, MPI_BYTE, target, 0, sizeof value, MPI_BYTE, window) == MPI_SUCCESS;
+        for (std::size_t i = 0; works && i < gets; ++i)
+            works = MPI_Get(&seen[i], sizeof seen[i], MPI_BYTE, target, 0, sizeof seen[i], MPI_BYTE, window) == MPI_SUCCESS;
         works = MPI_Win_flush(target, window) == MPI_SUCCESS && works;
-        if (!works || std::ranges::any_of(seen, [&](std::int64_t value) { return value != target; })) return Gets::fail;
-        if (batch == 0) continue;
-        ++measured;
-        if (Clock::now() - begin > gets * message) ++slow;
+        works = works && std::ranges::count(seen, target) == static_cast<std::ptrdiff_t>(gets);
+        return Clock::now() - begin;
+    };
+    (void)batch(1); // connects
+    const Clock::time_point end = Clock::now() + longest;
+    Clock::duration short_batch = Clock::duration::max();
+    Clock::duration long_batch = Clock::duration::max();
+    int measured = 0;
+    for (; works && measured < rounds && Clock::now() < end; ++measured) {
+        short_batch = std::min(short_batch, batch(few));
+        long_batch = std::min(long_batch, batch(many));
     }
-    return 2 * slow > measured ? Gets::slow : Gets::fast;
+    if (!works) return Gets::fail;
+    return measured >= least_rounds && long_batch - short_batch > (many - few) * message ? Gets::slow : Gets::fast;
 }
 
 } // namespace
@@ -145,10 +153,10 @@ ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int t
     const bool works = all_agree(communicator, gets != Gets::fail);
     MPI_Win_free(&window);
     if (!unified) return {.works = false, .reason = "the memory model of MPI's windows is MPI_WIN_SEPARATE"};
-    const bool fast = all_agree(communicator, gets == Gets::fast);
+    const bool fast = all_agree(communicator, gets != Gets::slow);
     return {.works = works,
             .reason = works ? "" : "a get through a window failed or returned something else",
-            .emulated = !fast};
+            .emulated = works && !fast};
 }
 
 bool atomics_crash() {

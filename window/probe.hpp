@@ -11,7 +11,7 @@ namespace lapwing::window {
 struct ProbeResult {
     bool works = false;
     std::string reason; ///< why not, for the report
-    /// Between some ranks one of many gets takes longer than one of many messages to a progress thread: MPI emulates windows.
+    /// Between some ranks one more get takes longer than one more message to a progress thread: MPI emulates windows.
     bool emulated = false;
 };
 

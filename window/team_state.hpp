@@ -11,6 +11,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -54,7 +55,10 @@ public:
     /// Whether small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma, too.
     [[nodiscard]] bool small_by_messages() const noexcept { return small_by_messages_; }
     /// Puts and gets of fewer bytes are such messages. 0: none.
-    [[nodiscard]] std::uint64_t least_rma_bytes() const noexcept { return small_by_messages_ ? engine_->inline_limit() + 1 : 0; }
+    [[nodiscard]] std::uint64_t least_rma_bytes() const noexcept {
+        constexpr std::uint64_t largest_small = 8192; // beyond it the bytes cost more than the start
+        return small_by_messages_ ? std::min(engine_->inline_limit(), largest_small) + 1 : 0;
+    }
     [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
     [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
     [[nodiscard]] Engine& engine() noexcept { return *engine_; }

@@ -30,7 +30,7 @@ class Team {
 public:
     /// Collective over `communicator`, which is duplicated, never changed. MPI must be initialised.
     /// Throws SettingError, MpiError, MismatchError when the ranks' collective settings differ.
-    /// Cost: a few collectives of logarithmic depth; service buffers of about 2 MiB (LAPWING_SERVICE_PACKET).
+    /// Cost: a few collectives of logarithmic depth; service buffers of about 1.5 MiB (LAPWING_SERVICE_PACKET).
     Team(MPI_Comm communicator, const Settings& settings);
 
     Team(const Team&) = delete;

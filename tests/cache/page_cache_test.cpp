@@ -371,6 +371,31 @@ TEST_CASE("the columns of a matrix are read ahead, and at once as whole pages in
     CHECK(cached.memory.gets - before <= rows);
 }
 
+TEST_CASE("a column whose pages were read before is asked for at once, up to the first that was not") {
+    constexpr std::uint64_t rows = 100;
+    constexpr std::uint64_t row_bytes = 4096;
+    Cached cached{{rows * row_bytes}, {}};
+    number(cached.memory.part(0));
+    const auto read_row = [&](std::uint64_t row) {
+        for (std::uint64_t at = 0; at < 1024; at += 8)
+            if (cached.read<std::uint64_t>(0, row * row_bytes + at) != (row * row_bytes + at) / 8) FAIL("wrong");
+    };
+    for (std::uint64_t row = 0; row < rows; ++row)
+        if (row != 70) read_row(row);
+    cached.acquire();
+    const auto issued = [&] { return cached.count(Counter::read_ahead_issued); };
+    const std::uint64_t before = issued();
+    read_row(0);
+    read_row(1);
+    CHECK(issued() == before);
+    read_row(2); // now the stride is known
+    CHECK(issued() - before == 67);
+    const std::uint64_t misses = cached.count(Counter::cache_misses);
+    for (std::uint64_t row = 3; row < 70; ++row) read_row(row);
+    CHECK(cached.count(Counter::cache_misses) == misses);
+    for (std::uint64_t row = 70; row < rows; ++row) read_row(row);
+}
+
 TEST_CASE("read-ahead that nobody uses stops by itself") {
     Cached cached{{64U << 20}, {}};
     std::mt19937_64 random{7};

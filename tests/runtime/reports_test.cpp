@@ -60,7 +60,7 @@ void check_traffic(const Runtime& runtime, std::uint64_t puts, std::uint64_t get
 
 TEST_CASE("LAPWING_STATS=json writes the sum over all ranks") {
     const std::string file = own_file();
-    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_STATS", "json:" + file}}};
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_STATS", "json:" + file}, {"LAPWING_RMA_SMALL", "mpi"}}};
     use(runtime);
     const std::string text = test::captured_stderr([&] { runtime.close(); });
     CHECK(text.find("statistics") == std::string::npos);

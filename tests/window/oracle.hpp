@@ -106,10 +106,11 @@ struct Segment {
     [[nodiscard]] std::uint64_t size() const { return end - begin; }
 };
 
-/// Sizes around those at which a path changes how it moves bytes: words, cache lines, staging (512), inline limits (half
-/// of the packet sizes that the tests set), packets, and bulk.
+/// Sizes around those at which a path changes how it moves bytes: words, cache lines, staging (512), full packets of the
+/// sizes that the tests set (56 bytes more than their data), packets, and bulk.
 [[nodiscard]] inline std::uint64_t random_size(Random& random) {
-    switch (random.below(10)) {
+    constexpr std::array<std::uint64_t, 4> packets{512, 1024, 8000, 8192};
+    switch (random.below(12)) {
     case 0:
     case 1:
     case 2: return 1 + random.below(8);
@@ -119,6 +120,8 @@ struct Segment {
     case 6: return 250 + random.below(12);
     case 7: return 4090 + random.below(12);
     case 8: return 1000 + random.below(4000);
+    case 9:
+    case 10: return packets[random.below(packets.size())] - 56 - 8 + random.below(17);
     default: return 8000 + random.below(20000);
     }
 }

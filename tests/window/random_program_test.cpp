@@ -603,7 +603,7 @@ public:
         for (int place = 0; place < shape_.places(); ++place)
             shape_.sizes.push_back(random_.chance(15) ? 0 : random_.chance(20) ? 1 + random_.below(100) : 1 + random_.below(50'000));
         // Small packets and short queues bring out waits for room.
-        constexpr std::array packets{"512", "1k", "8k", "8k", "8k"};
+        constexpr std::array packets{"512", "1k", "1003", "8k", "8000"};
         constexpr std::array in_flight{"1", "2", "4", "4"};
         settings_.set("LAPWING_SERVICE_PACKET", packets[random_.below(packets.size())]);
         settings_.set("LAPWING_SERVICE_IN_FLIGHT", in_flight[random_.below(in_flight.size())]);

@@ -15,7 +15,8 @@ namespace lapwing::window {
 
 Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics, EngineListener& listener)
     : communicator_{communicator}, limits_{limits}, statistics_{statistics}, listener_{listener},
-      inline_limit_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Command)) / 8 * 8}, request_pool_{limits.request_packets, limits.packet_bytes},
+      inline_limit_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Command)) / 8 * 8},
+      request_pool_{limits.request_packets, limits.packet_bytes},
       reply_pool_{limits.reply_packets, limits.packet_bytes}, slots_(limits.operations), served_puts_(limits.bulk_transfers) {
     int rank = 0;
     int size = 0;

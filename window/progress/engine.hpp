@@ -92,7 +92,7 @@ public:
     void expose(std::uint64_t window, const ExposedMemory& memory);
     void withdraw(std::uint64_t window);
 
-    /// Largest payload that travels inside a packet, which it may fill; larger ones are bulk transfers.
+    /// Largest payload that travels inside a packet, which it may fill, a multiple of 8; larger ones are bulk transfers.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
 
     // The try_ calls return false, having done nothing, when there is no room at the moment: make progress, call again.
