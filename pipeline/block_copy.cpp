@@ -4,6 +4,8 @@
 #include "datatype/kernels/copy_choices.hpp"
 #include "datatype/kernels/copy_kernels.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace lapwing::pipeline {
@@ -49,6 +51,13 @@ void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor,
     });
 }
 
+/// Whether it begins as a list of blocks of several lengths, short ones.
+bool lists_short_blocks(const Layout& layout) {
+    constexpr std::uint64_t short_bytes = 256;
+    return !layout.empty() && layout.bytes() <= short_bytes * layout.block_count() &&
+           LayoutCursor{layout}.peek_run().starts != nullptr;
+}
+
 datatype::Placement placement(const BlockRun& run) { return {.stride = run.stride, .offsets = run.offsets}; }
 
 } // namespace
@@ -77,6 +86,19 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
     if (source.is_contiguous() && source.bytes() == target.bytes()) {
         LayoutCursor cursor{target};
         return unpack(to, cursor, from + source.lower(), target.bytes());
+    }
+    // Two lists meet in pieces of which no two are alike: they are faster through memory that stays in the first cache.
+    if (lists_short_blocks(source) && lists_short_blocks(target)) {
+        std::array<std::byte, 8192> packed; // not initialised: all that is read has been written
+        LayoutCursor here{source};
+        LayoutCursor there{target};
+        for (std::uint64_t left = std::min(source.bytes(), target.bytes()); left > 0;) {
+            const std::uint64_t bytes = std::min<std::uint64_t>(left, packed.size());
+            pack(packed.data(), from, here, bytes);
+            unpack(to, there, packed.data(), bytes);
+            left -= bytes;
+        }
+        return;
     }
     LayoutZip zip{source, target};
     while (!zip.done()) {
