@@ -68,7 +68,7 @@ private:
     static constexpr std::uint64_t first_distance = 2;
     static constexpr std::uint64_t unproven_bytes = 128 << 10; ///< what is read ahead although nothing was waited for
     static constexpr std::uint64_t largest_stride_distance = 32;
-    static constexpr std::uint64_t largest_stride_distance_again = 96; ///< operations, and as many in all may be under way
+    static constexpr std::uint64_t largest_stride_distance_again = 96; ///< fewer than may be under way
     static constexpr std::uint64_t largest_stride = std::uint64_t{4} << 20;
     static constexpr std::uint32_t judged_items = 32;
     static constexpr std::uint32_t judged_items_of_retry = 8;

@@ -140,14 +140,18 @@ TEST_CASE("targets of many small blocks are unpacked by their owner, if it has a
 TEST_CASE("many operations must be worth it") {
     // An operation a block costs a little less here than packing, by the model, and then clearly less.
     const TransferShape shape = column(Direction::put, Path::rma, 4096, 512);
-    const auto pack_time = [&](double copy) { return predict_packed(shape, {.first = 4096, .growth = 1, .largest = 4096}, 1, network(1e-9, 1e-7, 0.5), processor(copy)); };
-    const double per_block = predict_per_block(shape, network(1e-9, 1e-7, 0.5));
+    const TransferModel wire = network(1e-9, 1e-7, 0.5);
+    const double per_block = predict_per_block(shape, wire);
+    const auto packed = [&](double copy) {
+        return predict_packed(shape, {.first = 4096, .growth = 1, .largest = 4096}, 1, wire, processor(copy));
+    };
+    const auto chosen = [&](double copy) { return decide(shape, wire, wire, processor(copy), {}).strategy; };
     double copy = 1e-12;
-    while (pack_time(copy) < 1.07 * per_block) copy *= 1.05;
-    REQUIRE(pack_time(copy) < 1.14 * per_block);
-    CHECK(decide(shape, network(1e-9, 1e-7, 0.5), network(1e-9, 1e-7, 0.5), processor(copy), {}).strategy != Strategy::per_block);
-    while (pack_time(copy) < 2 * per_block) copy *= 1.05;
-    CHECK(decide(shape, network(1e-9, 1e-7, 0.5), network(1e-9, 1e-7, 0.5), processor(copy), {}).strategy == Strategy::per_block);
+    while (packed(copy) < 1.07 * per_block) copy *= 1.05;
+    REQUIRE(packed(copy) < 1.14 * per_block);
+    CHECK(chosen(copy) != Strategy::per_block);
+    while (packed(copy) < 2 * per_block) copy *= 1.05;
+    CHECK(chosen(copy) == Strategy::per_block);
 }
 
 TEST_CASE("memory that is mapped here is copied at once, and one block needs no buffer") {
