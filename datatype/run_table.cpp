@@ -78,29 +78,25 @@ RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table
                 record.form = Form::deltas_16;
                 record.count = deltas;
                 record.offset = run.offset + offsets[0];
-                entries_bytes = deltas * sizeof(std::uint16_t);
-                cursor.skip(record.count * record.block_bytes);
-                done.data_bytes += record.count * record.block_bytes;
-                return;
-            }
-            // Those that the wider entries have room for; the lowest as the base keeps distances without a sign.
-            record.count = std::min<std::uint64_t>(offsets.size(), entries_room / sizeof(std::uint32_t));
-            auto [lowest, highest] = std::ranges::minmax(offsets.first(record.count));
-            const std::uint64_t spread = static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest);
-            if (spread <= std::numeric_limits<std::uint32_t>::max()) {
-                record.form = Form::offsets_32;
-                for (std::uint64_t i = 0; i < record.count; ++i) {
-                    const auto distance = static_cast<std::uint32_t>(offsets[i] - lowest);
-                    std::memcpy(entries + i * sizeof distance, &distance, sizeof distance);
-                }
-                entries_bytes = record.count * sizeof(std::uint32_t);
-                record.offset = run.offset + lowest;
             } else {
-                record.form = Form::offsets_64;
-                record.count = std::min<std::uint64_t>(record.count, entries_room / sizeof(std::int64_t));
-                entries_bytes = record.count * sizeof(std::int64_t);
-                std::memcpy(entries, offsets.data(), entries_bytes);
+                // Those that the wider entries have room for; the lowest as the base keeps distances without a sign.
+                record.count = std::min<std::uint64_t>(offsets.size(), entries_room / sizeof(std::uint32_t));
+                auto [lowest, highest] = std::ranges::minmax(offsets.first(record.count));
+                const std::uint64_t spread = static_cast<std::uint64_t>(highest) - static_cast<std::uint64_t>(lowest);
+                if (spread <= std::numeric_limits<std::uint32_t>::max()) {
+                    record.form = Form::offsets_32;
+                    for (std::uint64_t i = 0; i < record.count; ++i) {
+                        const auto distance = static_cast<std::uint32_t>(offsets[i] - lowest);
+                        std::memcpy(entries + i * sizeof distance, &distance, sizeof distance);
+                    }
+                    record.offset = run.offset + lowest;
+                } else {
+                    record.form = Form::offsets_64;
+                    record.count = std::min<std::uint64_t>(record.count, entries_room / sizeof(std::int64_t));
+                    std::memcpy(entries, offsets.data(), record.count * sizeof(std::int64_t));
+                }
             }
+            entries_bytes = record.count * entry_bytes(record.form);
             cursor.skip(record.count * record.block_bytes);
             done.data_bytes += record.count * record.block_bytes;
         };

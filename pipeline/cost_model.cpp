@@ -93,9 +93,9 @@ void CostModel::observe(Path path, std::uint64_t bytes, double predicted, double
     drift.mean += std::max(weight, 1.0 / drift.count) * (error - drift.mean);
     if (drift.count < least_count || std::abs(drift.mean) <= tolerance) return;
     const double scale = std::clamp(drift.scale + drift.mean, -most_scale, most_scale);
-    const double change = scale - drift.scale;
+    const bool same = scale == drift.scale;
     drift = {.scale = scale};
-    if (change == 0) return;
+    if (same) return;
     ++rescales_;
     version_.fetch_add(1, std::memory_order_release);
 }

@@ -107,6 +107,18 @@ struct Candidate {
     double seconds = std::numeric_limits<double>::infinity();
 };
 
+/// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the model is not
+/// exact.
+double weighted(const Candidate& candidate) {
+    switch (candidate.strategy) {
+    case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
+    case Strategy::fixed_pipeline:
+    case Strategy::superpipeline: return 1.03 * candidate.seconds;
+    case Strategy::served: return 1.05 * candidate.seconds;
+    default: return candidate.seconds;
+    }
+}
+
 } // namespace
 
 BlockShape shape_of(const Layout& layout) {
@@ -250,18 +262,9 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     // Nothing to copy, and one operation: it needs no buffer.
     if (wanted == Strategy::automatic && pairs == 1) wanted = Strategy::per_block;
     const Candidate* best = nullptr;
-    double least = std::numeric_limits<double>::infinity();
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
-        // Several operations must be worth it, and all the more the work of the owner: the model is not exact.
-        const bool simple = candidate.strategy == Strategy::full_pack || (candidate.strategy == Strategy::per_block && pairs == 1);
-        double handicap = 1.03;
-        if (candidate.strategy == Strategy::served) handicap = 1.05;
-        if (candidate.strategy == Strategy::per_block) handicap = 1.15; // it has the most
-        if (simple || wanted != Strategy::automatic) handicap = 1;
-        if (best != nullptr && handicap * candidate.seconds >= least) continue;
-        best = &candidate;
-        least = handicap * candidate.seconds;
+        if (best == nullptr || weighted(candidate) < weighted(*best)) best = &candidate;
     }
     if (best == nullptr) best = &candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
     decision.strategy = best->strategy;

@@ -102,8 +102,9 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
             pipeline::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
             const pipeline::FitQuality quality = pipeline::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 4 * 1024 * 1024;
-            const bool small_by_messages = path == Path::rma && runtime->state().least_rma_bytes() != 0;
-            if (path == Path::service || small_by_messages) model.snap_change(runtime->state().engine().inline_limit() + 1);
+            window::TeamState& team = runtime->state();
+            if (path == Path::service) model.snap_change(team.engine().inline_limit() + 1);
+            if (path == Path::rma && team.small_by_messages()) model.snap_change(team.least_rma_bytes());
             if (path != Path::direct) // the processor that would compute is the one that copies
                 model.set_overlap(pipeline::fit_overlap(window, *target, direction, model, tables.copy,
                                                         std::min(overlap_bytes, options.largest_bytes / 2), memory, 0.05 * seconds));

@@ -166,7 +166,7 @@ void TeamState::choose_paths() {
     const auto progress = progress_setting.get(settings_);
     const int level = provided_thread_level();
     const auto small = small_setting.get(settings_);
-    constexpr std::size_t by_mpi = 1;
+    constexpr std::size_t automatic = 0;
     constexpr std::size_t by_messages = 2;
     std::array<std::int64_t, 12> extremes{};
     const std::array<std::int64_t, 6> own{static_cast<std::int64_t>(path), static_cast<std::int64_t>(node),
@@ -195,8 +195,8 @@ void TeamState::choose_paths() {
                                        who_, lowest_level)};
     progress_mode_ = progress != 2 && lowest_level == MPI_THREAD_MULTIPLE ? ProgressMode::thread : ProgressMode::caller;
     // Without progress threads a rank that waits in MPI serves MPI's operations, but no messages.
-    const bool may_use_messages = progress_mode_ == ProgressMode::thread && small != by_mpi;
-    small_by_messages_ = may_use_messages && small == by_messages;
+    const bool thread = progress_mode_ == ProgressMode::thread;
+    small_by_messages_ = thread && small == by_messages;
 
     auto mode = node == 0 ? NodeMode::by_memory : node == 1 ? NodeMode::each : NodeMode::pairs;
     topology_ = std::make_unique<Topology>(communicator_, mode);
@@ -233,7 +233,7 @@ void TeamState::choose_paths() {
                                        who_, probe.reason)};
     network_path_ = probe.works ? Path::rma : Path::service;
     path_reason_ += path == rma ? "LAPWING_PATH=rma" : probe.works ? "windows work between the nodes" : probe.reason;
-    small_by_messages_ = may_use_messages && (small == by_messages || probe.emulated);
+    if (thread && small == automatic) small_by_messages_ = probe.emulated;
     if (small_by_messages_ && probe.works) path_reason_ += "; small operations as messages (LAPWING_RMA_SMALL)";
 }
 
