@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 namespace lapwing::bench {
@@ -20,12 +22,13 @@ using pipeline::TransferSample;
 
 constexpr std::uint64_t largest_bytes = 16 * 1024 * 1024;
 
-/// Half-way between the sizes of the grid that the model is fitted to.
-std::vector<TransferCell> other_sizes() {
-    std::vector<TransferCell> cells;
-    for (std::uint64_t bytes = 12; bytes <= largest_bytes; bytes *= 2)
-        for (const std::uint64_t operations : {1U, 4U, 16U})
-            if (operations == 1 || bytes * operations <= largest_bytes) cells.push_back({bytes, operations});
+/// The grid that models are fitted to, and half-way between its sizes, by size.
+std::vector<TransferCell> cells_of_both() {
+    std::vector<TransferCell> cells = pipeline::transfer_grid(largest_bytes);
+    const std::vector<TransferCell> grid = cells;
+    for (const TransferCell& cell : grid)
+        if (cell.bytes * cell.operations * 3 / 2 <= largest_bytes) cells.push_back({cell.bytes * 3 / 2, cell.operations});
+    std::ranges::stable_sort(cells, {}, &TransferCell::bytes);
     return cells;
 }
 
@@ -36,17 +39,16 @@ void model_fit(Context& context) {
     for (const Direction direction : {Direction::put, Direction::get}) {
         runtime.barrier();
         if (context.rank() == 0) {
-            std::vector<TransferCell> cells = pipeline::transfer_grid(largest_bytes);
-            const std::size_t fitted = cells.size();
-            for (const TransferCell& cell : other_sizes()) cells.push_back(cell);
             std::vector<std::byte> memory(largest_bytes);
-            // Fitted and other sizes take turns: what is judged is the model, not how the machine drifts.
-            const std::vector<TransferSample> samples = pipeline::measure_transfers(
-                window, route.target, direction, cells, memory, 60 * context.options().seconds);
-            const std::span<const TransferSample> all{samples};
-            pipeline::TransferModel model = pipeline::fit_transfers(all.first(fitted));
+            // Sizes to fit to and those between take turns: what is judged is the model, not how the machine drifts.
+            std::vector<TransferSample> fitted;
+            std::vector<TransferSample> between;
+            for (const TransferSample& sample : pipeline::measure_transfers(window, route.target, direction, cells_of_both(), memory,
+                                                                            60 * context.options().seconds))
+                (std::has_single_bit(sample.bytes) ? fitted : between).push_back(sample);
+            pipeline::TransferModel model = pipeline::fit_transfers(fitted, pipeline::gathering_of(runtime.state(), route.path));
             pipeline::refine_changes(model, window, route.target, direction, memory, 5 * context.options().seconds);
-            const pipeline::FitQuality quality = pipeline::judge(model, all.subspan(fitted));
+            const pipeline::FitQuality quality = pipeline::judge(model, between);
             const auto add = [&](const char* what, double value, const char* unit) {
                 context.add({.case_name = fmt::format("{}, {}", name(direction), what),
                              .metric = what,

@@ -27,11 +27,17 @@ const support::NumberSetting calibrate_setting{
      .choices = {}},
     0, 10'000'000};
 
-constexpr std::size_t most_operations = 2;
-using Batch = std::function<void(std::uint64_t bytes, std::size_t operations)>;
+constexpr std::size_t most_operations = 8;
+
+/// How the transfers of a batch are started and completed. All of them together take no more than `memory_bytes`.
+struct Batch {
+    std::function<void(std::uint64_t bytes, std::size_t operations)> start;
+    std::function<void()> complete;
+    std::uint64_t memory_bytes;
+};
 
 /// A fit to samples, unless the time was over before they said anything of how the time grows with the size.
-TransferModel fit(std::span<const TransferSample> samples) {
+TransferModel fit(std::span<const TransferSample> samples, const Gathering& gathering) {
     constexpr std::uint64_t least_bytes = 4096;
     const bool enough = std::ranges::any_of(samples, [](const TransferSample& sample) { return sample.bytes >= least_bytes; });
     if (!enough) return {};
@@ -40,43 +46,56 @@ TransferModel fit(std::span<const TransferSample> samples) {
     constexpr double least_overhead = 150e-9;
     constexpr double least_per_byte = 20e-12;
     std::vector<TransferPiece> pieces;
-    const TransferModel fitted = fit_transfers(samples);
+    const TransferModel fitted = fit_transfers(samples, gathering);
     for (TransferPiece piece : fitted.pieces()) {
         piece.overhead = std::max(piece.overhead, least_overhead);
         piece.per_byte = std::max(piece.per_byte, least_per_byte);
         pieces.push_back(piece);
     }
-    return pieces.empty() ? TransferModel{} : TransferModel{pieces};
+    return pieces.empty() ? TransferModel{} : TransferModel{pieces, gathering};
 }
 
-/// Samples of ever larger transfers until the time is over.
+/// Samples of ever larger transfers, to `largest` bytes, until the time is over.
 std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, Clock::time_point deadline) {
+    constexpr int repetitions = 5;
     std::vector<TransferSample> samples;
-    batch(8, 1); // wakes the other side
-    for (std::uint64_t bytes = 8; bytes <= largest; bytes *= 8)
-        for (const std::size_t operations : {std::size_t{1}, most_operations}) {
+    batch.start(8, 1); // wakes the other side
+    batch.complete();
+    for (std::uint64_t bytes = 8; bytes <= largest; bytes *= 4)
+        for (const std::size_t operations : {std::size_t{1}, std::size_t{2}, most_operations}) {
+            if (bytes * operations > batch.memory_bytes) break;
             std::vector<double> times;
-            for (int i = 0; i < 5; ++i) {
+            std::vector<double> issue_times;
+            for (int i = 0; i < repetitions; ++i) {
                 const auto begin = Clock::now();
                 if (begin >= deadline) break;
-                batch(bytes, operations);
+                batch.start(bytes, operations);
+                issue_times.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+                batch.complete();
                 times.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
             }
-            if (!times.empty()) samples.push_back({bytes, operations, typical_time(times), 0});
+            if (!times.empty()) samples.push_back({bytes, operations, typical_time(times), typical_time(issue_times)});
         }
     return samples;
 }
 
-/// The overlap, from a few transfers; where there is no time left for them, what networks with progress threads have.
-double overlap_of(const std::function<void()>& start, const std::function<void()>& complete, Path path, Clock::time_point deadline) {
+/// The overlap, from a few transfers of all the memory; where there is no time left for them, what networks with progress
+/// threads have.
+double overlap_of(const Batch& batch, Path path, Clock::time_point deadline) {
     constexpr std::size_t transfers = 5;
     if (Clock::now() >= deadline) return built_in_model(path).overlap();
-    return measure_overlap(start, complete, transfers, 0);
+    return measure_overlap([&] { batch.start(batch.memory_bytes, 1); }, batch.complete, transfers, 0);
+}
+
+/// Puts the model into use, unless nothing was measured.
+void use(CostModel& costs, Path path, Direction direction, TransferModel model, double overlap) {
+    if (model.empty()) return;
+    model.set_overlap(overlap);
+    costs.set_transfers(path, direction, model, Source::calibrated);
 }
 
 /// Operations of the engine. Those that are not complete at the end of the scope, because something threw, are abandoned: they
 /// use memory of the caller.
-template <std::size_t count>
 class OwnOperations {
 public:
     OwnOperations(window::TeamState& team, int target) : team_{team}, target_{target} {}
@@ -89,85 +108,80 @@ public:
 
     [[nodiscard]] window::Operation& operator[](std::size_t i) { return operations_[i]; }
     void wait() {
-        team_.wait_until(
-            [&] { return std::ranges::all_of(operations_, [](const auto& operation) { return operation.done(); }); },
-            "Plan: calibration", target_);
+        wait_until([&] { return std::ranges::all_of(operations_, [](const auto& operation) { return operation.done(); }); });
+    }
+    template <class Done>
+    void wait_until(Done&& done) {
+        team_.wait_until(done, "Plan: calibration", target_);
     }
 
 private:
     window::TeamState& team_;
     int target_;
-    std::array<window::Operation, count> operations_;
+    std::array<window::Operation, most_operations> operations_;
 };
 
-void calibrate_service(window::TeamState& team, int target, CostModel& model, Clock::time_point deadline, Clock::time_point later) {
+void calibrate_service(window::TeamState& team, int target, CostModel& costs, Clock::time_point deadline, Clock::time_point later) {
     using window::TeamState;
+    constexpr std::uint64_t all = TeamState::calibration_bytes;
     window::Engine& engine = team.engine();
-    std::vector<std::byte> memory(TeamState::calibration_bytes);
-    const auto get = [&](std::uint64_t bytes, std::size_t count) {
-        OwnOperations<most_operations> operations{team, target};
-        for (std::size_t i = 0; i < count; ++i) {
-            operations[i].destination = memory.data() + i * bytes;
-            team.wait_until(
-                [&] { return engine.try_get(operations[i], target, TeamState::calibration_window, i * bytes, bytes, true); },
-                "Plan: calibration", target);
-        }
-        operations.wait();
-    };
-    const auto put = [&](std::uint64_t bytes, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) {
-            OwnOperations<1> copied{team, target}; // complete at once for what a packet holds
-            team.wait_until(
-                [&] { return engine.try_put(copied[0], target, TeamState::calibration_window, i * bytes, memory.data(), bytes); },
-                "Plan: calibration", target);
-            copied.wait();
-        }
-        const auto ticket = engine.start_flush(target);
-        team.wait_until([&] { return engine.flushed(target, ticket); }, "Plan: calibration", target);
-    };
-    const std::uint64_t largest = TeamState::calibration_bytes / most_operations;
-    const std::vector<TransferSample> gets = measure(get, largest, deadline);
-    // Larger puts are received into their place by MPI, where those of two ranks must not meet.
-    std::vector<TransferSample> puts =
-        measure(put, std::min(engine.inline_limit(), largest), later);
-    for (const TransferSample& sample : gets)
-        if (sample.bytes > engine.inline_limit()) puts.push_back(sample);
-    OwnOperations<1> one{team, target};
-    const double overlap = overlap_of(
-        [&] {
-            one[0].destination = memory.data();
-            team.wait_until(
-                [&] { return engine.try_get(one[0], target, TeamState::calibration_window, 0, TeamState::calibration_bytes, true); },
-                "Plan: calibration", target);
+    std::vector<std::byte> memory(all);
+    OwnOperations operations{team, target};
+    const Batch gets{
+        .start = [&](std::uint64_t bytes, std::size_t count) {
+            for (std::size_t i = 0; i < count; ++i) {
+                operations[i].destination = memory.data() + i * bytes;
+                operations.wait_until(
+                    [&] { return engine.try_get(operations[i], target, TeamState::calibration_window, i * bytes, bytes, false); });
+            }
         },
-        [&] { one.wait(); }, Path::service, later);
-    const auto use = [&](Direction direction, std::span<const TransferSample> samples) {
-        TransferModel fitted = fit(samples);
-        if (fitted.empty()) return;
-        fitted.set_overlap(overlap);
-        model.set_transfers(Path::service, direction, fitted, Source::calibrated);
-    };
-    use(Direction::get, gets);
-    use(Direction::put, puts);
+        .complete = [&] { operations.wait(); },
+        .memory_bytes = all};
+    const Batch puts{
+        .start = [&](std::uint64_t bytes, std::size_t count) {
+            for (std::size_t i = 0; i < count; ++i)
+                operations.wait_until([&] {
+                    return engine.try_put(operations[i], target, TeamState::calibration_window, i * bytes, memory.data(), bytes);
+                });
+        },
+        .complete = [&] {
+            operations.wait();
+            const auto ticket = engine.start_flush(target);
+            operations.wait_until([&] { return engine.flushed(target, ticket); });
+        },
+        .memory_bytes = all};
+    const std::vector<TransferSample> got = measure(gets, all, deadline);
+    // Larger puts are received into their place by MPI, where those of two ranks must not meet.
+    std::vector<TransferSample> put = measure(puts, std::min(engine.inline_limit(), all), later);
+    for (const TransferSample& sample : got)
+        if (sample.bytes > engine.inline_limit()) put.push_back(sample);
+    const double overlap = overlap_of(gets, Path::service, later);
+    const Gathering gathering = gathering_of(team, Path::service);
+    use(costs, Path::service, Direction::get, fit(got, gathering), overlap);
+    use(costs, Path::service, Direction::put, fit(put, gathering), overlap);
 }
 
-void calibrate_rma(window::WindowState& window, int target, CostModel& model, Clock::time_point deadline) {
-    constexpr std::uint64_t most_bytes = 256 * 1024;
-    const std::uint64_t bytes = std::min(most_bytes, window.map().bytes(target));
+void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Clock::time_point deadline) {
+    const std::uint64_t bytes = std::min(window::TeamState::calibration_bytes, window.map().bytes(target));
     if (bytes < 8 * most_operations) return;
     std::vector<std::byte> memory(bytes);
-    const auto get = [&](std::uint64_t size, std::size_t count) {
-        if (count == 1) return window.get_uncached(target, 0, {memory.data(), size});
-        std::array<Completion, most_operations> completions;
-        for (std::size_t i = 0; i < count; ++i) completions[i] = window.start_get(target, i * size, {memory.data() + i * size, size});
-        for (Completion& completion : completions) completion.wait();
-    };
-    TransferModel fitted = fit(measure(get, bytes / most_operations, deadline));
-    if (fitted.empty()) return;
-    Completion one;
-    fitted.set_overlap(overlap_of([&] { one = window.start_get(target, 0, memory); }, [&] { one.wait(); }, Path::rma, deadline));
-    for (const Direction direction : {Direction::put, Direction::get})
-        model.set_transfers(Path::rma, direction, fitted, Source::calibrated);
+    std::array<Completion, most_operations> completions;
+    const Batch gets{
+        .start = [&](std::uint64_t size, std::size_t count) {
+            for (std::size_t i = 0; i < count; ++i)
+                completions[i] = window.start_get(target, i * size, {memory.data() + i * size, size});
+        },
+        .complete = [&] { for (Completion& completion : completions) completion.wait(); },
+        .memory_bytes = bytes};
+    const TransferModel got = fit(measure(gets, bytes, deadline), gathering_of(window.team_state(), Path::rma));
+    const double overlap = overlap_of(gets, Path::rma, deadline);
+    use(costs, Path::rma, Direction::get, got, overlap);
+    // A put would change the window. Small ones that travel as messages are known from those, others are taken to be like gets.
+    TransferModel put = got;
+    if (const std::uint64_t least = window.team_state().least_rma_bytes();
+        least != 0 && !got.empty() && costs.source(Path::service, Direction::put) != Source::built_in)
+        put = joined(costs.transfers(Path::service, Direction::put, least), least, got);
+    use(costs, Path::rma, Direction::put, put, overlap);
 }
 
 } // namespace
@@ -181,12 +195,12 @@ void calibrate(window::WindowState& window, int target) {
         return limit.count() != 0 && costs.model().source(path, Direction::put) == Source::built_in && costs.claim_calibration(path);
     };
     const Path path = window.path(target);
-    if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), Clock::now() + limit);
     // Messages can take the place of MPI's windows: see Strategy::served.
     if ((path == Path::rma || path == Path::service) && wanted(Path::service)) {
         const auto begin = Clock::now();
         calibrate_service(team, target, costs.model(), begin + 2 * limit / 3, begin + limit);
     }
+    if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), Clock::now() + limit);
 }
 
 } // namespace lapwing::pipeline

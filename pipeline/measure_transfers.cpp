@@ -2,6 +2,7 @@
 
 #include "pipeline/planner.hpp"
 #include "pipeline/typical_time.hpp"
+#include "window/team_state.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/plan.hpp>
@@ -103,6 +104,14 @@ std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direc
     return samples;
 }
 
+Gathering gathering_of(window::TeamState& team, Path path) {
+    const window::Engine& engine = team.engine();
+    std::uint64_t largest = 0;
+    if (path == Path::service) largest = engine.inline_limit();
+    if (path == Path::rma && team.small_by_messages()) largest = team.least_rma_bytes() - 1;
+    return largest == 0 ? Gathering{} : Gathering{.largest = largest, .room = engine.packet_room(), .head = sizeof(window::Command)};
+}
+
 void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory,
                     double seconds) {
     Batch batch{window, target, direction, memory};
@@ -168,14 +177,21 @@ double fit_overlap(Window& window, Rank target, Direction direction, const Trans
     std::vector<Plan> plans; // everything at once, then the pipelines
     plans.push_back(plan_of(Strategy::full_pack, 0));
     for (const std::uint64_t count : chunk_counts) plans.push_back(plan_of(Strategy::fixed_pipeline, bytes / count));
-    std::vector<std::vector<double>> times(plans.size());
+    const auto time_of = [&](Plan& plan) {
+        const auto start = Clock::now();
+        plan.execute(memory);
+        if (direction == Direction::put) window.flush(target);
+        return seconds_since(start);
+    };
+    // Each beside one of everything at once, and in turns the first and the second: machines are faster at times.
+    std::array<std::vector<double>, chunk_counts.size()> quotients;
     const auto begin = Clock::now();
     for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n)
-        for (std::size_t i = 0; i < plans.size(); ++i) {
-            const auto start = Clock::now();
-            plans[i].execute(memory);
-            if (direction == Direction::put) window.flush(target);
-            times[i].push_back(seconds_since(start));
+        for (std::size_t i = 0; i < quotients.size(); ++i) {
+            const bool first = n % 2 == 0;
+            const double before = first ? time_of(plans.front()) : 0;
+            const double parts = time_of(plans[i + 1]);
+            quotients[i].push_back((first ? before : time_of(plans.front())) / parts);
         }
 
     const TransferShape shape{.direction = direction,
@@ -184,7 +200,11 @@ double fit_overlap(Window& window, Rank target, Direction direction, const Trans
                               .local = shape_of(local),
                               .remote = shape_of(remote)};
     std::array<double, chunk_counts.size()> gains{};
-    for (std::size_t i = 0; i < gains.size(); ++i) gains[i] = typical_time(times[0]) / typical_time(times[i + 1]);
+    for (std::size_t i = 0; i < gains.size(); ++i) {
+        const auto middle = quotients[i].begin() + static_cast<std::ptrdiff_t>(quotients[i].size() / 2);
+        std::ranges::nth_element(quotients[i], middle);
+        gains[i] = *middle;
+    }
     // The sum of the squared errors of the gains' logarithms.
     const auto error = [&](double overlap) {
         TransferModel with = model;

@@ -31,6 +31,9 @@ struct TransferCell {
                                                             std::span<const TransferCell> cells, std::span<std::byte> memory,
                                                             double seconds);
 
+/// How the operations of a path are gathered.
+[[nodiscard]] Gathering gathering_of(window::TeamState& team, Path path);
+
 /// refine_changes() by measurements, for a model fitted to transfer_grid(). Few of each once `seconds` are over.
 void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory,
                     double seconds);

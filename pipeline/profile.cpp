@@ -46,8 +46,9 @@ const support::TextSetting network_setting{{.name = "LAPWING_NETWORK",
                                             .choices = {},
                                             .range = "any word"}};
 
-constexpr std::string_view first_line = "lapwing-profile 2\n";
+constexpr std::string_view first_line = "lapwing-profile 3\n";
 constexpr std::size_t largest_file = 256 * 1024;
+constexpr std::uint64_t largest_message = std::uint64_t{1} << 30; ///< of gathered operations
 
 /// What chooses the network in the MPIs at hand; launchers turn their options into these.
 constexpr std::array network_variables{
@@ -132,9 +133,10 @@ public:
             for (const Direction direction : directions) {
                 const auto& pieces = pieces_[p][static_cast<std::size_t>(direction)];
                 const auto overlap = overlaps_[p][static_cast<std::size_t>(direction)];
-                if (pieces.empty() != !overlap.has_value()) return false;
+                const auto gathering = gatherings_[p][static_cast<std::size_t>(direction)];
+                if (pieces.empty() != !overlap.has_value() || pieces.empty() != !gathering.has_value()) return false;
                 if (pieces.empty()) continue;
-                TransferModel model{pieces};
+                TransferModel model{pieces, *gathering};
                 model.set_overlap(*overlap);
                 tables_.transfers(paths[p], direction) = model;
             }
@@ -188,12 +190,23 @@ private:
             overlaps_[p][d] = overlap;
             return true;
         }
+        if (key == "gathering") {
+            Gathering gathering;
+            for (std::uint64_t* const number : {&gathering.largest, &gathering.room, &gathering.head})
+                if (!parse_number(next_word(value), *number)) return false;
+            const bool none = gathering == Gathering{};
+            const bool possible = gathering.head > 0 && gathering.room <= largest_message && gathering.head <= gathering.room &&
+                                  gathering.largest <= gathering.room - gathering.head;
+            if (!next_word(value).empty() || !(none || possible)) return false;
+            gatherings_[p][d] = gathering;
+            return true;
+        }
         auto& pieces = pieces_[p][d];
         if (pieces.size() == TransferModel::most_pieces || key != fmt::format("piece.{}", pieces.size())) return false;
         TransferPiece piece;
         if (!parse_number(next_word(value), piece.begin_bytes)) return false;
         for (double* const number : {&piece.latency, &piece.batch_latency, &piece.overhead, &piece.per_byte, &piece.issue,
-                                     &piece.issue_per_byte})
+                                     &piece.issue_per_byte, &piece.latency_per_byte, &piece.message})
             if (!parse_number(next_word(value), *number) || !is_time(*number)) return false;
         if (!next_word(value).empty()) return false;
         const bool in_order = pieces.empty() ? piece.begin_bytes == 0 : piece.begin_bytes > pieces.back().begin_bytes;
@@ -206,6 +219,7 @@ private:
     std::size_t copy_values_ = 0;
     std::array<std::array<std::vector<TransferPiece>, 2>, 3> pieces_;
     std::array<std::array<std::optional<double>, 2>, 3> overlaps_;
+    std::array<std::array<std::optional<Gathering>, 2>, 3> gatherings_;
 };
 
 /// The file's contents; nothing where there is no such file. Other failures give their reason.
@@ -284,10 +298,13 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
             if (model.empty()) continue;
             const std::string prefix = fmt::format("transfer.{}.{}.", name(path), name(direction));
             text += fmt::format("{}overlap = {:.6g}\n", prefix, model.overlap());
+            const Gathering& gathering = model.gathering();
+            text += fmt::format("{}gathering = {} {} {}\n", prefix, gathering.largest, gathering.room, gathering.head);
             for (std::size_t i = 0; i < model.pieces().size(); ++i) {
                 const TransferPiece& p = model.pieces()[i];
-                text += fmt::format("{}piece.{} = {} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}\n", prefix, i, p.begin_bytes,
-                                    p.latency, p.batch_latency, p.overhead, p.per_byte, p.issue, p.issue_per_byte);
+                text += fmt::format("{}piece.{} = {} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}\n", prefix, i,
+                                    p.begin_bytes, p.latency, p.batch_latency, p.overhead, p.per_byte, p.issue,
+                                    p.issue_per_byte, p.latency_per_byte, p.message);
             }
         }
     return text + fmt::format("checksum = {:016x}\n", hash(text));

@@ -10,7 +10,7 @@
 namespace lapwing::pipeline {
 namespace {
 
-constexpr std::size_t terms = 4;
+constexpr std::size_t terms = 6;
 using Row = std::array<double, terms>; ///< what a sample's time is a sum of: parameters times these
 
 /// Timers and neighbours on the machine blur every median by about this much, so that a smaller error is no reason for
@@ -120,12 +120,17 @@ Solution solve_robustly(std::vector<Equation> equations) {
 }
 
 /// Samples of sizes [first, last) of the sorted list of sizes.
-Solution fit_piece(std::span<const TransferSample> samples) {
+Solution fit_piece(std::span<const TransferSample> samples, const Gathering& gathering) {
     std::vector<Equation> equations;
     for (const TransferSample& sample : samples) {
         const auto operations = static_cast<double>(sample.operations);
+        const auto bytes = static_cast<double>(sample.bytes);
         const bool alone = sample.operations == 1;
-        equations.push_back({.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * static_cast<double>(sample.bytes)}, .value = sample.seconds});
+        const std::uint64_t together = gathering.together(sample.bytes);
+        const std::uint64_t further = together > 0 ? (sample.operations - 1) / together : 0; // messages
+        equations.push_back(
+            {.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, static_cast<double>(further)},
+             .value = sample.seconds});
     }
     return solve_robustly(std::move(equations));
 }
@@ -142,7 +147,7 @@ Solution fit_issue(std::span<const TransferSample> samples) {
 
 } // namespace
 
-TransferModel fit_transfers(std::span<const TransferSample> all) {
+TransferModel fit_transfers(std::span<const TransferSample> all, const Gathering& gathering) {
     std::vector<TransferSample> samples;
     for (const TransferSample& sample : all)
         if (std::isfinite(sample.seconds) && sample.seconds > 0 && sample.operations > 0) samples.push_back(sample);
@@ -157,14 +162,24 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
         return std::span<const TransferSample>{samples}.subspan(starts[first], starts[last] - starts[first]);
     };
 
-    // Sizes a piece needs: a line through fewer says nothing.
-    const std::size_t least = std::min<std::size_t>(3, sizes);
-    const std::size_t most = std::max<std::size_t>(1, std::min(TransferModel::most_pieces, sizes / least));
+    // The first size that is not gathered: there, a piece begins.
+    const auto gathered = static_cast<std::size_t>(
+        std::ranges::find_if(starts.begin(), starts.end() - 1, [&](std::size_t at) { return samples[at].bytes > gathering.largest; }) -
+        starts.begin());
+    // Sizes a piece needs: a line through fewer says nothing. There may be no more on this side of that.
+    const auto allowed = [&](std::size_t first, std::size_t last) {
+        constexpr std::size_t least = 3;
+        const std::size_t side_begin = first < gathered ? 0 : gathered;
+        const std::size_t side_end = first < gathered ? gathered : sizes;
+        return last <= side_end && last > first && (last - first >= least || (first == side_begin && last == side_end));
+    };
+    const std::size_t most = std::min(TransferModel::most_pieces, sizes);
     constexpr double impossible = std::numeric_limits<double>::infinity();
     // best[k][j]: least loss of the first j sizes in k + 1 pieces; from[k][j]: where the last of them begins.
     std::vector<std::vector<double>> loss(sizes, std::vector<double>(sizes + 1, impossible));
     for (std::size_t i = 0; i < sizes; ++i)
-        for (std::size_t j = i + least; j <= sizes; ++j) loss[i][j] = fit_piece(range(i, j)).loss;
+        for (std::size_t j = i + 1; j <= sizes; ++j)
+            if (allowed(i, j)) loss[i][j] = fit_piece(range(i, j), gathering).loss;
     std::vector<std::vector<double>> best(most, std::vector<double>(sizes + 1, impossible));
     std::vector<std::vector<std::size_t>> from(most, std::vector<std::size_t>(sizes + 1, 0));
     for (std::size_t j = 0; j <= sizes; ++j) best[0][j] = loss[0][j];
@@ -182,9 +197,9 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
     std::size_t chosen = 0;
     double lowest = impossible;
     for (std::size_t k = 0; k < most; ++k) {
-        // Five numbers a piece, with its begin.
+        constexpr double numbers = terms + 1; // of a piece, with its begin
         const double criterion =
-            best[k][sizes] + 5 * static_cast<double>(k + 1) * std::log(static_cast<double>(samples.size()));
+            best[k][sizes] + numbers * static_cast<double>(k + 1) * std::log(static_cast<double>(samples.size()));
         if (criterion < lowest) {
             lowest = criterion;
             chosen = k;
@@ -199,10 +214,12 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
     std::size_t end = sizes;
     for (std::size_t k = chosen + 1; k-- > 0;) {
         const std::size_t begin = k == 0 ? 0 : from[k][end];
-        const Row line = fit_piece(range(begin, end)).parameters;
+        const Row line = fit_piece(range(begin, end), gathering).parameters;
         const Row call = fit_issue(range(begin, end)).parameters;
         std::uint64_t begin_bytes = 0;
-        if (begin != 0) {
+        if (begin != 0 && begin == gathered) {
+            begin_bytes = gathering.largest + 1;
+        } else if (begin != 0) {
             // The change is somewhere between two sizes that were measured: where their ratios are alike.
             const double product =
                 static_cast<double>(samples[starts[begin]].bytes) * static_cast<double>(samples[starts[begin - 1]].bytes);
@@ -218,19 +235,22 @@ TransferModel fit_transfers(std::span<const TransferSample> all) {
                      .overhead = std::max({line[2], std::min(call[0], least_call), least_overhead}),
                      .per_byte = std::max(line[3], least_per_byte),
                      .issue = call[0],
-                     .issue_per_byte = call[3]};
+                     .issue_per_byte = call[3],
+                     .latency_per_byte = line[4],
+                     .message = line[5]};
         end = begin;
     }
-    return TransferModel{pieces};
+    return TransferModel{pieces, gathering};
 }
 
 void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of) {
     const auto time_on = [](const TransferPiece& piece, double bytes) {
-        return piece.latency + piece.overhead + piece.per_byte * bytes;
+        return piece.latency + piece.overhead + (piece.latency_per_byte + piece.per_byte) * bytes;
     };
     for (std::size_t i = 1; i < model.pieces().size(); ++i) {
         const TransferPiece& below = model.pieces()[i - 1];
         const TransferPiece& above = model.pieces()[i];
+        if (model.gathering().largest != 0 && above.begin_bytes == model.gathering().largest + 1) continue;
         auto low = static_cast<double>(above.begin_bytes) / std::sqrt(step);
         auto high = static_cast<double>(above.begin_bytes) * std::sqrt(step);
         const double middle = static_cast<double>(above.begin_bytes);

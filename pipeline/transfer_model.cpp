@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace lapwing::pipeline {
 
-TransferModel::TransferModel(std::span<const TransferPiece> pieces) : count_{std::min(pieces.size(), most_pieces)} {
+TransferModel::TransferModel(std::span<const TransferPiece> pieces, const Gathering& gathering)
+    : count_{std::min(pieces.size(), most_pieces)}, gathering_{gathering} {
     std::ranges::copy_n(pieces.begin(), static_cast<std::ptrdiff_t>(count_), pieces_.begin());
     pieces_[0].begin_bytes = 0;
 }
@@ -18,11 +20,17 @@ const TransferPiece& TransferModel::piece(std::uint64_t bytes) const noexcept {
 
 double TransferModel::gap(std::uint64_t bytes) const noexcept {
     const TransferPiece& line = piece(bytes);
-    return line.overhead + line.per_byte * static_cast<double>(bytes);
+    const std::uint64_t together = gathering_.together(bytes);
+    return line.overhead + line.per_byte * static_cast<double>(bytes) +
+           (together > 0 ? line.message / static_cast<double>(together) : 0);
 }
 
 double TransferModel::time(std::uint64_t bytes, std::uint64_t operations) const noexcept {
-    return latency(bytes, operations) + static_cast<double>(operations) * gap(bytes);
+    const TransferPiece& line = piece(bytes);
+    const std::uint64_t together = gathering_.together(bytes);
+    const std::uint64_t messages = together > 0 ? (std::max<std::uint64_t>(operations, 1) + together - 1) / together : 1;
+    return latency(bytes, operations) + static_cast<double>(operations) * (line.overhead + line.per_byte * static_cast<double>(bytes)) +
+           static_cast<double>(messages - 1) * line.message;
 }
 
 double TransferModel::issue(std::uint64_t bytes) const noexcept {
@@ -32,14 +40,6 @@ double TransferModel::issue(std::uint64_t bytes) const noexcept {
 
 void TransferModel::set_overlap(double overlap) noexcept { overlap_ = std::clamp(overlap, 0.0, 1.0); }
 
-void TransferModel::snap_change(std::uint64_t bytes) noexcept {
-    for (std::size_t i = 1; i < count_; ++i) {
-        std::uint64_t& begin = pieces_[i].begin_bytes;
-        const bool free = pieces_[i - 1].begin_bytes < bytes && (i + 1 == count_ || bytes < pieces_[i + 1].begin_bytes);
-        if (free && begin < bytes + bytes / 2 && bytes < begin + begin / 2) begin = bytes;
-    }
-}
-
 void TransferModel::scale(double factor) noexcept {
     for (TransferPiece& line : pieces_) {
         line.latency *= factor;
@@ -48,7 +48,23 @@ void TransferModel::scale(double factor) noexcept {
         line.per_byte *= factor;
         line.issue *= factor;
         line.issue_per_byte *= factor;
+        line.latency_per_byte *= factor;
+        line.message *= factor;
     }
+}
+
+TransferModel joined(const TransferModel& below, std::uint64_t begin_bytes, const TransferModel& above) {
+    std::vector<TransferPiece> pieces;
+    for (const TransferPiece& piece : below.pieces())
+        if (piece.begin_bytes < begin_bytes) pieces.push_back(piece);
+    pieces.push_back(above.piece(begin_bytes));
+    pieces.back().begin_bytes = begin_bytes;
+    for (const TransferPiece& piece : above.pieces())
+        if (piece.begin_bytes > begin_bytes) pieces.push_back(piece);
+    const std::size_t left_out = pieces.size() - std::min(pieces.size(), TransferModel::most_pieces);
+    TransferModel model{std::span{pieces}.subspan(left_out), below.gathering()};
+    model.set_overlap(above.overlap());
+    return model;
 }
 
 FitQuality judge(const TransferModel& model, std::span<const TransferSample> samples) {

@@ -55,12 +55,12 @@ std::optional<Rank> target_on(Team& team, Path path) {
 void print_model(Path path, const pipeline::TransferModel& model, Direction direction, const pipeline::FitQuality& quality) {
     fmt::print("\n{} {}: R squared {:.4f}, {:.0f} % of the times within 15 %, overlap {:.2f}\n", name(path), name(direction),
                quality.r_squared, 100 * quality.within_15, model.overlap());
-    fmt::print("  {:>12} {:>10} {:>14} {:>10} {:>10} {:>12}\n", "from bytes", "L us", "L of several us", "o us", "G ns/byte",
-               "GB/s");
+    fmt::print("  {:>12} {:>10} {:>14} {:>12} {:>10} {:>10} {:>12} {:>12}\n", "from bytes", "L us", "L of several us", "L ns/byte", "o us",
+               "G ns/byte", "GB/s", "a message us");
     for (const pipeline::TransferPiece& piece : model.pieces())
-        fmt::print("  {:>12} {:>10.2f} {:>14.2f} {:>10.3f} {:>10.4f} {:>12.2f}\n", piece.begin_bytes, 1e6 * piece.latency,
-                   1e6 * piece.batch_latency, 1e6 * piece.overhead, 1e9 * piece.per_byte,
-                   piece.per_byte > 0 ? 1e-9 / piece.per_byte : 0.0);
+        fmt::print("  {:>12} {:>10.2f} {:>14.2f} {:>12.4f} {:>10.3f} {:>10.4f} {:>12.2f} {:>12.2f}\n", piece.begin_bytes,
+                   1e6 * piece.latency, 1e6 * piece.batch_latency, 1e9 * piece.latency_per_byte, 1e6 * piece.overhead,
+                   1e9 * piece.per_byte, piece.per_byte > 0 ? 1e-9 / piece.per_byte : 0.0, 1e6 * piece.message);
 }
 
 /// The paper's figure 7: where a put takes longer than the copy that precedes it, copying more of it first is cheap.
@@ -97,17 +97,14 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
         std::vector<std::byte> memory(options.largest_bytes);
         const auto cells = pipeline::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
-            const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.4 * seconds);
-            pipeline::TransferModel model = pipeline::fit_transfers(samples);
+            const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);
+            pipeline::TransferModel model = pipeline::fit_transfers(samples, pipeline::gathering_of(runtime->state(), path));
             pipeline::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
             const pipeline::FitQuality quality = pipeline::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 4 * 1024 * 1024;
-            window::TeamState& team = runtime->state();
-            if (path == Path::service) model.snap_change(team.engine().inline_limit() + 1);
-            if (path == Path::rma && team.small_by_messages()) model.snap_change(team.least_rma_bytes());
             if (path != Path::direct) // the processor that would compute is the one that copies
                 model.set_overlap(pipeline::fit_overlap(window, *target, direction, model, tables.copy,
-                                                        std::min(overlap_bytes, options.largest_bytes / 2), memory, 0.05 * seconds));
+                                                        std::min(overlap_bytes, options.largest_bytes / 2), memory, 0.1 * seconds));
             tables.transfers(path, direction) = model;
             print_model(path, model, direction, quality);
         }

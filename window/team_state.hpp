@@ -154,7 +154,7 @@ public:
     /// Memory that every rank of the team exposes to the service path under this window's number, for trials of how long
     /// messages take: of no meaning, and nobody reads what others write there.
     static constexpr std::uint64_t calibration_window = 0;
-    static constexpr std::uint64_t calibration_bytes = 64 * 1024;
+    static constexpr std::uint64_t calibration_bytes = 256 * 1024;
 
     /// Collective.
     void close();

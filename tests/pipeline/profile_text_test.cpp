@@ -26,7 +26,8 @@ CostTables some_tables() {
                                  .reuse = datatype::Reuse::never},
                        .method = datatype::Method::moves_ahead},
                       {.where = {.block = datatype::BlockClass::b4097_up}, .method = datatype::Method::library}};
-    TransferModel model{std::vector<TransferPiece>{{0, 1e-6, 2e-6, 3e-7, 4e-10, 5e-8, 6e-11}, {4097, 7e-6, 8e-6, 9e-7, 1e-10, 0, 0}}};
+    TransferModel model{std::vector<TransferPiece>{{0, 1e-6, 2e-6, 3e-7, 4e-10, 5e-8, 6e-11}, {4097, 7e-6, 8e-6, 9e-7, 1e-10, 0, 0, 3e-10, 5e-6}},
+                        {.largest = 4096, .room = 8000, .head = 48}};
     model.set_overlap(0.75);
     tables.transfers(Path::rma, Direction::put) = model;
     model.scale(2);
@@ -72,6 +73,9 @@ TEST_CASE("a profile is read back as it was written") {
     CHECK(put.pieces()[1].begin_bytes == 4097);
     CHECK(put.pieces()[0].batch_latency == 2e-6);
     CHECK(put.pieces()[0].issue_per_byte == 6e-11);
+    CHECK(put.pieces()[1].latency_per_byte == 3e-10);
+    CHECK(put.pieces()[1].message == 5e-6);
+    CHECK(put.gathering() == Gathering{.largest = 4096, .room = 8000, .head = 48});
     CHECK(tables->transfers(Path::service, Direction::get).pieces()[0].latency == 2e-6);
     CHECK(tables->transfers(Path::rma, Direction::get).empty());
 }
@@ -116,7 +120,7 @@ TEST_CASE("random bytes are refused") {
     std::mt19937 random{3};
     std::uniform_int_distribution<int> byte{0, 255};
     for (int i = 0; i < 200; ++i) {
-        std::string text = i % 2 == 0 ? "" : "lapwing-profile 2\n";
+        std::string text = i % 2 == 0 ? "" : "lapwing-profile 3\n";
         for (int n = 0; n < 40 * i; ++n) text += static_cast<char>(byte(random));
         REQUIRE_FALSE(is_read(text));
         REQUIRE_FALSE(is_read(text + "\nchecksum = 0\n"));
@@ -145,6 +149,12 @@ TEST_CASE("numbers that are no times are refused even where the checksum is righ
     CHECK_FALSE(is_read(with(text, "choice.scatter.5-7.", "choice.scatter.")));
     CHECK_FALSE(is_read(with(text, "choice.scatter.5-7.", "choice.scatter.5-7.5-7.")));
     CHECK_FALSE(is_read(with(text, "last-level.never", "last-level.never.")));
+    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 8000 8000 48"))); // does not fit
+    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 4096 8000 0")));
+    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 0 18446744073709551615 48")));
+    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 4096 8000")));
+    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 4096 8000 48 1")));
+    CHECK(is_read(with(text, "gathering = 4096 8000 48", "gathering = 0 0 0")));
     CHECK_FALSE(is_read(with(text, "3e-07 4e-10", "0 0")));                 // takes no time at all
 }
 
@@ -155,5 +165,6 @@ TEST_CASE("lines too many or too few are refused even where the checksum is righ
     CHECK_FALSE(is_read(with(text, "copy.call", "\ncopy.call")));
     CHECK_FALSE(is_read(with(text, "copy.call", "copy.block.8 = 1e-9\ncopy.call"))); // twice
     CHECK_FALSE(is_read(with(text, "transfer.rma.put.overlap = 0.75\n", "")));
-    CHECK_FALSE(is_read(with(text, "lapwing-profile 2", "lapwing-profile 1")));
+    CHECK_FALSE(is_read(with(text, "transfer.rma.put.gathering = 4096 8000 48\n", "")));
+    CHECK_FALSE(is_read(with(text, "lapwing-profile 3", "lapwing-profile 1")));
 }

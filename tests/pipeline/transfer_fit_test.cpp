@@ -136,14 +136,69 @@ TEST_CASE("sizes that all take equally long still cost something each, so that a
     }
 }
 
-TEST_CASE("a change of protocol that is known goes where it is, if one was found near it") {
-    const std::vector<TransferPiece> pieces{{0, 1e-6, 1e-6, 1e-6, 1e-9}, {4160, 2e-6, 2e-6, 1e-6, 1e-9}, {70000, 3e-6, 3e-6, 1e-6, 1e-9}};
-    TransferModel model{pieces};
-    model.snap_change(4097);
-    CHECK(model.piece(4096).latency == 1e-6);
-    CHECK(model.piece(4097).latency == 2e-6);
-    CHECK(model.piece(69999).latency == 2e-6);
-    model.snap_change(20000); // far from both
-    CHECK(model.piece(4097).latency == 2e-6);
-    CHECK(model.piece(69999).latency == 2e-6);
+TEST_CASE("operations that travel together take time by the message") {
+    const Gathering gathering{.largest = 4000, .room = 8000, .head = 50};
+    CHECK(gathering.together(8) == 8000 / 58);
+    CHECK(gathering.together(3000) == 2);
+    CHECK(gathering.together(3999) == 1);
+    CHECK(gathering.together(4000) == 1);
+    CHECK(gathering.together(4001) == 0);
+    CHECK(Gathering{}.together(0) == 0);
+    const TransferModel truth{std::vector<TransferPiece>{{0, 12e-6, 25e-6, 0.1e-6, 0.5e-9, 0, 0, 0, 9e-6},
+                                                         {4001, 30e-6, 60e-6, 30e-6, 0.2e-9, 0, 0, 0.3e-9}},
+                              gathering};
+    CHECK(truth.time(3000, 2) == Approx(25e-6 + 0.2e-6 + 6000 * 0.5e-9));
+    CHECK(truth.time(3000, 3) == Approx(25e-6 + 0.3e-6 + 9000 * 0.5e-9 + 9e-6));
+    CHECK(truth.time(3000, 5) == Approx(25e-6 + 0.5e-6 + 15000 * 0.5e-9 + 18e-6));
+    CHECK(truth.gap(3000) == Approx(0.1e-6 + 3000 * 0.5e-9 + 4.5e-6));
+    CHECK(truth.time(10000, 2) == Approx(60e-6 + 0.3e-9 * 10000 + 2 * (30e-6 + 10000 * 0.2e-9)));
+
+    const TransferModel fitted = fit_transfers(samples_of(truth), gathering);
+    REQUIRE(fitted.pieces().size() == 2);
+    CHECK(fitted.pieces()[1].begin_bytes == 4001); // known, not asked for
+    CHECK(fitted.pieces()[0].message == Approx(9e-6).epsilon(0.01));
+    CHECK(fitted.pieces()[1].latency_per_byte == Approx(0.3e-9).epsilon(0.01));
+    int questions = 0;
+    TransferModel refined = fitted;
+    refine_changes(refined, 2, [&](std::uint64_t bytes) {
+        ++questions;
+        return truth.time(bytes);
+    });
+    CHECK(questions == 0);
+    require_near(fitted, truth, 0.01);
+}
+
+TEST_CASE("where gathering ends a piece begins, however few sizes there are") {
+    const Gathering gathering{.largest = 100, .room = 1000, .head = 50};
+    const std::vector<TransferSample> samples{{8, 1, 10e-6, 0}, {64, 1, 11e-6, 0}, {512, 1, 50e-6, 0}, {4096, 1, 80e-6, 0}};
+    const TransferModel fitted = fit_transfers(samples, gathering);
+    REQUIRE(fitted.pieces().size() == 2);
+    CHECK(fitted.pieces()[1].begin_bytes == 101);
+    CHECK(fitted.time(100) < 20e-6);
+    CHECK(fitted.time(101) > 40e-6);
+    // All on one side.
+    CHECK(fit_transfers(samples, {.largest = 1 << 20, .room = 2 << 20, .head = 50}).pieces().size() == 1);
+    CHECK(fit_transfers(samples, {.largest = 4, .room = 2000, .head = 50}).pieces().size() == 1);
+}
+
+TEST_CASE("two models are joined where one ends") {
+    const Gathering gathering{.largest = 4000, .room = 8000, .head = 50};
+    const TransferModel below{std::vector<TransferPiece>{{0, 1e-6}, {512, 2e-6}, {4001, 3e-6}}, gathering};
+    TransferModel above{std::vector<TransferPiece>{{0, 4e-6}, {2000, 5e-6}, {65536, 6e-6}}};
+    above.set_overlap(0.5);
+    const TransferModel model = joined(below, 4001, above);
+    REQUIRE(model.pieces().size() == 4);
+    CHECK(model.piece(0).latency == 1e-6);
+    CHECK(model.piece(4000).latency == 2e-6);
+    CHECK(model.piece(4001).latency == 5e-6);
+    CHECK(model.piece(65536).latency == 6e-6);
+    CHECK(model.gathering() == gathering);
+    CHECK(model.overlap() == 0.5);
+    // More pieces than there may be: the shortest sizes' are left out.
+    const TransferModel many{std::vector<TransferPiece>{{0, 1e-6}, {100, 2e-6}, {200, 3e-6}, {300, 4e-6}}};
+    const TransferModel both = joined(many, 400, above);
+    CHECK(both.pieces().size() == TransferModel::most_pieces);
+    CHECK(both.piece(0).latency == 3e-6);
+    CHECK(both.piece(399).latency == 4e-6);
+    CHECK(both.piece(65536).latency == 6e-6);
 }

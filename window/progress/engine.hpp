@@ -94,6 +94,8 @@ public:
 
     /// Largest payload that travels inside a packet, which it may fill, a multiple of 8; larger ones are bulk transfers.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
+    /// Bytes of a packet for commands and their payloads.
+    [[nodiscard]] std::uint64_t packet_room() const noexcept { return limits_.packet_bytes - sizeof(PacketHeader); }
 
     // The try_ calls return false, having done nothing, when there is no room at the moment: make progress, call again.
 
