@@ -25,12 +25,20 @@ double TransferModel::gap(std::uint64_t bytes) const noexcept {
            (together > 0 ? line.message / static_cast<double>(together) : 0);
 }
 
-double TransferModel::time(std::uint64_t bytes, std::uint64_t operations) const noexcept {
+double TransferModel::latency(std::uint64_t bytes, std::uint64_t operations) const noexcept {
     const TransferPiece& line = piece(bytes);
+    const double alone = (operations > 1 ? line.batch_latency : line.latency) + line.latency_per_byte * static_cast<double>(bytes);
     const std::uint64_t together = gathering_.together(bytes);
-    const std::uint64_t messages = together > 0 ? (std::max<std::uint64_t>(operations, 1) + together - 1) / together : 1;
-    return latency(bytes, operations) + static_cast<double>(operations) * (line.overhead + line.per_byte * static_cast<double>(bytes)) +
-           static_cast<double>(messages - 1) * line.message;
+    if (together == 0 || operations == 0) return alone;
+    // The gaps hold a share of a message for each operation; the first message is none beyond the latency, and the last one leaves
+    // half empty, too.
+    const auto further = static_cast<double>((operations - 1) / together);
+    const double shares = static_cast<double>(operations) / static_cast<double>(together);
+    return alone + (further - shares) * line.message;
+}
+
+double TransferModel::time(std::uint64_t bytes, std::uint64_t operations) const noexcept {
+    return latency(bytes, operations) + static_cast<double>(operations) * gap(bytes);
 }
 
 double TransferModel::issue(std::uint64_t bytes) const noexcept {

@@ -80,11 +80,9 @@ public:
     [[nodiscard]] double gap(std::uint64_t bytes) const noexcept;
     /// Seconds of the origin's processor that the call to start one takes; never more than gap().
     [[nodiscard]] double issue(std::uint64_t bytes) const noexcept;
-    /// What comes on top of the gaps of `operations` transfers, the last of which has so many bytes: L.
-    [[nodiscard]] double latency(std::uint64_t bytes, std::uint64_t operations) const noexcept {
-        const TransferPiece& line = piece(bytes);
-        return (operations > 1 ? line.batch_latency : line.latency) + line.latency_per_byte * static_cast<double>(bytes);
-    }
+    /// What comes on top of the gaps of `operations` transfers, the last of which has so many bytes: L, and what the last message
+    /// has more or less than its share.
+    [[nodiscard]] double latency(std::uint64_t bytes, std::uint64_t operations) const noexcept;
 
     /// How much of a transfer under way goes on while the origin's processor does something else: 1 all, 0 nothing.
     [[nodiscard]] double overlap() const noexcept { return overlap_; }
