@@ -110,10 +110,11 @@ struct Candidate {
 /// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the model is not
 /// exact.
 double weighted(const Candidate& candidate) {
+    constexpr double few_calls = 5e-6; // what is overlooked of a few operations does not grow with the bytes
     switch (candidate.strategy) {
     case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
     case Strategy::fixed_pipeline:
-    case Strategy::superpipeline: return 1.03 * candidate.seconds;
+    case Strategy::superpipeline: return std::min(1.03 * candidate.seconds, candidate.seconds + few_calls);
     case Strategy::served: return 1.05 * candidate.seconds;
     default: return candidate.seconds;
     }
