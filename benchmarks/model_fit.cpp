@@ -23,7 +23,7 @@ using pipeline::TransferSample;
 constexpr std::uint64_t largest_bytes = 16 * 1024 * 1024;
 
 /// The grid that models are fitted to, and half-way between its sizes, by size.
-std::vector<TransferCell> cells_of_both() {
+std::vector<TransferCell> all_cells() {
     std::vector<TransferCell> cells = pipeline::transfer_grid(largest_bytes);
     const std::vector<TransferCell> grid = cells;
     for (const TransferCell& cell : grid)
@@ -43,10 +43,11 @@ void model_fit(Context& context) {
             // Sizes to fit to and those between take turns: what is judged is the model, not how the machine drifts.
             std::vector<TransferSample> fitted;
             std::vector<TransferSample> between;
-            for (const TransferSample& sample : pipeline::measure_transfers(window, route.target, direction, cells_of_both(), memory,
+            for (const TransferSample& sample : pipeline::measure_transfers(window, route.target, direction, all_cells(), memory,
                                                                             60 * context.options().seconds))
                 (std::has_single_bit(sample.bytes) ? fitted : between).push_back(sample);
-            pipeline::TransferModel model = pipeline::fit_transfers(fitted, pipeline::gathering_of(runtime.state(), route.path));
+            const pipeline::Aggregation aggregation = pipeline::aggregation_of(runtime.state(), route.path, direction);
+            pipeline::TransferModel model = pipeline::fit_transfers(fitted, aggregation);
             pipeline::refine_changes(model, window, route.target, direction, memory, 5 * context.options().seconds);
             const pipeline::FitQuality quality = pipeline::judge(model, between);
             const auto add = [&](const char* what, double value, const char* unit) {

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 const support::NumberSetting calibrate_setting{
     {.name = "LAPWING_CALIBRATE",
-     .default_value = "15000",
+     .default_value = "25000",
      .unit = "us",
      .help = "longest measuring of a path that no profile describes, at the first plan for it; 0: none",
      .choices = {}},
@@ -29,7 +29,7 @@ const support::NumberSetting calibrate_setting{
 
 constexpr std::size_t most_operations = 8;
 
-/// How the transfers of a batch are started and completed. All of them together take no more than `memory_bytes`.
+/// How the transfers of a batch are started and completed. All of them together have no more than `memory_bytes`.
 struct Batch {
     std::function<void(std::uint64_t bytes, std::size_t operations)> start;
     std::function<void()> complete;
@@ -37,7 +37,7 @@ struct Batch {
 };
 
 /// A fit to samples, unless the time was over before they said anything of how the time grows with the size.
-TransferModel fit(std::span<const TransferSample> samples, const Gathering& gathering) {
+TransferModel fit(std::span<const TransferSample> samples, const Aggregation& aggregation) {
     constexpr std::uint64_t least_bytes = 4096;
     const bool enough = std::ranges::any_of(samples, [](const TransferSample& sample) { return sample.bytes >= least_bytes; });
     if (!enough) return {};
@@ -46,13 +46,13 @@ TransferModel fit(std::span<const TransferSample> samples, const Gathering& gath
     constexpr double least_overhead = 150e-9;
     constexpr double least_per_byte = 20e-12;
     std::vector<TransferPiece> pieces;
-    const TransferModel fitted = fit_transfers(samples, gathering);
+    const TransferModel fitted = fit_transfers(samples, aggregation);
     for (TransferPiece piece : fitted.pieces()) {
         piece.overhead = std::max(piece.overhead, least_overhead);
         piece.per_byte = std::max(piece.per_byte, least_per_byte);
         pieces.push_back(piece);
     }
-    return pieces.empty() ? TransferModel{} : TransferModel{pieces, gathering};
+    return pieces.empty() ? TransferModel{} : TransferModel{pieces, aggregation};
 }
 
 /// Samples of ever larger transfers, to `largest` bytes, until the time is over.
@@ -79,11 +79,12 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
     return samples;
 }
 
-/// The overlap, from a few transfers of all the memory; where there is no time left for them, what networks with progress
-/// threads have.
-double overlap_of(const Batch& batch, Path path, Clock::time_point deadline) {
-    constexpr std::size_t transfers = 5;
-    if (Clock::now() >= deadline) return built_in_model(path).overlap();
+/// The overlap, from a few transfers of all the memory; where the model says that there is no time left for them, what networks
+/// with progress threads have.
+double overlap_of(const Batch& batch, const TransferModel& model, Path path, Clock::time_point deadline) {
+    constexpr std::size_t transfers = 5; // and as many beside a computation
+    const std::chrono::duration<double> left = deadline - Clock::now();
+    if (2 * transfers * model.time(batch.memory_bytes) > left.count()) return built_in_model(path).overlap();
     return measure_overlap([&] { batch.start(batch.memory_bytes, 1); }, batch.complete, transfers, 0);
 }
 
@@ -121,8 +122,9 @@ private:
     std::array<window::Operation, most_operations> operations_;
 };
 
-void calibrate_service(window::TeamState& team, int target, CostModel& costs, Clock::time_point deadline, Clock::time_point later) {
+void calibrate_service(window::TeamState& team, int target, CostModel& costs, Clock::duration limit) {
     using window::TeamState;
+    const auto begin = Clock::now();
     constexpr std::uint64_t all = TeamState::calibration_bytes;
     window::Engine& engine = team.engine();
     std::vector<std::byte> memory(all);
@@ -150,18 +152,20 @@ void calibrate_service(window::TeamState& team, int target, CostModel& costs, Cl
             operations.wait_until([&] { return engine.flushed(target, ticket); });
         },
         .memory_bytes = all};
-    const std::vector<TransferSample> got = measure(gets, all, deadline);
+    const std::vector<TransferSample> got = measure(gets, all, begin + limit / 2);
     // Larger puts are received into their place by MPI, where those of two ranks must not meet.
-    std::vector<TransferSample> put = measure(puts, std::min(engine.inline_limit(), all), later);
+    std::vector<TransferSample> put = measure(puts, std::min(engine.inline_limit(), all), begin + 2 * limit / 3);
     for (const TransferSample& sample : got)
         if (sample.bytes > engine.inline_limit()) put.push_back(sample);
-    const double overlap = overlap_of(gets, Path::service, later);
-    const Gathering gathering = gathering_of(team, Path::service);
-    use(costs, Path::service, Direction::get, fit(got, gathering), overlap);
-    use(costs, Path::service, Direction::put, fit(put, gathering), overlap);
+    const TransferModel of_gets = fit(got, aggregation_of(team, Path::service, Direction::get));
+    const double overlap = overlap_of(gets, of_gets, Path::service, begin + limit);
+    use(costs, Path::service, Direction::get, of_gets, overlap);
+    use(costs, Path::service, Direction::put, fit(put, aggregation_of(team, Path::service, Direction::put)), overlap);
 }
 
-void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Clock::time_point deadline) {
+void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Clock::duration limit) {
+    const auto begin = Clock::now();
+    window::TeamState& team = window.team_state();
     const std::uint64_t bytes = std::min(window::TeamState::calibration_bytes, window.map().bytes(target));
     if (bytes < 8 * most_operations) return;
     std::vector<std::byte> memory(bytes);
@@ -173,15 +177,14 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
         },
         .complete = [&] { for (Completion& completion : completions) completion.wait(); },
         .memory_bytes = bytes};
-    const TransferModel got = fit(measure(gets, bytes, deadline), gathering_of(window.team_state(), Path::rma));
-    const double overlap = overlap_of(gets, Path::rma, deadline);
+    const TransferModel got = fit(measure(gets, bytes, begin + 2 * limit / 3), aggregation_of(team, Path::rma, Direction::get));
+    const double overlap = overlap_of(gets, got, Path::rma, begin + limit);
     use(costs, Path::rma, Direction::get, got, overlap);
     // A put would change the window. Small ones that travel as messages are known from those, others are taken to be like gets.
-    TransferModel put = got;
-    if (const std::uint64_t least = window.team_state().least_rma_bytes();
-        least != 0 && !got.empty() && costs.source(Path::service, Direction::put) != Source::built_in)
-        put = joined(costs.transfers(Path::service, Direction::put, least), least, got);
-    use(costs, Path::rma, Direction::put, put, overlap);
+    const Aggregation aggregation = aggregation_of(team, Path::rma, Direction::put);
+    const bool known = aggregation.largest > 0 && !got.empty() && costs.source(Path::service, Direction::put) != Source::built_in;
+    use(costs, Path::rma, Direction::put,
+        known ? joined(costs.transfers(Path::service, Direction::put, aggregation.largest), got, aggregation) : got, overlap);
 }
 
 } // namespace
@@ -196,11 +199,8 @@ void calibrate(window::WindowState& window, int target) {
     };
     const Path path = window.path(target);
     // Messages can take the place of MPI's windows: see Strategy::served.
-    if ((path == Path::rma || path == Path::service) && wanted(Path::service)) {
-        const auto begin = Clock::now();
-        calibrate_service(team, target, costs.model(), begin + 2 * limit / 3, begin + limit);
-    }
-    if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), Clock::now() + limit);
+    if ((path == Path::rma || path == Path::service) && wanted(Path::service)) calibrate_service(team, target, costs.model(), limit);
+    if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), limit);
 }
 
 } // namespace lapwing::pipeline

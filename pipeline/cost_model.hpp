@@ -19,7 +19,7 @@ namespace lapwing::pipeline {
 /// Where a transfer model comes from.
 enum class Source : std::uint8_t {
     built_in,   ///< round numbers of a TCP network
-    calibrated, ///< a few gets of this process
+    calibrated, ///< a few transfers of this process
     profile,    ///< lapwing-tune
 };
 

@@ -104,12 +104,13 @@ std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direc
     return samples;
 }
 
-Gathering gathering_of(window::TeamState& team, Path path) {
+Aggregation aggregation_of(window::TeamState& team, Path path, Direction direction) {
     const window::Engine& engine = team.engine();
+    const std::uint64_t head = direction == Direction::put ? sizeof(window::Command) : sizeof(window::Reply);
     std::uint64_t largest = 0;
     if (path == Path::service) largest = engine.inline_limit();
     if (path == Path::rma && team.small_by_messages()) largest = team.least_rma_bytes() - 1;
-    return largest == 0 ? Gathering{} : Gathering{.largest = largest, .room = engine.packet_room(), .head = sizeof(window::Command)};
+    return largest == 0 ? Aggregation{} : Aggregation{.largest = largest, .room = engine.packet_room(), .head = head};
 }
 
 void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory,
@@ -165,7 +166,10 @@ double fit_overlap(Window& window, Rank target, Direction direction, const Trans
                    std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
     constexpr std::uint64_t block = 12; // the copy takes about as long as the wire of a fast network
     constexpr std::array<std::uint64_t, 3> chunk_counts{2, 4, 8};
-    constexpr std::size_t least_count = 9;
+    constexpr std::size_t least_count = 10; // half of them with everything at once first
+    constexpr std::uint64_t least_bytes = 256 * 1024;
+    const auto all_of_them = [&] { return 2.0 * chunk_counts.size() * least_count * model.time(bytes); };
+    while (bytes > least_bytes && all_of_them() > 2 * seconds) bytes /= 2;
     const std::uint64_t blocks = bytes / block;
     const Layout local = Layout::strided(blocks, block, 2 * block);
     const Layout remote = Layout::contiguous(local.bytes());
@@ -183,15 +187,15 @@ double fit_overlap(Window& window, Rank target, Direction direction, const Trans
         if (direction == Direction::put) window.flush(target);
         return seconds_since(start);
     };
-    // Each beside one of everything at once, and in turns the first and the second: machines are faster at times.
+    // Each beside one of everything at once, in turns the first and the second: machines are faster at times.
     std::array<std::vector<double>, chunk_counts.size()> quotients;
     const auto begin = Clock::now();
     for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n)
         for (std::size_t i = 0; i < quotients.size(); ++i) {
-            const bool first = n % 2 == 0;
-            const double before = first ? time_of(plans.front()) : 0;
-            const double parts = time_of(plans[i + 1]);
-            quotients[i].push_back((first ? before : time_of(plans.front())) / parts);
+            const bool chunks_first = n % 2 == 0;
+            const double first = time_of(plans[chunks_first ? i + 1 : 0]);
+            const double second = time_of(plans[chunks_first ? 0 : i + 1]);
+            quotients[i].push_back(chunks_first ? second / first : first / second);
         }
 
     const TransferShape shape{.direction = direction,

@@ -31,8 +31,8 @@ struct TransferCell {
                                                             std::span<const TransferCell> cells, std::span<std::byte> memory,
                                                             double seconds);
 
-/// How the operations of a path are gathered.
-[[nodiscard]] Gathering gathering_of(window::TeamState& team, Path path);
+/// How the operations of a path are aggregated. Of gets what counts is their answers.
+[[nodiscard]] Aggregation aggregation_of(window::TeamState& team, Path path, Direction direction);
 
 /// refine_changes() by measurements, for a model fitted to transfer_grid(). Few of each once `seconds` are over.
 void refine_changes(TransferModel& model, Window& window, Rank target, Direction direction, std::span<std::byte> memory,

@@ -60,9 +60,11 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
     std::uint64_t previous = 0;
     std::uint64_t count = 0;
     std::uint64_t last = 0;
+    double operations = 0;
     for (std::uint64_t left = shape.bytes; left > 0; left -= last, ++count) {
         last = chunks.next(left, previous);
         previous = last;
+        operations += wire.operations(last);
         double& slot = free_at[count % slots];
         const double gap = wire.gap(last);
         const double issue = wire.issue(last);
@@ -87,7 +89,7 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
         }
         slot = wire_free;
     }
-    const double latency = wire.transfers.latency(wire.block(last), count > 1 || wire.operations(last) > 1 ? 2 : 1);
+    const double latency = wire.transfers.latency(wire.block(last), static_cast<std::uint64_t>(std::llround(operations)));
     double end = std::max(wire_free + latency, processor);
     if (shape.direction == Direction::get) {
         // The chunks still in their slots; all but the last have been unpacked while it was on its way, if there was time.
@@ -110,11 +112,11 @@ struct Candidate {
 /// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the model is not
 /// exact.
 double weighted(const Candidate& candidate) {
-    constexpr double few_calls = 5e-6; // what is overlooked of a few operations does not grow with the bytes
+    constexpr double overlooked_seconds = 5e-6; // of some operations more: it does not grow with the bytes
     switch (candidate.strategy) {
     case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
     case Strategy::fixed_pipeline:
-    case Strategy::superpipeline: return std::min(1.03 * candidate.seconds, candidate.seconds + few_calls);
+    case Strategy::superpipeline: return std::min(1.03 * candidate.seconds, candidate.seconds + overlooked_seconds);
     case Strategy::served: return 1.05 * candidate.seconds;
     default: return candidate.seconds;
     }
@@ -273,8 +275,10 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     decision.slots = best->slots;
     decision.seconds = best->seconds;
     decision.wire_seconds = best->seconds;
-    if (best->strategy != Strategy::per_block && best->strategy != Strategy::direct_copy)
-        decision.wire_seconds = Wire{shape, best->strategy == Strategy::served ? messages : transfers}.gap(shape.bytes);
+    if (best->strategy != Strategy::per_block && best->strategy != Strategy::direct_copy) {
+        const Wire wire{shape, best->strategy == Strategy::served ? messages : transfers};
+        decision.wire_seconds = wire.gap(shape.bytes) + wire.transfers.latency(wire.block(std::min(shape.bytes, best->chunks.largest)), 1);
+    }
     for (const Candidate& candidate : candidates)
         if (std::isfinite(candidate.seconds))
             decision.alternatives[decision.alternative_count++] = {candidate.strategy, candidate.seconds};

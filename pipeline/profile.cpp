@@ -48,7 +48,7 @@ const support::TextSetting network_setting{{.name = "LAPWING_NETWORK",
 
 constexpr std::string_view first_line = "lapwing-profile 3\n";
 constexpr std::size_t largest_file = 256 * 1024;
-constexpr std::uint64_t largest_message = std::uint64_t{1} << 30; ///< of gathered operations
+constexpr std::uint64_t largest_message = std::uint64_t{1} << 30; ///< of aggregated operations
 
 /// What chooses the network in the MPIs at hand; launchers turn their options into these.
 constexpr std::array network_variables{
@@ -133,10 +133,10 @@ public:
             for (const Direction direction : directions) {
                 const auto& pieces = pieces_[p][static_cast<std::size_t>(direction)];
                 const auto overlap = overlaps_[p][static_cast<std::size_t>(direction)];
-                const auto gathering = gatherings_[p][static_cast<std::size_t>(direction)];
-                if (pieces.empty() != !overlap.has_value() || pieces.empty() != !gathering.has_value()) return false;
+                const auto aggregation = aggregations_[p][static_cast<std::size_t>(direction)];
+                if (pieces.empty() != !overlap.has_value() || pieces.empty() != !aggregation.has_value()) return false;
                 if (pieces.empty()) continue;
-                TransferModel model{pieces, *gathering};
+                TransferModel model{pieces, *aggregation};
                 model.set_overlap(*overlap);
                 tables_.transfers(paths[p], direction) = model;
             }
@@ -190,15 +190,15 @@ private:
             overlaps_[p][d] = overlap;
             return true;
         }
-        if (key == "gathering") {
-            Gathering gathering;
-            for (std::uint64_t* const number : {&gathering.largest, &gathering.room, &gathering.head})
+        if (key == "aggregation") {
+            Aggregation aggregation;
+            for (std::uint64_t* const number : {&aggregation.largest, &aggregation.room, &aggregation.head})
                 if (!parse_number(next_word(value), *number)) return false;
-            const bool none = gathering == Gathering{};
-            const bool possible = gathering.head > 0 && gathering.room <= largest_message && gathering.head <= gathering.room &&
-                                  gathering.largest <= gathering.room - gathering.head;
+            const bool none = aggregation == Aggregation{};
+            const bool possible = aggregation.head > 0 && aggregation.room <= largest_message && aggregation.head <= aggregation.room &&
+                                  aggregation.largest <= aggregation.room - aggregation.head;
             if (!next_word(value).empty() || !(none || possible)) return false;
-            gatherings_[p][d] = gathering;
+            aggregations_[p][d] = aggregation;
             return true;
         }
         auto& pieces = pieces_[p][d];
@@ -219,7 +219,7 @@ private:
     std::size_t copy_values_ = 0;
     std::array<std::array<std::vector<TransferPiece>, 2>, 3> pieces_;
     std::array<std::array<std::optional<double>, 2>, 3> overlaps_;
-    std::array<std::array<std::optional<Gathering>, 2>, 3> gatherings_;
+    std::array<std::array<std::optional<Aggregation>, 2>, 3> aggregations_;
 };
 
 /// The file's contents; nothing where there is no such file. Other failures give their reason.
@@ -273,6 +273,9 @@ ProfileKey profile_key(const Team& team) {
     key.mpi = one_line(first_words({version.data(), static_cast<std::size_t>(length)}));
     key.network = fmt::format("{}, progress {}", state.topology().one_machine() ? "one machine" : "several machines",
                               name(state.progress_mode()));
+    // What decides which operations travel in messages.
+    for (const char* const setting : {"LAPWING_SERVICE_PACKET", "LAPWING_RMA_SMALL"})
+        key.network += fmt::format(", {}={}", setting, state.settings().text(setting));
     for (const char* const variable : network_variables)
         if (const char* const value = std::getenv(variable)) key.network += fmt::format(", {}={}", variable, value);
     if (const std::string label = network_setting.get(state.settings()); !label.empty()) key.network += ", " + label;
@@ -298,8 +301,8 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
             if (model.empty()) continue;
             const std::string prefix = fmt::format("transfer.{}.{}.", name(path), name(direction));
             text += fmt::format("{}overlap = {:.6g}\n", prefix, model.overlap());
-            const Gathering& gathering = model.gathering();
-            text += fmt::format("{}gathering = {} {} {}\n", prefix, gathering.largest, gathering.room, gathering.head);
+            const Aggregation& aggregation = model.aggregation();
+            text += fmt::format("{}aggregation = {} {} {}\n", prefix, aggregation.largest, aggregation.room, aggregation.head);
             for (std::size_t i = 0; i < model.pieces().size(); ++i) {
                 const TransferPiece& p = model.pieces()[i];
                 text += fmt::format("{}piece.{} = {} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}\n", prefix, i,

@@ -119,18 +119,15 @@ Solution solve_robustly(std::vector<Equation> equations) {
     return solution;
 }
 
-/// Samples of sizes [first, last) of the sorted list of sizes.
-Solution fit_piece(std::span<const TransferSample> samples, const Gathering& gathering) {
+Solution fit_piece(std::span<const TransferSample> samples, const Aggregation& aggregation) {
     std::vector<Equation> equations;
     for (const TransferSample& sample : samples) {
         const auto operations = static_cast<double>(sample.operations);
         const auto bytes = static_cast<double>(sample.bytes);
         const bool alone = sample.operations == 1;
-        const std::uint64_t together = gathering.together(sample.bytes);
-        const std::uint64_t further = together > 0 ? (sample.operations - 1) / together : 0; // messages
-        equations.push_back(
-            {.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, static_cast<double>(further)},
-             .value = sample.seconds});
+        const auto further = static_cast<double>(aggregation.further_messages(sample.bytes, sample.operations));
+        equations.push_back({.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, further},
+                             .value = sample.seconds});
     }
     return solve_robustly(std::move(equations));
 }
@@ -147,7 +144,7 @@ Solution fit_issue(std::span<const TransferSample> samples) {
 
 } // namespace
 
-TransferModel fit_transfers(std::span<const TransferSample> all, const Gathering& gathering) {
+TransferModel fit_transfers(std::span<const TransferSample> all, const Aggregation& aggregation) {
     std::vector<TransferSample> samples;
     for (const TransferSample& sample : all)
         if (std::isfinite(sample.seconds) && sample.seconds > 0 && sample.operations > 0) samples.push_back(sample);
@@ -162,31 +159,36 @@ TransferModel fit_transfers(std::span<const TransferSample> all, const Gathering
         return std::span<const TransferSample>{samples}.subspan(starts[first], starts[last] - starts[first]);
     };
 
-    // The first size that is not gathered: there, a piece begins.
-    const auto gathered = static_cast<std::size_t>(
-        std::ranges::find_if(starts.begin(), starts.end() - 1, [&](std::size_t at) { return samples[at].bytes > gathering.largest; }) -
+    // The first size that is not aggregated: there, a piece begins.
+    auto first_alone = static_cast<std::size_t>(
+        std::ranges::find_if(starts.begin(), starts.end() - 1, [&](std::size_t at) { return samples[at].bytes > aggregation.largest; }) -
         starts.begin());
-    // Sizes a piece needs: a line through fewer says nothing. There may be no more on this side of that.
+    if (first_alone < 2 || sizes - first_alone < 2) first_alone = sizes; // one size says nothing of how times grow
+    // Sizes a piece needs: noise would make more of fewer. There may be no more on this side of that.
     const auto allowed = [&](std::size_t first, std::size_t last) {
         constexpr std::size_t least = 3;
-        const std::size_t side_begin = first < gathered ? 0 : gathered;
-        const std::size_t side_end = first < gathered ? gathered : sizes;
-        return last <= side_end && last > first && (last - first >= least || (first == side_begin && last == side_end));
+        const std::size_t side_begin = first < first_alone ? 0 : first_alone;
+        const std::size_t side_end = first < first_alone ? first_alone : sizes;
+        return last <= side_end && (last - first >= least || (first == side_begin && last == side_end));
+    };
+    // What a piece must be worth: a number for each term, of which the last is for messages, and one for its begin.
+    const auto price = [&](std::size_t first) {
+        const double numbers = aggregation.largest > 0 && first < first_alone ? terms + 1 : terms;
+        return numbers * std::log(static_cast<double>(samples.size()));
     };
     const std::size_t most = std::min(TransferModel::most_pieces, sizes);
     constexpr double impossible = std::numeric_limits<double>::infinity();
-    // best[k][j]: least loss of the first j sizes in k + 1 pieces; from[k][j]: where the last of them begins.
+    // best[k][j]: least loss and price of the first j sizes in k + 1 pieces; from[k][j]: where the last of them begins.
     std::vector<std::vector<double>> loss(sizes, std::vector<double>(sizes + 1, impossible));
     for (std::size_t i = 0; i < sizes; ++i)
         for (std::size_t j = i + 1; j <= sizes; ++j)
-            if (allowed(i, j)) loss[i][j] = fit_piece(range(i, j), gathering).loss;
+            if (allowed(i, j)) loss[i][j] = fit_piece(range(i, j), aggregation).loss + price(i);
     std::vector<std::vector<double>> best(most, std::vector<double>(sizes + 1, impossible));
     std::vector<std::vector<std::size_t>> from(most, std::vector<std::size_t>(sizes + 1, 0));
     for (std::size_t j = 0; j <= sizes; ++j) best[0][j] = loss[0][j];
     for (std::size_t k = 1; k < most; ++k)
         for (std::size_t j = 0; j <= sizes; ++j)
             for (std::size_t i = 1; i < j; ++i) {
-                if (i >= sizes) break;
                 const double sum = best[k - 1][i] + loss[i][j];
                 if (sum < best[k][j]) {
                     best[k][j] = sum;
@@ -195,16 +197,8 @@ TransferModel fit_transfers(std::span<const TransferSample> all, const Gathering
             }
 
     std::size_t chosen = 0;
-    double lowest = impossible;
-    for (std::size_t k = 0; k < most; ++k) {
-        constexpr double numbers = terms + 1; // of a piece, with its begin
-        const double criterion =
-            best[k][sizes] + numbers * static_cast<double>(k + 1) * std::log(static_cast<double>(samples.size()));
-        if (criterion < lowest) {
-            lowest = criterion;
-            chosen = k;
-        }
-    }
+    for (std::size_t k = 1; k < most; ++k)
+        if (best[k][sizes] < best[chosen][sizes]) chosen = k;
 
     // A few noisy sizes may seem to take no time of their own: a call does, and a byte moves through some memory.
     constexpr double least_call = 150e-9;
@@ -214,11 +208,11 @@ TransferModel fit_transfers(std::span<const TransferSample> all, const Gathering
     std::size_t end = sizes;
     for (std::size_t k = chosen + 1; k-- > 0;) {
         const std::size_t begin = k == 0 ? 0 : from[k][end];
-        const Row line = fit_piece(range(begin, end), gathering).parameters;
+        const Row line = fit_piece(range(begin, end), aggregation).parameters;
         const Row call = fit_issue(range(begin, end)).parameters;
         std::uint64_t begin_bytes = 0;
-        if (begin != 0 && begin == gathered) {
-            begin_bytes = gathering.largest + 1;
+        if (begin != 0 && begin == first_alone) {
+            begin_bytes = aggregation.largest + 1;
         } else if (begin != 0) {
             // The change is somewhere between two sizes that were measured: where their ratios are alike.
             const double product =
@@ -240,7 +234,7 @@ TransferModel fit_transfers(std::span<const TransferSample> all, const Gathering
                      .message = line[5]};
         end = begin;
     }
-    return TransferModel{pieces, gathering};
+    return TransferModel{pieces, aggregation};
 }
 
 void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of) {
@@ -250,7 +244,7 @@ void refine_changes(TransferModel& model, double step, const std::function<doubl
     for (std::size_t i = 1; i < model.pieces().size(); ++i) {
         const TransferPiece& below = model.pieces()[i - 1];
         const TransferPiece& above = model.pieces()[i];
-        if (model.gathering().largest != 0 && above.begin_bytes == model.gathering().largest + 1) continue;
+        if (model.aggregation().largest != 0 && above.begin_bytes == model.aggregation().largest + 1) continue;
         auto low = static_cast<double>(above.begin_bytes) / std::sqrt(step);
         auto high = static_cast<double>(above.begin_bytes) * std::sqrt(step);
         const double middle = static_cast<double>(above.begin_bytes);

@@ -6,8 +6,8 @@
 
 namespace lapwing::pipeline {
 
-TransferModel::TransferModel(std::span<const TransferPiece> pieces, const Gathering& gathering)
-    : count_{std::min(pieces.size(), most_pieces)}, gathering_{gathering} {
+TransferModel::TransferModel(std::span<const TransferPiece> pieces, const Aggregation& aggregation)
+    : count_{std::min(pieces.size(), most_pieces)}, aggregation_{aggregation} {
     std::ranges::copy_n(pieces.begin(), static_cast<std::ptrdiff_t>(count_), pieces_.begin());
     pieces_[0].begin_bytes = 0;
 }
@@ -20,25 +20,20 @@ const TransferPiece& TransferModel::piece(std::uint64_t bytes) const noexcept {
 
 double TransferModel::gap(std::uint64_t bytes) const noexcept {
     const TransferPiece& line = piece(bytes);
-    const std::uint64_t together = gathering_.together(bytes);
-    return line.overhead + line.per_byte * static_cast<double>(bytes) +
-           (together > 0 ? line.message / static_cast<double>(together) : 0);
-}
-
-double TransferModel::latency(std::uint64_t bytes, std::uint64_t operations) const noexcept {
-    const TransferPiece& line = piece(bytes);
-    const double alone = (operations > 1 ? line.batch_latency : line.latency) + line.latency_per_byte * static_cast<double>(bytes);
-    const std::uint64_t together = gathering_.together(bytes);
-    if (together == 0 || operations == 0) return alone;
-    // The gaps hold a share of a message for each operation; the first message is none beyond the latency, and the last one leaves
-    // half empty, too.
-    const auto further = static_cast<double>((operations - 1) / together);
-    const double shares = static_cast<double>(operations) / static_cast<double>(together);
-    return alone + (further - shares) * line.message;
+    const std::uint64_t each = aggregation_.operations_per_message(bytes);
+    return line.overhead + line.per_byte * static_cast<double>(bytes) + (each > 0 ? line.message / static_cast<double>(each) : 0);
 }
 
 double TransferModel::time(std::uint64_t bytes, std::uint64_t operations) const noexcept {
-    return latency(bytes, operations) + static_cast<double>(operations) * gap(bytes);
+    const TransferPiece& line = piece(bytes);
+    const auto size = static_cast<double>(bytes);
+    return (operations > 1 ? line.batch_latency : line.latency) + line.latency_per_byte * size +
+           static_cast<double>(operations) * (line.overhead + line.per_byte * size) +
+           static_cast<double>(aggregation_.further_messages(bytes, operations)) * line.message;
+}
+
+double TransferModel::latency(std::uint64_t bytes, std::uint64_t operations) const noexcept {
+    return time(bytes, operations) - static_cast<double>(operations) * gap(bytes);
 }
 
 double TransferModel::issue(std::uint64_t bytes) const noexcept {
@@ -61,7 +56,8 @@ void TransferModel::scale(double factor) noexcept {
     }
 }
 
-TransferModel joined(const TransferModel& below, std::uint64_t begin_bytes, const TransferModel& above) {
+TransferModel joined(const TransferModel& below, const TransferModel& above, const Aggregation& aggregation) {
+    const std::uint64_t begin_bytes = aggregation.largest + 1;
     std::vector<TransferPiece> pieces;
     for (const TransferPiece& piece : below.pieces())
         if (piece.begin_bytes < begin_bytes) pieces.push_back(piece);
@@ -70,7 +66,7 @@ TransferModel joined(const TransferModel& below, std::uint64_t begin_bytes, cons
     for (const TransferPiece& piece : above.pieces())
         if (piece.begin_bytes > begin_bytes) pieces.push_back(piece);
     const std::size_t left_out = pieces.size() - std::min(pieces.size(), TransferModel::most_pieces);
-    TransferModel model{std::span{pieces}.subspan(left_out), below.gathering()};
+    TransferModel model{std::span{pieces}.subspan(left_out), aggregation};
     model.set_overlap(above.overlap());
     return model;
 }

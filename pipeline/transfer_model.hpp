@@ -14,28 +14,33 @@ enum class Direction : std::uint8_t { put, get };
 
 [[nodiscard]] constexpr std::string_view name(Direction direction) { return direction == Direction::put ? "put" : "get"; }
 
-/// How a path gathers small operations: several travel in one message, which has room for `room` bytes, where an operation
+/// How a path aggregates small operations: several travel in one message, which has room for `room` bytes, where an operation
 /// takes `head` bytes and its own, rounded up to 8.
-struct Gathering {
-    std::uint64_t largest = 0; ///< bytes of the largest operation that is gathered; 0: each travels by itself
+struct Aggregation {
+    std::uint64_t largest = 0; ///< bytes of the largest operation that is aggregated; 0: each travels by itself
     std::uint64_t room = 0;
     std::uint64_t head = 0;
 
-    /// Operations of `bytes` that a message holds; 0: they are not gathered.
-    [[nodiscard]] std::uint64_t together(std::uint64_t bytes) const noexcept {
+    /// Operations of `bytes` that a message holds; 0: they are not aggregated.
+    [[nodiscard]] std::uint64_t operations_per_message(std::uint64_t bytes) const noexcept {
         return largest > 0 && bytes <= largest ? room / (head + (bytes + 7) / 8 * 8) : 0;
     }
-    friend bool operator==(const Gathering&, const Gathering&) = default;
+    /// Messages of so many operations beyond the first; 0 where they are not aggregated.
+    [[nodiscard]] std::uint64_t further_messages(std::uint64_t bytes, std::uint64_t operations) const noexcept {
+        const std::uint64_t each = operations_per_message(bytes);
+        return each > 0 && operations > 0 ? (operations - 1) / each : 0;
+    }
+    friend bool operator==(const Aggregation&, const Aggregation&) = default;
 };
 
 /// Times of contiguous transfers with sizes from `begin_bytes` on: `operations` of them, started one after the other and
 /// then completed at both ends, take
 ///
-///     latency + latency_per_byte * bytes + operations * (overhead + per_byte * bytes) + (messages - 1) * message
+///     latency + latency_per_byte * bytes + operations * (overhead + per_byte * bytes) + further_messages * message
 ///
 /// (Schneider, Gerstenberger and Hoefler, "Compiler Optimizations for Non-Contiguous Remote Data Movement", section 4: L, o
 /// and G), where the latency of several differs from that of one: the service path sends the first at once, and gathers those
-/// behind it until its answer is here. The last term is of operations that are gathered, in so many messages; the second is
+/// behind it until its answer is here. The last term is of operations that are aggregated, see Aggregation; the second is
 /// what the memory at both ends takes and hides behind the wire while there are others. Of all that, the calls that start the
 /// transfers keep the origin's processor for issue + issue_per_byte * bytes each.
 struct TransferPiece {
@@ -47,7 +52,7 @@ struct TransferPiece {
     double issue = 0;
     double issue_per_byte = 0;
     double latency_per_byte = 0;
-    double message = 0; ///< a further message of gathered operations, seconds
+    double message = 0; ///< a further message of aggregated operations, seconds
 };
 
 /// A measured (or predicted) batch of transfers.
@@ -67,12 +72,12 @@ public:
 
     TransferModel() = default;
     /// Pieces in ascending order; the first begins at 0.
-    explicit TransferModel(std::span<const TransferPiece> pieces, const Gathering& gathering = {});
+    explicit TransferModel(std::span<const TransferPiece> pieces, const Aggregation& aggregation = {});
 
     [[nodiscard]] std::span<const TransferPiece> pieces() const noexcept { return {pieces_.data(), count_}; }
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
     [[nodiscard]] const TransferPiece& piece(std::uint64_t bytes) const noexcept;
-    [[nodiscard]] const Gathering& gathering() const noexcept { return gathering_; }
+    [[nodiscard]] const Aggregation& aggregation() const noexcept { return aggregation_; }
 
     /// Seconds until `operations` transfers of `bytes` each are complete.
     [[nodiscard]] double time(std::uint64_t bytes, std::uint64_t operations = 1) const noexcept;
@@ -80,8 +85,8 @@ public:
     [[nodiscard]] double gap(std::uint64_t bytes) const noexcept;
     /// Seconds of the origin's processor that the call to start one takes; never more than gap().
     [[nodiscard]] double issue(std::uint64_t bytes) const noexcept;
-    /// What comes on top of the gaps of `operations` transfers, the last of which has so many bytes: L, and what the last message
-    /// has more or less than its share.
+    /// What `operations` transfers take beyond their gaps, the last of which has so many bytes: L, without the first message, which
+    /// it holds and of which every gap has a share.
     [[nodiscard]] double latency(std::uint64_t bytes, std::uint64_t operations) const noexcept;
 
     /// How much of a transfer under way goes on while the origin's processor does something else: 1 all, 0 nothing.
@@ -98,12 +103,12 @@ private:
     std::array<TransferPiece, most_pieces> pieces_{};
     std::size_t count_ = 0;
     double overlap_ = 0;
-    Gathering gathering_;
+    Aggregation aggregation_;
 };
 
-/// Smaller transfers than `begin_bytes` as `below` says, from there on as `above` does, with the overlap of `above` and the
-/// gathering of `below`. Of more pieces than a model has, the shortest sizes' go.
-[[nodiscard]] TransferModel joined(const TransferModel& below, std::uint64_t begin_bytes, const TransferModel& above);
+/// Operations that are aggregated as `below` says, larger ones as `above` does, with the overlap of `above`. Of more pieces than a
+/// model has, the shortest sizes' go.
+[[nodiscard]] TransferModel joined(const TransferModel& below, const TransferModel& above, const Aggregation& aggregation);
 
 /// How well a model describes samples.
 struct FitQuality {
@@ -116,13 +121,13 @@ struct FitQuality {
 
 /// Fits a model to samples: least squares of the relative errors, since sizes span seven orders of magnitude, with outliers
 /// weighted down (iteratively reweighted, Huber's loss), parameters not negative, and as many pieces as pay for
-/// themselves (Bayesian information criterion). A piece ends where operations are no longer gathered. Samples with a time that is
-/// not positive and finite are left out. Gives an empty model when fewer than two sizes remain.
-[[nodiscard]] TransferModel fit_transfers(std::span<const TransferSample> samples, const Gathering& gathering = {});
+/// themselves (Bayesian information criterion). A piece ends where operations are no longer aggregated, if there are two
+/// sizes on either side. Samples with a time that is not positive and finite are left out. Gives an empty model when fewer than two sizes remain.
+[[nodiscard]] TransferModel fit_transfers(std::span<const TransferSample> samples, const Aggregation& aggregation = {});
 
 /// Finds where one piece really gives way to the next, which a fit only knows to be between two sizes that differ by
 /// `step`, by bisection: a size belongs to the piece that `time_of(bytes)`, in seconds, is closer to. Asks for six sizes at
-/// each change of more than 10 %; others do not matter, and the end of gathering is known.
+/// each change of more than 10 %; others do not matter, and the end of aggregation is known.
 void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of);
 
 } // namespace lapwing::pipeline

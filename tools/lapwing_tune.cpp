@@ -98,7 +98,7 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
         const auto cells = pipeline::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
             const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);
-            pipeline::TransferModel model = pipeline::fit_transfers(samples, pipeline::gathering_of(runtime->state(), path));
+            pipeline::TransferModel model = pipeline::fit_transfers(samples, pipeline::aggregation_of(runtime->state(), path, direction));
             pipeline::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
             const pipeline::FitQuality quality = pipeline::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 4 * 1024 * 1024;

@@ -81,7 +81,11 @@ public:
             if (progress()) backoff.reset();
             else backoff.pause();
             // The news of a rank that left may be here before what it had done is seen.
-            if (troubled_.load(std::memory_order_relaxed) && !done()) check_trouble(call, target);
+            // And what is done must not be asked again: some start an operation.
+            if (troubled_.load(std::memory_order_relaxed)) {
+                if (done()) return;
+                check_trouble(call, target);
+            }
         }
     }
     /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.

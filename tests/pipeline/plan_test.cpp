@@ -153,6 +153,27 @@ TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there ar
     runtime.close();
 }
 
+TEST_CASE("small puts that travel as messages are measured as messages") {
+    Runtime runtime{MPI_COMM_WORLD,
+                    Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "5000000"}, {"LAPWING_RMA_SMALL", "messages"}}};
+    Window window{runtime, std::uint64_t{1} << 16};
+    const Rank next = test::next(runtime);
+    if (window.path(next) == Path::rma && runtime.progress_mode() == ProgressMode::thread && runtime.rank() == Rank{0}) {
+        (void)Plan::put(window, Layout::strided(1024, 8, 64), next, Offset{0}, Layout::contiguous(8192));
+        const auto& costs = pipeline::TeamCosts::of(runtime).model();
+        const auto of = [&](Path path, pipeline::Direction direction) { return costs.transfers(path, direction, 64); };
+        const pipeline::TransferModel put = of(Path::rma, pipeline::Direction::put);
+        const std::uint64_t largest = runtime.state().least_rma_bytes() - 1;
+        CHECK(put.aggregation().largest == largest);
+        for (const std::uint64_t bytes : {std::uint64_t{8}, largest})
+            CHECK(put.time(bytes, 16) == of(Path::service, pipeline::Direction::put).time(bytes, 16));
+        CHECK(put.time(largest + 1, 2) == of(Path::rma, pipeline::Direction::get).time(largest + 1, 2));
+    }
+    runtime.barrier();
+    window.close();
+    runtime.close();
+}
+
 TEST_CASE("the first plan of a path without a profile measures it, alone, and writes nothing") {
     // Time enough on a busy machine.
     Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "5000000"}}};

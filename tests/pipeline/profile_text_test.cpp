@@ -75,8 +75,10 @@ TEST_CASE("a profile is read back as it was written") {
     CHECK(put.pieces()[0].issue_per_byte == 6e-11);
     CHECK(put.pieces()[1].latency_per_byte == 3e-10);
     CHECK(put.pieces()[1].message == 5e-6);
-    CHECK(put.gathering() == Gathering{.largest = 4096, .room = 8000, .head = 48});
+    CHECK(put.aggregation() == Aggregation{.largest = 4096, .room = 8000, .head = 48});
     CHECK(tables->transfers(Path::service, Direction::get).pieces()[0].latency == 2e-6);
+    CHECK(tables->transfers(Path::service, Direction::get).pieces()[1].latency_per_byte == 6e-10);
+    CHECK(tables->transfers(Path::service, Direction::get).pieces()[1].message == 10e-6);
     CHECK(tables->transfers(Path::rma, Direction::get).empty());
 }
 
@@ -149,12 +151,14 @@ TEST_CASE("numbers that are no times are refused even where the checksum is righ
     CHECK_FALSE(is_read(with(text, "choice.scatter.5-7.", "choice.scatter.")));
     CHECK_FALSE(is_read(with(text, "choice.scatter.5-7.", "choice.scatter.5-7.5-7.")));
     CHECK_FALSE(is_read(with(text, "last-level.never", "last-level.never.")));
-    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 8000 8000 48"))); // does not fit
-    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 4096 8000 0")));
-    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 0 18446744073709551615 48")));
-    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 4096 8000")));
-    CHECK_FALSE(is_read(with(text, "gathering = 4096 8000 48", "gathering = 4096 8000 48 1")));
-    CHECK(is_read(with(text, "gathering = 4096 8000 48", "gathering = 0 0 0")));
+    CHECK_FALSE(is_read(with(text, "aggregation = 4096 8000 48", "aggregation = 8000 8000 48"))); // does not fit
+    CHECK_FALSE(is_read(with(text, "aggregation = 4096 8000 48", "aggregation = 4096 8000 0")));
+    CHECK_FALSE(is_read(with(text, "aggregation = 4096 8000 48", "aggregation = 0 18446744073709551615 48")));
+    CHECK_FALSE(is_read(with(text, "aggregation = 4096 8000 48", "aggregation = 4096 8000")));
+    CHECK_FALSE(is_read(with(text, "aggregation = 4096 8000 48", "aggregation = 4096 8000 48 1")));
+    CHECK(is_read(with(text, "aggregation = 4096 8000 48", "aggregation = 0 0 0")));
+    CHECK_FALSE(is_read(with(text, " 3e-10 5e-06", " -3e-10 5e-06")));
+    CHECK_FALSE(is_read(with(text, " 3e-10 5e-06", " 3e-10 500")));
     CHECK_FALSE(is_read(with(text, "3e-07 4e-10", "0 0")));                 // takes no time at all
 }
 
@@ -165,6 +169,6 @@ TEST_CASE("lines too many or too few are refused even where the checksum is righ
     CHECK_FALSE(is_read(with(text, "copy.call", "\ncopy.call")));
     CHECK_FALSE(is_read(with(text, "copy.call", "copy.block.8 = 1e-9\ncopy.call"))); // twice
     CHECK_FALSE(is_read(with(text, "transfer.rma.put.overlap = 0.75\n", "")));
-    CHECK_FALSE(is_read(with(text, "transfer.rma.put.gathering = 4096 8000 48\n", "")));
-    CHECK_FALSE(is_read(with(text, "lapwing-profile 3", "lapwing-profile 1")));
+    CHECK_FALSE(is_read(with(text, "transfer.rma.put.aggregation = 4096 8000 48\n", "")));
+    CHECK_FALSE(is_read(with(text, "lapwing-profile 3", "lapwing-profile 2")));
 }

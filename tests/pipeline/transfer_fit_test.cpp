@@ -1,10 +1,12 @@
 // Fits of transfer models: lines that made the samples are found again.
 #include "pipeline/measure_transfers.hpp"
 #include "pipeline/transfer_model.hpp"
+#include "window/progress/packet.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <random>
 #include <vector>
@@ -137,23 +139,28 @@ TEST_CASE("sizes that all take equally long still cost something each, so that a
 }
 
 TEST_CASE("operations that travel together take time by the message") {
-    const Gathering gathering{.largest = 4000, .room = 8000, .head = 50};
-    CHECK(gathering.together(8) == 8000 / 58);
-    CHECK(gathering.together(3000) == 2);
-    CHECK(gathering.together(3999) == 1);
-    CHECK(gathering.together(4000) == 1);
-    CHECK(gathering.together(4001) == 0);
-    CHECK(Gathering{}.together(0) == 0);
+    const Aggregation aggregation{.largest = 4000, .room = 8000, .head = 50};
+    CHECK(aggregation.operations_per_message(8) == 8000 / 58);
+    CHECK(aggregation.operations_per_message(3000) == 2);
+    CHECK(aggregation.operations_per_message(3999) == 1);
+    CHECK(aggregation.operations_per_message(4000) == 1);
+    CHECK(aggregation.operations_per_message(4001) == 0);
+    CHECK(Aggregation{}.operations_per_message(0) == 0);
     const TransferModel truth{std::vector<TransferPiece>{{0, 12e-6, 25e-6, 0.1e-6, 0.5e-9, 0, 0, 0, 9e-6},
                                                          {4001, 30e-6, 60e-6, 30e-6, 0.2e-9, 0, 0, 0.3e-9}},
-                              gathering};
+                              aggregation};
     CHECK(truth.time(3000, 2) == Approx(25e-6 + 0.2e-6 + 6000 * 0.5e-9));
     CHECK(truth.time(3000, 3) == Approx(25e-6 + 0.3e-6 + 9000 * 0.5e-9 + 9e-6));
     CHECK(truth.time(3000, 5) == Approx(25e-6 + 0.5e-6 + 15000 * 0.5e-9 + 18e-6));
     CHECK(truth.gap(3000) == Approx(0.1e-6 + 3000 * 0.5e-9 + 4.5e-6));
+    CHECK(truth.latency(3000, 5) + 5 * truth.gap(3000) == Approx(truth.time(3000, 5)));
+    TransferModel slow = truth;
+    slow.scale(2);
+    CHECK(slow.time(3000, 5) == Approx(2 * truth.time(3000, 5)));
+    CHECK(slow.time(10000, 5) == Approx(2 * truth.time(10000, 5)));
     CHECK(truth.time(10000, 2) == Approx(60e-6 + 0.3e-9 * 10000 + 2 * (30e-6 + 10000 * 0.2e-9)));
 
-    const TransferModel fitted = fit_transfers(samples_of(truth), gathering);
+    const TransferModel fitted = fit_transfers(samples_of(truth), aggregation);
     REQUIRE(fitted.pieces().size() == 2);
     CHECK(fitted.pieces()[1].begin_bytes == 4001); // known, not asked for
     CHECK(fitted.pieces()[0].message == Approx(9e-6).epsilon(0.01));
@@ -166,12 +173,30 @@ TEST_CASE("operations that travel together take time by the message") {
     });
     CHECK(questions == 0);
     require_near(fitted, truth, 0.01);
+    require_near(fit_transfers(samples_of(truth, 0.03, 11), aggregation), truth, 0.1);
 }
 
-TEST_CASE("where gathering ends a piece begins, however few sizes there are") {
-    const Gathering gathering{.largest = 100, .room = 1000, .head = 50};
+TEST_CASE("a packet holds as many operations as the model says") {
+    for (const std::uint64_t packet_bytes : {512U, 8000U, 8001U, 65536U}) {
+        std::vector<std::byte> memory(packet_bytes);
+        const std::uint64_t room = packet_bytes - sizeof(lapwing::window::PacketHeader);
+        const std::uint64_t largest = (room - sizeof(lapwing::window::Command)) / 8 * 8; // as Engine::inline_limit()
+        const Aggregation aggregation{.largest = largest, .room = room, .head = sizeof(lapwing::window::Command)};
+        for (std::uint64_t bytes = 1; bytes <= largest; bytes += bytes < 600 ? 1 : 97) {
+            lapwing::window::Packet packet{memory.data(), packet_bytes};
+            std::uint64_t count = 0;
+            for (; packet.fits(sizeof(lapwing::window::Command), bytes); ++count)
+                packet.append(lapwing::window::Command{}, bytes);
+            REQUIRE(aggregation.operations_per_message(bytes) == count);
+        }
+        CHECK(aggregation.operations_per_message(largest) == 1);
+    }
+}
+
+TEST_CASE("where aggregation ends a piece begins, if there are two sizes on either side") {
+    const Aggregation aggregation{.largest = 100, .room = 1000, .head = 50};
     const std::vector<TransferSample> samples{{8, 1, 10e-6, 0}, {64, 1, 11e-6, 0}, {512, 1, 50e-6, 0}, {4096, 1, 80e-6, 0}};
-    const TransferModel fitted = fit_transfers(samples, gathering);
+    const TransferModel fitted = fit_transfers(samples, aggregation);
     REQUIRE(fitted.pieces().size() == 2);
     CHECK(fitted.pieces()[1].begin_bytes == 101);
     CHECK(fitted.time(100) < 20e-6);
@@ -179,24 +204,30 @@ TEST_CASE("where gathering ends a piece begins, however few sizes there are") {
     // All on one side.
     CHECK(fit_transfers(samples, {.largest = 1 << 20, .room = 2 << 20, .head = 50}).pieces().size() == 1);
     CHECK(fit_transfers(samples, {.largest = 4, .room = 2000, .head = 50}).pieces().size() == 1);
+    // One size on one side says nothing of how times grow there.
+    for (const std::uint64_t largest : {std::uint64_t{8}, std::uint64_t{512}}) {
+        const TransferModel one = fit_transfers(samples, {.largest = largest, .room = 2000, .head = 50});
+        REQUIRE(one.pieces().size() == 1);
+        CHECK(one.time(1 << 20) > 1e-3);
+    }
 }
 
 TEST_CASE("two models are joined where one ends") {
-    const Gathering gathering{.largest = 4000, .room = 8000, .head = 50};
-    const TransferModel below{std::vector<TransferPiece>{{0, 1e-6}, {512, 2e-6}, {4001, 3e-6}}, gathering};
+    const Aggregation aggregation{.largest = 4000, .room = 8000, .head = 50};
+    const TransferModel below{std::vector<TransferPiece>{{0, 1e-6}, {512, 2e-6}, {4001, 3e-6}}, aggregation};
     TransferModel above{std::vector<TransferPiece>{{0, 4e-6}, {2000, 5e-6}, {65536, 6e-6}}};
     above.set_overlap(0.5);
-    const TransferModel model = joined(below, 4001, above);
+    const TransferModel model = joined(below, above, aggregation);
     REQUIRE(model.pieces().size() == 4);
     CHECK(model.piece(0).latency == 1e-6);
     CHECK(model.piece(4000).latency == 2e-6);
     CHECK(model.piece(4001).latency == 5e-6);
     CHECK(model.piece(65536).latency == 6e-6);
-    CHECK(model.gathering() == gathering);
+    CHECK(model.aggregation() == aggregation);
     CHECK(model.overlap() == 0.5);
     // More pieces than there may be: the shortest sizes' are left out.
     const TransferModel many{std::vector<TransferPiece>{{0, 1e-6}, {100, 2e-6}, {200, 3e-6}, {300, 4e-6}}};
-    const TransferModel both = joined(many, 400, above);
+    const TransferModel both = joined(many, above, {.largest = 399, .room = 1000, .head = 50});
     CHECK(both.pieces().size() == TransferModel::most_pieces);
     CHECK(both.piece(0).latency == 3e-6);
     CHECK(both.piece(399).latency == 4e-6);
