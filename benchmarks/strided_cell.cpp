@@ -3,6 +3,7 @@
 #include "median.hpp"
 
 #include "pipeline/block_copy.hpp"
+#include "src/support/aligned_memory.hpp"
 
 #include <lapwing/layout_cursor.hpp>
 
@@ -176,7 +177,10 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
                 plan.execute(static_cast<const void*>(memory_.data()));
                 window_.flush(route_.target);
             });
-        std::vector<std::byte> packed(beside.parts ? cell.bytes() : 0);
+        const std::uint64_t packed_bytes = beside.parts ? cell.bytes() : 0;
+        const support::AlignedMemory buffer = support::allocate_aligned(packed_bytes); // as those of plans
+        const std::span packed{buffer.get(), packed_bytes};
+        std::ranges::fill(packed, std::byte{0});
         if (beside.parts) {
             ways.emplace_back([&] {
                 LayoutCursor cursor{here};

@@ -127,12 +127,13 @@ void calibrate_service(window::TeamState& team, int target, CostModel& costs, Cl
     const auto begin = Clock::now();
     constexpr std::uint64_t all = TeamState::calibration_bytes;
     window::Engine& engine = team.engine();
-    std::vector<std::byte> memory(all);
+    const support::AlignedMemory memory = support::allocate_aligned(all);
+    std::fill_n(memory.get(), all, std::byte{0}); // the first use of a page would be measured
     OwnOperations operations{team, target};
     const Batch gets{
         .start = [&](std::uint64_t bytes, std::size_t count) {
             for (std::size_t i = 0; i < count; ++i) {
-                operations[i].destination = memory.data() + i * bytes;
+                operations[i].destination = memory.get() + i * bytes;
                 operations.wait_until(
                     [&] { return engine.try_get(operations[i], target, TeamState::calibration_window, i * bytes, bytes, false); });
             }
@@ -143,7 +144,7 @@ void calibrate_service(window::TeamState& team, int target, CostModel& costs, Cl
         .start = [&](std::uint64_t bytes, std::size_t count) {
             for (std::size_t i = 0; i < count; ++i)
                 operations.wait_until([&] {
-                    return engine.try_put(operations[i], target, TeamState::calibration_window, i * bytes, memory.data(), bytes);
+                    return engine.try_put(operations[i], target, TeamState::calibration_window, i * bytes, memory.get(), bytes);
                 });
         },
         .complete = [&] {
@@ -168,12 +169,13 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
     window::TeamState& team = window.team_state();
     const std::uint64_t bytes = std::min(window::TeamState::calibration_bytes, window.map().bytes(target));
     if (bytes < 8 * most_operations) return;
-    std::vector<std::byte> memory(bytes);
+    const support::AlignedMemory memory = support::allocate_aligned(bytes);
+    std::fill_n(memory.get(), bytes, std::byte{0}); // the first use of a page would be measured
     std::array<Completion, most_operations> completions;
     const Batch gets{
         .start = [&](std::uint64_t size, std::size_t count) {
             for (std::size_t i = 0; i < count; ++i)
-                completions[i] = window.start_get(target, i * size, {memory.data() + i * size, size});
+                completions[i] = window.start_get(target, i * size, {memory.get() + i * size, size});
         },
         .complete = [&] { for (Completion& completion : completions) completion.wait(); },
         .memory_bytes = bytes};

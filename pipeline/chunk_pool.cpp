@@ -32,7 +32,7 @@ std::unique_ptr<ChunkBuffers> ChunkPool::take(std::uint64_t bytes, std::uint64_t
     if (buffers == nullptr) buffers = std::make_unique<ChunkBuffers>();
     if (room() >= least) bytes = std::min(bytes, room());
     if (bytes > room() || bytes == 0) return buffers;
-    buffers->memory.reset(new std::byte[bytes]); // written before it is read
+    buffers->memory = support::allocate_aligned(bytes); // written before it is read
     buffers->bytes = bytes;
     bytes_ += bytes;
     return buffers;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/support/aligned_memory.hpp"
 #include "window/team_state.hpp"
 
 #include <lapwing/completion.hpp>
@@ -15,7 +16,7 @@ namespace lapwing::pipeline {
 /// What one execution of a plan works with: memory for its chunks, and lists of the operations under way in each slot, which
 /// keep their capacity from one execution to the next.
 struct ChunkBuffers {
-    std::unique_ptr<std::byte[]> memory;
+    support::AlignedMemory memory;
     std::uint64_t bytes = 0;
     std::vector<std::vector<Completion>> under_way;
 };

@@ -35,8 +35,8 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
 
 bool PlannedTransfer::take_buffers(bool must) {
     constexpr std::uint64_t least_chunk = 8192;
-    const std::uint64_t least_slot = table_room_ + std::min(data_room_, least_chunk);
-    const std::uint64_t wanted = slots_ * (table_room_ + data_room_);
+    const std::uint64_t least_slot = table_space() + support::rounded_to_alignment(std::min(data_room_, least_chunk));
+    const std::uint64_t wanted = slots_ * slot_space();
     buffers_ = plan_->pool.take(wanted, least_slot, plan_->memory_limit);
     if (buffers_->bytes < wanted) {
         if (!must) {
@@ -45,10 +45,10 @@ bool PlannedTransfer::take_buffers(bool must) {
         }
         as_planned_ = false;
         slots_ = std::clamp<std::uint64_t>(buffers_->bytes / least_slot, 1, slots_);
-        const std::uint64_t slot_bytes = buffers_->bytes / slots_;
+        const std::uint64_t slot_bytes = buffers_->bytes / slots_ / support::buffer_alignment * support::buffer_alignment;
         if (slot_bytes >= least_slot) {
             if (data_room_ != 0) {
-                data_room_ = (slot_bytes - table_room_) / 8 * 8; // below what the plan says, or there would be enough
+                data_room_ = slot_bytes - table_space(); // below what the plan says, or there would be enough
                 chunks_.largest = data_room_;
                 chunks_.first = std::min(chunks_.first, chunks_.largest);
             }

@@ -91,11 +91,12 @@ private:
     /// With its oldest chunk complete at this end: unpacks it, and frees its slot.
     void finish_chunk();
     [[nodiscard]] bool step(bool block);
-    [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept {
-        return buffers_->memory.get() + slot * (data_room_ + table_room_);
-    }
+    /// Both parts of a slot begin aligned.
+    [[nodiscard]] std::uint64_t table_space() const noexcept { return support::rounded_to_alignment(table_room_); }
+    [[nodiscard]] std::uint64_t slot_space() const noexcept { return table_space() + support::rounded_to_alignment(data_room_); }
+    [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept { return buffers_->memory.get() + slot * slot_space(); }
     /// Where the packed bytes of a get are, behind room for its table.
-    [[nodiscard]] std::byte* slot_data(std::uint64_t slot) const noexcept { return slot_memory(slot) + table_room_; }
+    [[nodiscard]] std::byte* slot_data(std::uint64_t slot) const noexcept { return slot_memory(slot) + table_space(); }
 
     std::shared_ptr<PlanState> plan_;
     std::byte* memory_;

@@ -6,6 +6,7 @@
 #include "pipeline/measure_transfers.hpp"
 #include "pipeline/profile.hpp"
 #include "pipeline/transfer_model.hpp"
+#include "src/support/aligned_memory.hpp"
 #include "window/team_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -16,10 +17,12 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,7 +97,9 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     }
     Window window{*runtime, options.largest_bytes};
     if (runtime->rank() == Rank{0}) {
-        std::vector<std::byte> memory(options.largest_bytes);
+        const support::AlignedMemory buffer = support::allocate_aligned(options.largest_bytes); // as those of packed chunks
+        const std::span memory{buffer.get(), options.largest_bytes};
+        std::ranges::fill(memory, std::byte{0});
         const auto cells = pipeline::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
             const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);

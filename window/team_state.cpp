@@ -137,7 +137,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         limits.packets_in_flight = in_flight_setting.get(settings_);
         engine_ = std::make_unique<Engine>(engine_communicator_, limits, statistics_, *this);
         if (size_ > 1) {
-            calibration_ = std::make_unique_for_overwrite<std::byte[]>(calibration_bytes);
+            calibration_ = support::allocate_aligned(calibration_bytes);
             engine_->expose(calibration_window, {.base = calibration_.get(), .bytes = calibration_bytes});
         }
         barrier_.emplace(*engine_, rank_, size_);

@@ -292,7 +292,7 @@ private:
     std::uint64_t collectives_ = 0;
     std::optional<StatisticsValues> total_at_close_;
 
-    std::unique_ptr<std::byte[]> calibration_;
+    support::AlignedMemory calibration_;
     std::mutex parts_mutex_;
     std::unordered_map<std::type_index, std::unique_ptr<TeamPart>> parts_;
 

@@ -25,7 +25,7 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
     who_ = fmt::format("rank {} of {}: service path", rank, size);
     for (auto i = static_cast<std::uint32_t>(limits.operations); i-- > 0;) free_slots_.push_back(i);
     const auto open = [&](Ring& ring, std::uint64_t count, int tag, What what) {
-        ring.memory.resize(count * limits_.packet_bytes);
+        ring.memory = support::allocate_aligned(count * support::rounded_to_alignment(limits_.packet_bytes));
         ring.requests.assign(count, MPI_REQUEST_NULL);
         ring.tag = tag;
         ring.what = what;
@@ -35,7 +35,7 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
     open(request_ring_, limits.request_receives, request_tag, What::request_in);
     open(reply_ring_, limits.reply_receives, reply_tag, What::reply_in);
     memory_bytes_ = (limits.request_packets + limits.reply_packets + limits.request_receives + limits.reply_receives) *
-                    limits.packet_bytes;
+                    support::rounded_to_alignment(limits.packet_bytes);
 }
 
 Engine::~Engine() = default;
@@ -80,8 +80,7 @@ MPI_Request Engine::receive(std::byte* memory, int bytes, int source, int tag) {
 }
 
 void Engine::post(Ring& ring, std::size_t index) {
-    ring.requests[index] = receive(ring.memory.data() + index * limits_.packet_bytes, static_cast<int>(limits_.packet_bytes),
-                                   MPI_ANY_SOURCE, ring.tag);
+    ring.requests[index] = receive(packet_in(ring, index), static_cast<int>(limits_.packet_bytes), MPI_ANY_SOURCE, ring.tag);
 }
 
 void Engine::watch_head(Ring& ring) {
@@ -136,7 +135,7 @@ void Engine::complete(const Handler& handler, const MPI_Status& status) {
 void Engine::read_replies(const MPI_Status& status) {
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    const std::byte* const packet = reply_ring_.memory.data() + reply_ring_.head * limits_.packet_bytes;
+    const std::byte* const packet = packet_in(reply_ring_, reply_ring_.head);
     Peer& from = peer(status.MPI_SOURCE);
     for (std::uint64_t position = sizeof(PacketHeader); position < static_cast<std::uint64_t>(bytes);) {
         Reply reply;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/support/aligned_memory.hpp"
 #include "window/progress/command.hpp"
 #include "window/progress/packet.hpp"
 #include "window/progress/request_set.hpp"
@@ -217,7 +218,7 @@ private:
     };
     /// Receives that are posted in a ring: MPI matches them in order, so the head is always the next to complete.
     struct Ring {
-        std::vector<std::byte> memory;
+        support::AlignedMemory memory;
         std::vector<MPI_Request> requests;
         std::size_t head = 0;
         int tag = 0;
@@ -225,6 +226,10 @@ private:
     };
 
     Peer& peer(int rank);
+    /// The buffer of a posted receive.
+    [[nodiscard]] std::byte* packet_in(const Ring& ring, std::size_t index) const noexcept {
+        return ring.memory.get() + index * support::rounded_to_alignment(limits_.packet_bytes);
+    }
     void post(Ring& ring, std::size_t index);
     void watch_head(Ring& ring);
     void complete(const Handler& handler, const MPI_Status& status);
@@ -297,7 +302,7 @@ private:
     std::vector<ServedPut> served_puts_;
     std::vector<std::uint32_t> finished_puts_; ///< served puts whose `done` could not be sent yet
     std::size_t served_bulk_ = 0;
-    std::vector<std::unique_ptr<std::byte[]>> staging_;
+    std::vector<support::AlignedMemory> staging_;
     std::vector<std::uint32_t> free_staging_;
 
     /// The request packet being carried out; it stays when a command has to wait for a buffer.

@@ -41,7 +41,7 @@ inline void copy_for_reader(std::byte* to, const std::byte* from, std::uint64_t 
 
 void Engine::read_requests() {
     if (!reading_.active) return;
-    const std::byte* const packet = request_ring_.memory.data() + request_ring_.head * limits_.packet_bytes;
+    const std::byte* const packet = packet_in(request_ring_, request_ring_.head);
     Peer& origin = peer(reading_.origin);
     while (reading_.position < reading_.end) {
         Command command;
@@ -205,7 +205,7 @@ bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address
 std::byte* Engine::next_staging() {
     if (free_staging_.empty()) {
         if (staging_.size() == limits_.staging_buffers) return nullptr;
-        staging_.emplace_back(new std::byte[limits_.staging_bytes]); // written before it is read
+        staging_.push_back(support::allocate_aligned(limits_.staging_bytes)); // written before it is read
         free_staging_.reserve(limits_.staging_buffers);
         free_staging_.push_back(static_cast<std::uint32_t>(staging_.size() - 1));
     }

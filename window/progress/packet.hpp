@@ -1,10 +1,10 @@
 #pragma once
 
+#include "src/support/aligned_memory.hpp"
 #include "window/progress/command.hpp"
 
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -42,10 +42,11 @@ private:
 /// A fixed number of packets, allocated once.
 class PacketPool {
 public:
-    PacketPool(std::size_t count, std::uint64_t packet_bytes) : memory_(count * packet_bytes) {
+    PacketPool(std::size_t count, std::uint64_t packet_bytes)
+        : memory_{support::allocate_aligned(count * support::rounded_to_alignment(packet_bytes))} {
         packets_.reserve(count);
         free_.reserve(count);
-        for (std::size_t i = 0; i < count; ++i) packets_.emplace_back(memory_.data() + i * packet_bytes, packet_bytes);
+        for (std::size_t i = 0; i < count; ++i) packets_.emplace_back(memory_.get() + i * support::rounded_to_alignment(packet_bytes), packet_bytes);
         for (Packet& packet : packets_) free_.push_back(&packet);
     }
 
@@ -61,7 +62,7 @@ public:
     [[nodiscard]] std::vector<Packet>& all() { return packets_; }
 
 private:
-    std::vector<std::byte> memory_;
+    support::AlignedMemory memory_;
     std::vector<Packet> packets_;
     std::vector<Packet*> free_;
 };
