@@ -3,6 +3,7 @@
 #include "pipeline/measure_transfers.hpp"
 #include "pipeline/team_costs.hpp"
 #include "pipeline/typical_time.hpp"
+#include "src/support/aligned_memory.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/settings.hpp>
@@ -82,9 +83,9 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
 /// The overlap, from a few transfers of all the memory; where the model says that there is no time left for them, what networks
 /// with progress threads have.
 double overlap_of(const Batch& batch, const TransferModel& model, Path path, Clock::time_point deadline) {
-    constexpr std::size_t transfers = 5; // and as many beside a computation
+    constexpr std::size_t transfers = 5; // and as many beside a computation, which may last as long
     const std::chrono::duration<double> left = deadline - Clock::now();
-    if (2 * transfers * model.time(batch.memory_bytes) > left.count()) return built_in_model(path).overlap();
+    if (model.empty() || 3 * transfers * model.time(batch.memory_bytes) > left.count()) return built_in_model(path).overlap();
     return measure_overlap([&] { batch.start(batch.memory_bytes, 1); }, batch.complete, transfers, 0);
 }
 
@@ -186,7 +187,9 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
     const Aggregation aggregation = aggregation_of(team, Path::rma, Direction::put);
     const bool known = aggregation.largest > 0 && !got.empty() && costs.source(Path::service, Direction::put) != Source::built_in;
     use(costs, Path::rma, Direction::put,
-        known ? joined(costs.transfers(Path::service, Direction::put, aggregation.largest), got, aggregation) : got, overlap);
+        known ? joined(costs.transfers(Path::service, Direction::put, aggregation.largest), got, aggregation)
+              : TransferModel{got.pieces(), aggregation},
+        overlap);
 }
 
 } // namespace

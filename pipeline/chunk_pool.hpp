@@ -5,7 +5,6 @@
 
 #include <lapwing/completion.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -31,7 +31,8 @@ struct TransferCell {
                                                             std::span<const TransferCell> cells, std::span<std::byte> memory,
                                                             double seconds);
 
-/// How the operations of a path are aggregated. Of gets what counts is their answers.
+/// How the operations of a path are aggregated. Of gets their answers count, which are longer than the requests but for the
+/// shortest.
 [[nodiscard]] Aggregation aggregation_of(window::TeamState& team, Path path, Direction direction);
 
 /// refine_changes() by measurements, for a model fitted to transfer_grid(). Few of each once `seconds` are over.

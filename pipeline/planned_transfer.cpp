@@ -48,7 +48,7 @@ bool PlannedTransfer::take_buffers(bool must) {
         const std::uint64_t slot_bytes = buffers_->bytes / slots_ / support::buffer_alignment * support::buffer_alignment;
         if (slot_bytes >= least_slot) {
             if (data_room_ != 0) {
-                data_room_ = slot_bytes - table_space(); // below what the plan says, or there would be enough
+                data_room_ = std::min(data_room_, slot_bytes - table_space());
                 chunks_.largest = data_room_;
                 chunks_.first = std::min(chunks_.first, chunks_.largest);
             }

@@ -3,6 +3,7 @@
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/planner.hpp"
 #include "pipeline/team_costs.hpp"
+#include "src/support/aligned_memory.hpp"
 #include "src/support/recycled.hpp"
 #include "window/long_transfer.hpp"
 #include "window/pending_transfer.hpp"

@@ -1,6 +1,7 @@
 #include "pipeline/planner.hpp"
 
 #include "datatype/run_table.hpp"
+#include "src/support/aligned_memory.hpp"
 
 #include <boost/container/static_vector.hpp>
 
@@ -170,7 +171,9 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
                 const CopyModel& copies, const PlanOptions& options) {
     Decision decision;
     const bool mapped = shape.path == Path::self || shape.path == Path::direct;
-    const std::uint64_t memory = std::max<std::uint64_t>(shape.most_memory, smallest_chunk);
+    // Slots begin aligned.
+    const std::uint64_t memory =
+        std::max<std::uint64_t>(shape.most_memory, smallest_chunk) / support::buffer_alignment * support::buffer_alignment;
 
     Candidate per_block{.strategy = Strategy::per_block, .slots = 2, .seconds = predict_per_block(shape, transfers)};
     const std::uint64_t pairs = std::max<std::uint64_t>(shape.pairs(), 1);
@@ -194,7 +197,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         if (best.seconds < std::numeric_limits<double>::infinity() && options.first_chunk == 0 &&
             shape.bytes / chunks.largest > most_chunks)
             return;
-        const std::uint64_t slots = std::min<std::uint64_t>(most_slots, memory / chunks.largest);
+        const std::uint64_t slots = std::min<std::uint64_t>(most_slots, memory / support::rounded_to_alignment(chunks.largest));
         const double seconds = predict_packed(shape, chunks, slots, transfers, copies);
         if (seconds < best.seconds) best = {best.strategy, chunks, slots, seconds};
     };
@@ -233,7 +236,11 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         const auto consider_served = [&](std::uint64_t first, double growth, std::uint64_t largest) {
             Chunks chunks{.first = std::min(first, cap), .growth = growth, .largest = std::min(std::max(first, largest), cap)};
             chunks.shrinking = shrinking && growth > 1;
-            const std::uint64_t slots = std::clamp<std::uint64_t>(memory / (chunks.largest + chunk_table_room(chunks.largest)), 1, most_slots);
+            const std::uint64_t table = shape.remote.blocks <= 1 ? 0
+                                        : shrinking              ? shape.table_limit
+                                                                 : chunk_table_room(chunks.largest);
+            const std::uint64_t slot = support::rounded_to_alignment(chunks.largest) + support::rounded_to_alignment(table);
+            const std::uint64_t slots = std::clamp<std::uint64_t>(memory / slot, 1, most_slots);
             const double seconds = predict_served(shape, chunks, slots, messages, copies);
             if (seconds < served.seconds) served = {served.strategy, chunks, slots, seconds};
         };
@@ -277,7 +284,8 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     decision.wire_seconds = best->seconds;
     if (best->strategy != Strategy::per_block && best->strategy != Strategy::direct_copy) {
         const Wire wire{shape, best->strategy == Strategy::served ? messages : transfers};
-        decision.wire_seconds = wire.gap(shape.bytes) + wire.transfers.latency(wire.block(std::min(shape.bytes, best->chunks.largest)), 1);
+        const std::uint64_t chunk = std::min(shape.bytes, best->chunks.largest);
+        decision.wire_seconds = wire.gap(shape.bytes) + std::max(0.0, wire.transfers.latency(wire.block(chunk), 1));
     }
     for (const Candidate& candidate : candidates)
         if (std::isfinite(candidate.seconds))

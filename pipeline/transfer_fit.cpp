@@ -173,7 +173,7 @@ TransferModel fit_transfers(std::span<const TransferSample> all, const Aggregati
     };
     // What a piece must be worth: a number for each term, of which the last is for messages, and one for its begin.
     const auto price = [&](std::size_t first) {
-        const double numbers = aggregation.largest > 0 && first < first_alone ? terms + 1 : terms;
+        const double numbers = samples[starts[first]].bytes <= aggregation.largest ? terms + 1 : terms;
         return numbers * std::log(static_cast<double>(samples.size()));
     };
     const std::size_t most = std::min(TransferModel::most_pieces, sizes);

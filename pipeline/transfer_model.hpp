@@ -85,8 +85,8 @@ public:
     [[nodiscard]] double gap(std::uint64_t bytes) const noexcept;
     /// Seconds of the origin's processor that the call to start one takes; never more than gap().
     [[nodiscard]] double issue(std::uint64_t bytes) const noexcept;
-    /// What `operations` transfers take beyond their gaps, the last of which has so many bytes: L, without the first message, which
-    /// it holds and of which every gap has a share.
+    /// What `operations` transfers take beyond their gaps, the last of which has so many bytes: L, less the first message, of which
+    /// every gap has a share. May be negative.
     [[nodiscard]] double latency(std::uint64_t bytes, std::uint64_t operations) const noexcept;
 
     /// How much of a transfer under way goes on while the origin's processor does something else: 1 all, 0 nothing.
@@ -122,7 +122,8 @@ struct FitQuality {
 /// Fits a model to samples: least squares of the relative errors, since sizes span seven orders of magnitude, with outliers
 /// weighted down (iteratively reweighted, Huber's loss), parameters not negative, and as many pieces as pay for
 /// themselves (Bayesian information criterion). A piece ends where operations are no longer aggregated, if there are two
-/// sizes on either side. Samples with a time that is not positive and finite are left out. Gives an empty model when fewer than two sizes remain.
+/// sizes on either side. Samples with a time that is not positive and finite are left out. Gives an empty model when fewer
+/// than two sizes remain.
 [[nodiscard]] TransferModel fit_transfers(std::span<const TransferSample> samples, const Aggregation& aggregation = {});
 
 /// Finds where one piece really gives way to the next, which a fit only knows to be between two sizes that differ by

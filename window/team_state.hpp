@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/support/aligned_memory.hpp"
 #include "window/backoff.hpp"
 #include "window/barrier.hpp"
 #include "window/progress/engine.hpp"

@@ -3,14 +3,14 @@
 #include "src/support/aligned_memory.hpp"
 #include "window/progress/command.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <span>
 #include <vector>
 
 namespace lapwing::window {
 
-/// One message buffer of the service path: written by append(), read by a PacketReader.
+/// One message buffer of the service path.
 class Packet {
 public:
     Packet(std::byte* memory, std::uint64_t capacity) : memory_{memory}, capacity_{capacity} { clear(); }
@@ -44,9 +44,11 @@ class PacketPool {
 public:
     PacketPool(std::size_t count, std::uint64_t packet_bytes)
         : memory_{support::allocate_aligned(count * support::rounded_to_alignment(packet_bytes))} {
+        const std::uint64_t stride = support::rounded_to_alignment(packet_bytes);
+        std::fill_n(memory_.get(), count * stride, std::byte{0}); // what pads payloads is sent, too
         packets_.reserve(count);
         free_.reserve(count);
-        for (std::size_t i = 0; i < count; ++i) packets_.emplace_back(memory_.get() + i * support::rounded_to_alignment(packet_bytes), packet_bytes);
+        for (std::size_t i = 0; i < count; ++i) packets_.emplace_back(memory_.get() + i * stride, packet_bytes);
         for (Packet& packet : packets_) free_.push_back(&packet);
     }
 
