@@ -41,9 +41,8 @@ void model_fit(Context& context) {
     for (const Direction direction : {Direction::put, Direction::get}) {
         runtime.barrier();
         if (context.rank() == 0) {
-            const support::AlignedMemory buffer = support::allocate_aligned(largest_bytes); // as those of packed chunks
+            const support::AlignedMemory buffer = support::allocate_zeroed(largest_bytes); // as those of packed chunks
             const std::span memory{buffer.get(), largest_bytes};
-            std::ranges::fill(memory, std::byte{0});
             // Sizes to fit to and those between take turns: what is judged is the model, not how the machine drifts.
             std::vector<TransferSample> fitted;
             std::vector<TransferSample> between;

@@ -178,9 +178,8 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
                 window_.flush(route_.target);
             });
         const std::uint64_t packed_bytes = beside.parts ? cell.bytes() : 0;
-        const support::AlignedMemory buffer = support::allocate_aligned(packed_bytes); // as those of plans
+        const support::AlignedMemory buffer = support::allocate_zeroed(packed_bytes); // as those of plans
         const std::span packed{buffer.get(), packed_bytes};
-        std::ranges::fill(packed, std::byte{0});
         if (beside.parts) {
             ways.emplace_back([&] {
                 LayoutCursor cursor{here};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <new>
 
 namespace lapwing::cache {
 namespace {
@@ -28,16 +27,12 @@ constexpr std::uint64_t least_pages_to_adapt = 64;
 
 } // namespace
 
-void PageCache::FreeAligned::operator()(std::byte* memory) const noexcept {
-    ::operator delete[](memory, std::align_val_t{page_alignment});
-}
-
 PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backend,
                      const std::atomic<std::uint64_t>& epoch, support::Statistics& statistics)
     : configuration_{configuration}, backend_{backend}, epoch_{epoch}, statistics_{statistics},
       operations_(most_operations), ahead_{configuration.page_bytes, 0}, benefit_{configuration.adapt},
       page_size_{configuration.page_bytes, least_page_bytes(configuration), largest_page_bytes(configuration)} {
-    memory_.reset(static_cast<std::byte*>(::operator new[](configuration.bytes, std::align_val_t{page_alignment})));
+    memory_ = support::allocate_aligned(configuration.bytes, page_alignment);
     runs_.reserve(most_runs);
     front_.epoch_ = &epoch_;
     front_.alone_ = configuration.alone;

@@ -5,6 +5,7 @@
 #include "cache/page_size.hpp"
 #include "cache/read_ahead.hpp"
 #include "cache/replacement.hpp"
+#include "src/support/aligned_memory.hpp"
 
 #include <lapwing/cache_front.hpp>
 #include <lapwing/cache_options.hpp>
@@ -236,10 +237,7 @@ private:
     std::size_t mask_words_ = 0;
     Frame frames_ = 0;
 
-    struct FreeAligned {
-        void operator()(std::byte* memory) const noexcept;
-    };
-    std::unique_ptr<std::byte[], FreeAligned> memory_;
+    support::AlignedMemory memory_;
     std::vector<Page> pages_; ///< of each frame
     std::vector<std::uint64_t> valid_;
     std::vector<Frame> buckets_;

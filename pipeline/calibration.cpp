@@ -128,8 +128,7 @@ void calibrate_service(window::TeamState& team, int target, CostModel& costs, Cl
     const auto begin = Clock::now();
     constexpr std::uint64_t all = TeamState::calibration_bytes;
     window::Engine& engine = team.engine();
-    const support::AlignedMemory memory = support::allocate_aligned(all);
-    std::fill_n(memory.get(), all, std::byte{0}); // the first use of a page would be measured
+    const support::AlignedMemory memory = support::allocate_zeroed(all);
     OwnOperations operations{team, target};
     const Batch gets{
         .start = [&](std::uint64_t bytes, std::size_t count) {
@@ -170,8 +169,7 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
     window::TeamState& team = window.team_state();
     const std::uint64_t bytes = std::min(window::TeamState::calibration_bytes, window.map().bytes(target));
     if (bytes < 8 * most_operations) return;
-    const support::AlignedMemory memory = support::allocate_aligned(bytes);
-    std::fill_n(memory.get(), bytes, std::byte{0}); // the first use of a page would be measured
+    const support::AlignedMemory memory = support::allocate_zeroed(bytes);
     std::array<Completion, most_operations> completions;
     const Batch gets{
         .start = [&](std::uint64_t size, std::size_t count) {

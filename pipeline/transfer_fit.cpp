@@ -24,19 +24,31 @@ struct Equation {
     double weight = 1;
 };
 
-/// Least squares over the parameters in `mask`, the others 0, by the normal equations. False if they are singular.
-bool solve(std::span<const Equation> equations, unsigned mask, Row& parameters) {
+using Matrix = std::array<std::array<double, terms + 1>, terms>;
+
+/// The normal equations of all parameters, the right side in the last column.
+Matrix normal_equations(std::span<const Equation> equations) {
+    Matrix all{};
+    for (const Equation& equation : equations)
+        for (std::size_t i = 0; i < terms; ++i) {
+            const double scaled = equation.weight * equation.row[i];
+            for (std::size_t j = 0; j < terms; ++j) all[i][j] += scaled * equation.row[j];
+            all[i][terms] += scaled * equation.value;
+        }
+    return all;
+}
+
+/// Least squares over the parameters in `mask`, the others 0. False if their equations are singular.
+bool solve(const Matrix& normal, unsigned mask, Row& parameters) {
     std::array<std::size_t, terms> chosen{};
     std::size_t n = 0;
     for (std::size_t i = 0; i < terms; ++i)
         if ((mask >> i & 1U) != 0) chosen[n++] = i;
-    std::array<std::array<double, terms + 1>, terms> m{};
-    for (const Equation& equation : equations)
-        for (std::size_t i = 0; i < n; ++i) {
-            const double scaled = equation.weight * equation.row[chosen[i]];
-            for (std::size_t j = 0; j < n; ++j) m[i][j] += scaled * equation.row[chosen[j]];
-            m[i][n] += scaled * equation.value;
-        }
+    Matrix m{};
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) m[i][j] = normal[chosen[i]][chosen[j]];
+        m[i][n] = normal[chosen[i]][terms];
+    }
     // Bytes and counts differ by many orders of magnitude: bring the diagonal to 1.
     std::array<double, terms> scale{};
     for (std::size_t i = 0; i < n; ++i) {
@@ -75,11 +87,12 @@ double error_of(std::span<const Equation> equations, const Row& parameters) {
 
 /// The best parameters that are not negative. With so few the subsets that may be positive can all be tried.
 Row solve_not_negative(std::span<const Equation> equations) {
+    const Matrix normal = normal_equations(equations);
     Row best{};
     double best_error = std::numeric_limits<double>::infinity();
     for (unsigned mask = 1; mask < 1U << terms; ++mask) {
         Row parameters{};
-        if (!solve(equations, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
+        if (!solve(normal, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
         if (const double error = error_of(equations, parameters); error < best_error) {
             best_error = error;
             best = parameters;

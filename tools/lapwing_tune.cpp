@@ -97,9 +97,8 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     }
     Window window{*runtime, options.largest_bytes};
     if (runtime->rank() == Rank{0}) {
-        const support::AlignedMemory buffer = support::allocate_aligned(options.largest_bytes); // as those of packed chunks
+        const support::AlignedMemory buffer = support::allocate_zeroed(options.largest_bytes); // as those of packed chunks
         const std::span memory{buffer.get(), options.largest_bytes};
-        std::ranges::fill(memory, std::byte{0});
         const auto cells = pipeline::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
             const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);

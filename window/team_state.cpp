@@ -137,8 +137,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         limits.packets_in_flight = in_flight_setting.get(settings_);
         engine_ = std::make_unique<Engine>(engine_communicator_, limits, statistics_, *this);
         if (size_ > 1) {
-            calibration_ = support::allocate_aligned(calibration_bytes);
-            std::fill_n(calibration_.get(), calibration_bytes, std::byte{0}); // untouched pages would all be one
+            calibration_ = support::allocate_zeroed(calibration_bytes); // untouched pages would all be one
             engine_->expose(calibration_window, {.base = calibration_.get(), .bytes = calibration_bytes});
         }
         barrier_.emplace(*engine_, rank_, size_);

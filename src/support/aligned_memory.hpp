@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,13 +13,21 @@ namespace lapwing::support {
 inline constexpr std::size_t buffer_alignment = 64;
 
 struct FreeAligned {
-    void operator()(std::byte* memory) const noexcept { ::operator delete[](memory, std::align_val_t{buffer_alignment}); }
+    std::size_t alignment = buffer_alignment;
+    void operator()(std::byte* memory) const noexcept { ::operator delete[](memory, std::align_val_t{alignment}); }
 };
 using AlignedMemory = std::unique_ptr<std::byte[], FreeAligned>;
 
 /// Bytes that nothing was written to.
-[[nodiscard]] inline AlignedMemory allocate_aligned(std::uint64_t bytes) {
-    return AlignedMemory{static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{buffer_alignment}))};
+[[nodiscard]] inline AlignedMemory allocate_aligned(std::uint64_t bytes, std::size_t alignment = buffer_alignment) {
+    return {static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{alignment})), FreeAligned{alignment}};
+}
+
+/// Bytes of 0, in pages of their own: the first use of a page that nothing was written to takes longer than a packet.
+[[nodiscard]] inline AlignedMemory allocate_zeroed(std::uint64_t bytes) {
+    AlignedMemory memory = allocate_aligned(bytes);
+    std::fill_n(memory.get(), bytes, std::byte{0});
+    return memory;
 }
 
 /// So many bytes, or the next more, that leave what follows them aligned.

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -26,9 +25,7 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
     who_ = fmt::format("rank {} of {}: service path", rank, size);
     for (auto i = static_cast<std::uint32_t>(limits.operations); i-- > 0;) free_slots_.push_back(i);
     const auto open = [&](Ring& ring, std::uint64_t count, int tag, What what) {
-        const std::uint64_t bytes = count * support::rounded_to_alignment(limits_.packet_bytes);
-        ring.memory = support::allocate_aligned(bytes);
-        std::fill_n(ring.memory.get(), bytes, std::byte{0}); // the first use of a page takes longer than a packet
+        ring.memory = support::allocate_zeroed(count * support::rounded_to_alignment(limits_.packet_bytes));
         ring.requests.assign(count, MPI_REQUEST_NULL);
         ring.tag = tag;
         ring.what = what;

@@ -3,7 +3,6 @@
 #include "src/support/aligned_memory.hpp"
 #include "window/progress/command.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -42,10 +41,9 @@ private:
 /// A fixed number of packets, allocated once.
 class PacketPool {
 public:
-    PacketPool(std::size_t count, std::uint64_t packet_bytes)
-        : memory_{support::allocate_aligned(count * support::rounded_to_alignment(packet_bytes))} {
+    PacketPool(std::size_t count, std::uint64_t packet_bytes) {
         const std::uint64_t stride = support::rounded_to_alignment(packet_bytes);
-        std::fill_n(memory_.get(), count * stride, std::byte{0}); // what pads payloads is sent, too
+        memory_ = support::allocate_zeroed(count * stride); // what pads payloads is sent, too
         packets_.reserve(count);
         free_.reserve(count);
         for (std::size_t i = 0; i < count; ++i) packets_.emplace_back(memory_.get() + i * stride, packet_bytes);
