@@ -26,7 +26,7 @@ constexpr std::array words<BlockClass>{"1"sv,     "2"sv,      "3"sv,       "4"sv
                                        "24"sv,    "32"sv,     "33-64"sv,   "65-128"sv,  "129-256"sv,
                                        "257-512"sv, "513-1024"sv, "1025-2048"sv, "2049-4096"sv, "4097-"sv};
 template <>
-constexpr std::array words<StrideClass>{"close"sv, "near"sv, "far"sv, "indexed"sv};
+constexpr std::array words<StrideClass>{"close"sv, "near"sv, "far"sv, "pages"sv, "indexed"sv};
 template <>
 constexpr std::array words<SizeClass>{"tiny"sv, "level1"sv, "level2"sv, "last-level"sv, "memory"sv};
 template <>
@@ -105,6 +105,8 @@ Method built_in(const CopyCase& where) {
     // From here on the call is little beside the copy, and no loop of ours is faster on all sides.
     if (where.block > b257_to_512 || (where.block > b129_to_256 && where.size >= SizeClass::level2))
         return Method::library;
+    // Lines that meet in one set drive each other out of the first-level cache; what has many under way loses by it.
+    if (where.stride == StrideClass::pages && where.block > b16 && where.block <= b32) return Method::library;
     // Beyond the second-level cache the target's lines are not there.
     const bool ahead = where.size >= SizeClass::level2;
     if (where.size != SizeClass::tiny && where.stride == StrideClass::close &&

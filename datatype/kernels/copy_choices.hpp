@@ -21,9 +21,10 @@ enum class StrideClass : std::uint8_t {
     close,   ///< a vector register spans two blocks or more
     near,    ///< a page does
     far,     ///< each block touches another page
+    pages,   ///< the same, at the same place in each: they meet in a few sets of the caches
     indexed, ///< offsets
 };
-inline constexpr std::size_t stride_classes = 4;
+inline constexpr std::size_t stride_classes = 5;
 
 /// Bytes of the cache lines that both sides touch, by the cache that holds them. What exceeds a cache is not in it, so this
 /// also tells hot runs from cold ones.

@@ -26,7 +26,8 @@ Side side_of(const Placement& placement, std::uint64_t block_bytes, const Kernel
     const std::uint64_t distance = distance_of(placement.stride);
     constexpr std::uint64_t page_bytes = 4096;
     constexpr std::uint64_t longest_vector = 64; // what is further apart needs no closer look
-    const StrideClass stride = distance >= page_bytes ? StrideClass::far
+    const StrideClass stride = distance > 0 && distance % page_bytes == 0 ? StrideClass::pages
+                               : distance > page_bytes                    ? StrideClass::far
                                : distance <= longest_vector && set.permuted_blocks(block_bytes, placement.stride) >= 2
                                    ? StrideClass::close
                                    : StrideClass::near;

@@ -2,8 +2,11 @@
 
 #include "datatype/kernels/kernel_set.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +26,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 constexpr std::array<std::uint64_t, block_classes> lengths{8,  4,  16,  12,  24,  32,  48,   128,  256, 512,
                                                            2,  1,  20,  6,   11,  3,   1024, 2048, 4096, 16384};
 constexpr std::array<StrideClass, stride_classes> strides{StrideClass::close, StrideClass::indexed, StrideClass::near,
-                                                          StrideClass::far};
+                                                          StrideClass::far, StrideClass::pages};
 constexpr std::array<SizeClass, 4> sizes{SizeClass::level1, SizeClass::level2, SizeClass::last_level, SizeClass::tiny};
 
 std::uint64_t footprint(SizeClass size, const SizeLimits& limits) {
@@ -42,7 +45,8 @@ struct Sample {
         switch (where.stride) {
         case StrideClass::close: stride = 2 * bytes; break;
         case StrideClass::near: stride = std::max<std::int64_t>(3 * bytes, 160); break;
-        case StrideClass::far: stride = std::max<std::int64_t>(2 * bytes, 4096 + 64); break;
+        case StrideClass::far: stride = std::max<std::int64_t>(2 * bytes, 4096) + 64; break;
+        case StrideClass::pages: stride = std::max<std::int64_t>(2 * bytes / 4096 * 4096, 4096); break;
         case StrideClass::indexed: stride = 2 * bytes; break;
         }
         const std::uint64_t lines = (length + 63) / 64 * 64;
@@ -67,20 +71,51 @@ struct Sample {
     std::vector<std::int64_t> offsets;
 };
 
+/// A copy of a sample, between the same two memories by any kernel.
+struct Copy {
+    void by(Kernel kernel, std::uint64_t count) const { kernel(to, to_placement, from, from_placement, count, block_bytes); }
+
+    /// Empties the caches of `count` blocks on both sides; where the processor has no instruction for that, nothing happens.
+    void flush(std::uint64_t count) const {
+        const auto side = [&](const std::byte* base, const Placement& place) {
+            for (std::uint64_t k = 0; k < count; ++k) {
+                const std::byte* const block =
+                    base + (place.offsets != nullptr ? place.offsets[k] : static_cast<std::int64_t>(k) * place.stride);
+                for (std::uint64_t i = 0; i < block_bytes; i += 64) hwy::FlushCacheline(block + i);
+                hwy::FlushCacheline(block + block_bytes - 1);
+            }
+        };
+        side(to, to_placement);
+        side(from, from_placement);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+
+    std::byte* to;
+    Placement to_placement;
+    const std::byte* from;
+    Placement from_placement;
+    std::uint64_t block_bytes;
+};
+
 /// The fastest method for a case; none when there was not enough time, or only one.
+///
+/// A run that exceeds the first-level cache may have been computed just now, or not have been touched for long: its size
+/// does not tell. There, the product of both times decides.
 std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Method favourite, std::byte* a, std::byte* b,
                               double slice_seconds) {
     const KernelSet& set = kernel_set();
     const Place irregular = where.stride == StrideClass::indexed ? Place::indexed : Place::strided;
     const Place to = where.direction == Direction::gather ? Place::contiguous : irregular;
     const Place from = where.direction == Direction::scatter ? Place::contiguous : irregular;
-    const Placement to_placement = to == Place::contiguous ? sample.packed() : sample.blocks();
-    const Placement from_placement = from == Place::contiguous ? sample.packed() : sample.blocks();
+    const Copy copy{a, to == Place::contiguous ? sample.packed() : sample.blocks(), b,
+                    from == Place::contiguous ? sample.packed() : sample.blocks(), sample.block_bytes};
 
     struct Candidate {
         Method method;
         Kernel kernel;
-        double best = std::numeric_limits<double>::infinity();
+        double hot = std::numeric_limits<double>::infinity();
+        double cold = std::numeric_limits<double>::infinity();
+        [[nodiscard]] double score() const { return hot * cold; }
     };
     std::vector<Candidate> candidates;
     for (std::size_t m = 0; m < methods; ++m) {
@@ -92,23 +127,31 @@ std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Metho
 
     // A clock tick must not decide: short copies are timed some at a time.
     const int copies = static_cast<int>(std::clamp<std::uint64_t>((16 << 10) / (sample.count * sample.block_bytes), 1, 64));
+    const bool cold = where.size >= SizeClass::level2;
+    constexpr std::uint64_t cold_lines = 4096; // emptying takes as long as copying
+    const std::uint64_t some = std::clamp<std::uint64_t>(cold_lines * 64 / (sample.block_bytes + 64), 2, sample.count);
     const auto start = Clock::now();
     for (int round = 0; round < 50; ++round) {
         for (Candidate& candidate : candidates) {
-            const auto copy = [&] {
-                candidate.kernel(a, to_placement, b, from_placement, sample.count, sample.block_bytes);
-            };
-            if (round == 0) copy();
-            const auto begin = Clock::now();
-            for (int i = 0; i < copies; ++i) copy();
-            candidate.best = std::min(candidate.best, seconds_since(begin));
+            if (round == 0) copy.by(candidate.kernel, sample.count);
+            auto begin = Clock::now();
+            for (int i = 0; i < copies; ++i) copy.by(candidate.kernel, sample.count);
+            candidate.hot = std::min(candidate.hot, seconds_since(begin));
+            if (!cold) {
+                candidate.cold = 1;
+                continue;
+            }
+            copy.flush(some);
+            begin = Clock::now();
+            copy.by(candidate.kernel, some);
+            candidate.cold = std::min(candidate.cold, seconds_since(begin));
         }
         if (seconds_since(start) > slice_seconds) break;
     }
-    const Candidate& best = *std::ranges::min_element(candidates, {}, &Candidate::best);
+    const Candidate& best = *std::ranges::min_element(candidates, {}, &Candidate::score);
     const auto now = std::ranges::find(candidates, favourite, &Candidate::method);
-    constexpr double noise = 0.05;
-    if (now != candidates.end() && now->best <= best.best * (1 + noise)) return {};
+    const double noise = cold ? 0.1 : 0.05;
+    if (now != candidates.end() && now->score() <= best.score() * (1 + noise)) return {};
     return best.method;
 }
 

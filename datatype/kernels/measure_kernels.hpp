@@ -6,7 +6,8 @@ namespace lapwing::datatype {
 
 /// Measures the copy kernels on the calling thread's processor and returns a table of the fastest ones, for
 /// use_copy_choices() or a profile. This is the algorithm of figure 4 in Schneider, Gerstenberger, Hoefler (see
-/// copy_kernels.hpp) over kernels that are compiled already: all methods of a case in turns, the best time of each.
+/// copy_kernels.hpp) over kernels that are compiled already: all methods of a case in turns, the best time of each. Cases
+/// beyond the first-level cache are measured with their blocks in a cache and in memory, and take what is best on the whole.
 ///
 /// Takes `budget_seconds`, and at most a few milliseconds more; 2 s measure every case once, 10 s tell close ones apart.
 /// The lengths that programs use most come first; cases that the time does not reach keep the built-in choice, as does a
