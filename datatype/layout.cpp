@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 // How layouts are made, and brought into canonical form. What they tell about themselves is in layout_query.cpp.
@@ -62,6 +63,21 @@ bool repeats(const Layout::Offsets& offsets, std::size_t group) {
 struct List {
     Layout::Offsets offsets;
     std::vector<std::uint64_t> starts;
+    Layout::Offsets pieces; ///< equal ones that the blocks consist of; none where there would be too many
+    std::uint64_t piece_bytes = 0;
+
+    /// Most such lists are blocks of one length of which a few were adjacent and have become one. A copy that looks at the
+    /// length of each takes four times as long as one that need not.
+    void cut() {
+        piece_bytes = starts.back();
+        for (const std::uint64_t start : starts) piece_bytes = std::gcd(piece_bytes, start);
+        constexpr std::uint64_t most_pieces_a_block = 2; // on average
+        if (starts.back() / piece_bytes > most_pieces_a_block * offsets.size()) return;
+        pieces.reserve(starts.back() / piece_bytes);
+        for (std::size_t i = 0; i < offsets.size(); ++i)
+            for (std::uint64_t at = 0; at < starts[i + 1] - starts[i]; at += piece_bytes)
+                pieces.push_back(offsets[i] + static_cast<std::int64_t>(at));
+    }
 };
 
 } // namespace
@@ -149,10 +165,15 @@ Layout Layout::list(std::span<const ByteBlock> blocks) {
     list.starts.push_back(total);
     list.offsets.shrink_to_fit();
     list.starts.shrink_to_fit();
+    list.cut();
     const auto kept = std::make_shared<const List>(std::move(list));
     Layout layout;
     layout.end_ = layout.total_ = total;
     layout.starts_ = kept->starts.data();
+    if (!kept->pieces.empty()) {
+        layout.pieces_ = kept->pieces.data();
+        layout.piece_bytes_ = kept->piece_bytes;
+    }
     Level level{kept->offsets.size(), 0, kept->offsets.data(), {}, true, false};
     for (std::size_t i = 1; i < kept->offsets.size() && level.ascending; ++i)
         level.ascending = kept->offsets[i] - static_cast<int128>(kept->offsets[i - 1]) >=
@@ -407,6 +428,7 @@ void Layout::become_block(std::int64_t offset, std::uint64_t bytes) noexcept {
     levels_.clear();
     lists_.reset();
     starts_ = nullptr;
+    pieces_ = nullptr;
     joins_ = false;
     first_ = offset;
     begin_ = 0;

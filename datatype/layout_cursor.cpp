@@ -72,6 +72,12 @@ BlockRun LayoutCursor::peek_run(std::uint64_t limit) const noexcept {
     const Layout& layout = *layout_;
     const Layout::Level& level = layout.levels_[innermost_];
     const std::uint64_t index = index_[innermost_];
+    if (layout.pieces_ != nullptr) {
+        const std::uint64_t at = layout.starts_[index] + in_block_;
+        const std::uint64_t count = std::min(layout.starts_[level.count] - at, limit) / layout.piece_bytes_;
+        if (count > 1 && at % layout.piece_bytes_ == 0)
+            return {base_[innermost_], layout.piece_bytes_, count, 0, layout.pieces_ + at / layout.piece_bytes_, nullptr};
+    }
     const std::uint64_t rest = block_bytes() - in_block_;
     if (in_block_ != 0 || limit < rest)
         return {block_offset() + static_cast<std::int64_t>(in_block_), std::min(rest, limit), 1, 0, nullptr, nullptr};

@@ -51,11 +51,17 @@ void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor,
     });
 }
 
-/// Whether it begins as a list of blocks of several lengths, short ones.
-bool lists_short_blocks(const Layout& layout) {
+/// Whether two layouts are lists of short blocks that do not meet block by block: no two pieces that they have in common are
+/// alike.
+bool meet_in_odd_pieces(const Layout& a, const Layout& b) {
     constexpr std::uint64_t short_bytes = 256;
-    return !layout.empty() && layout.bytes() <= short_bytes * layout.block_count() &&
-           LayoutCursor{layout}.peek_run().starts != nullptr;
+    const auto lists_short_blocks = [](const Layout& layout, const BlockRun& run) {
+        return run.offsets != nullptr && layout.bytes() <= short_bytes * layout.block_count();
+    };
+    const BlockRun of_a = LayoutCursor{a}.peek_run();
+    const BlockRun of_b = LayoutCursor{b}.peek_run();
+    return lists_short_blocks(a, of_a) && lists_short_blocks(b, of_b) &&
+           (of_a.starts != nullptr || of_b.starts != nullptr || of_a.block_bytes != of_b.block_bytes);
 }
 
 datatype::Placement placement(const BlockRun& run) { return {.stride = run.stride, .offsets = run.offsets}; }
@@ -87,8 +93,8 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
         LayoutCursor cursor{target};
         return unpack(to, cursor, from + source.lower(), target.bytes());
     }
-    // Two lists meet in pieces of which no two are alike: they are faster through memory that stays in the first cache.
-    if (lists_short_blocks(source) && lists_short_blocks(target)) {
+    // Through memory that stays in the first cache, each is copied as it is.
+    if (meet_in_odd_pieces(source, target)) {
         std::array<std::byte, 8192> packed; // not initialised: all that is read has been written
         LayoutCursor here{source};
         LayoutCursor there{target};

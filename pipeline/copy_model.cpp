@@ -75,18 +75,35 @@ private:
     std::uint64_t at_ = 0;
 };
 
-/// Blocks about every `stride` bytes. Where `adjacent`, some follow one another and become one.
-Layout irregular(std::uint64_t count, std::uint64_t length, std::uint64_t stride, bool adjacent) {
-    Layout::Offsets offsets;
-    std::uint64_t state = 88172645463325252U;
-    const std::uint64_t room = stride - length + (adjacent ? 1 : 0);
-    for (std::uint64_t i = 0; i < count; ++i) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        offsets.push_back(static_cast<std::int64_t>(i * stride + state % room));
+/// Numbers without a pattern.
+class Mixed {
+public:
+    std::uint64_t below(std::uint64_t end) {
+        state_ ^= state_ << 13;
+        state_ ^= state_ >> 7;
+        state_ ^= state_ << 17;
+        return state_ % end;
     }
+
+private:
+    std::uint64_t state_ = 88172645463325252U;
+};
+
+/// Blocks about every `stride` bytes, none of them adjacent.
+Layout irregular(std::uint64_t count, std::uint64_t length, std::uint64_t stride) {
+    Layout::Offsets offsets;
+    Mixed mixed;
+    for (std::uint64_t i = 0; i < count; ++i) offsets.push_back(static_cast<std::int64_t>(i * stride + mixed.below(stride - length)));
     return Layout::indexed(std::move(offsets), length);
+}
+
+/// Blocks of 1 to `2 * length - 1` bytes, about every `2 * length`.
+Layout of_many_lengths(std::uint64_t count, std::uint64_t length) {
+    std::vector<ByteBlock> blocks;
+    Mixed mixed;
+    for (std::uint64_t i = 0; i < count; ++i)
+        blocks.push_back({static_cast<std::int64_t>(i * 2 * length), 1 + mixed.below(2 * length - 1)});
+    return Layout::list(blocks);
 }
 
 } // namespace
@@ -173,11 +190,10 @@ CopyModel measure_copies(double seconds) {
     }
     constexpr std::uint64_t length = 8;
     const std::uint64_t count = hot_bytes / length;
-    const double indexed = block_of(irregular(count, length, 2 * length + 1, false), count);
+    const double indexed = block_of(irregular(count, length, 2 * length + 1), count);
     model.offset = std::max(indexed - model.block_time(length), 0.0);
-    // Of the shortest blocks that there are often, of which most are adjacent.
     constexpr std::uint64_t word = 4;
-    const double listed = block_of(irregular(hot_bytes / word, word, 2 * word, true), hot_bytes / word);
+    const double listed = block_of(of_many_lengths(hot_bytes / word, word), hot_bytes / word);
     model.list = std::max(listed - model.block_time(word) - model.offset, 0.0);
 
     // Short blocks from ever other places: what they cost beyond the same blocks in the cache is the lines' way.

@@ -74,8 +74,8 @@ public:
     }
 
     /// As many blocks from here on as can be described in one go, at most `limit` bytes, and moves behind them. A block
-    /// that the cursor, the end of the layout or the limit cuts is a run of its own. Neighbours are not joined across
-    /// levels, so that runs stay long; without blocks at the end.
+    /// that the cursor, the end of the layout or the limit cuts is a run of its own. So that runs stay long, neighbours are
+    /// not joined across levels, and a list whose blocks consist of equal pieces is given in those; without blocks at the end.
     [[nodiscard]] BlockRun next_run(std::uint64_t limit = no_limit) noexcept {
         const BlockRun run = peek_run(limit);
         skip(run.bytes());

@@ -144,6 +144,34 @@ TEST_CASE("runs take a whole level in one call") {
     CHECK(LayoutCursor{list}.peek_run().bytes() == 13);
 }
 
+TEST_CASE("a list of blocks of which some were adjacent is one run of those blocks") {
+    const Layout nodes = Layout::indexed({0, 40, 44, 60, 20}, 4);
+    CHECK(nodes.block_count() == 4);
+    const BlockRun all = LayoutCursor{nodes}.peek_run();
+    CHECK((all.count == 5 && all.block_bytes == 4 && all.starts == nullptr));
+    CHECK((all[2] == ByteBlock{44, 4} && all[4] == ByteBlock{20, 4}));
+    // From within a block, up to a limit.
+    LayoutCursor cursor{nodes};
+    cursor.seek(8);
+    const BlockRun some = cursor.next_run(11);
+    CHECK((some.count == 2 && some[0] == ByteBlock{44, 4} && some[1] == ByteBlock{60, 4}));
+    CHECK(cursor.position() == 16);
+    cursor.seek(6);
+    CHECK(cursor.next() == ByteBlock{42, 6});
+    CHECK(nodes.slice(4, 20).block_count() == 3);
+    const Layout slice = nodes.slice(6, 18);
+    cursor = LayoutCursor{slice};
+    CHECK(cursor.next_run()[0] == ByteBlock{42, 6});
+    CHECK(cursor.next_run()[0] == ByteBlock{60, 4});
+    CHECK(cursor.next_run()[0] == ByteBlock{20, 2});
+    CHECK(cursor.done());
+    // The pieces of each repetition are its own.
+    const Layout twice = nodes.repeat(2, 100);
+    cursor = LayoutCursor{twice};
+    CHECK(cursor.next_run().count == 5);
+    CHECK(cursor.next_run()[1] == ByteBlock{140, 4});
+}
+
 TEST_CASE("a zip of two layouts pairs their bytes") {
     RandomLayouts random{13};
     int long_runs = 0;
