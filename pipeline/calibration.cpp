@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 const support::NumberSetting calibrate_setting{
     {.name = "LAPWING_CALIBRATE",
-     .default_value = "25000",
+     .default_value = "40000",
      .unit = "us",
      .help = "longest measuring of a path that no profile describes, at the first plan for it; 0: none",
      .choices = {}},
@@ -53,18 +53,37 @@ TransferModel fit(std::span<const TransferSample> samples, const Aggregation& ag
         piece.per_byte = std::max(piece.per_byte, least_per_byte);
         pieces.push_back(piece);
     }
-    return pieces.empty() ? TransferModel{} : TransferModel{pieces, aggregation};
+    if (pieces.empty()) return {};
+    // What hides behind other transfers was seen of sizes up to the largest only. Of longer ones every further byte is taken to
+    // take its whole time: within one transfer, too, what can hide hides.
+    if (pieces.size() < TransferModel::most_pieces && pieces.back().latency_per_byte > 0) {
+        const auto largest = static_cast<double>(std::ranges::max_element(samples, {}, &TransferSample::bytes)->bytes);
+        TransferPiece beyond = pieces.back();
+        beyond.begin_bytes = static_cast<std::uint64_t>(largest) + 1;
+        beyond.latency += beyond.latency_per_byte * largest;
+        beyond.batch_latency += beyond.latency_per_byte * largest;
+        beyond.overhead -= beyond.latency_per_byte * largest; // so that both meet there
+        beyond.per_byte += beyond.latency_per_byte;
+        beyond.latency_per_byte = 0;
+        pieces.push_back(beyond);
+    }
+    return TransferModel{pieces, aggregation};
 }
 
 /// Samples of ever larger transfers, to `largest` bytes, until the time is over.
 std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, Clock::time_point deadline) {
-    constexpr int repetitions = 5;
+    // Closer where MPI changes its ways, so that a line can be laid on both sides of that.
+    constexpr std::array<std::uint64_t, 11> sizes{8,         32,        128,       512,        2048,      8 * 1024,
+                                                  16 * 1024, 32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024};
     std::vector<TransferSample> samples;
     batch.start(8, 1); // wakes the other side
     batch.complete();
-    for (std::uint64_t bytes = 8; bytes <= largest; bytes *= 4)
-        for (const std::size_t operations : {std::size_t{1}, std::size_t{2}, most_operations}) {
-            if (bytes * operations > batch.memory_bytes) break;
+    for (const std::uint64_t bytes : sizes) {
+        if (bytes > largest) break;
+        const int repetitions = bytes <= 8 * 1024 ? 5 : 3;
+        const std::size_t most = std::min<std::size_t>(most_operations, batch.memory_bytes / bytes);
+        for (const std::size_t operations : {std::size_t{1}, std::size_t{2}, most}) {
+            if (operations > most || (operations == 2 && most == 2)) continue;
             std::vector<double> times;
             std::vector<double> issue_times;
             for (int i = 0; i < repetitions; ++i) {
@@ -76,7 +95,9 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
                 times.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
             }
             if (!times.empty()) samples.push_back({bytes, operations, typical_time(times), typical_time(issue_times)});
+            if (most == 1) break;
         }
+    }
     return samples;
 }
 
@@ -86,7 +107,8 @@ double overlap_of(const Batch& batch, const TransferModel& model, Path path, Clo
     constexpr std::size_t transfers = 5; // and as many beside a computation, which may last as long
     const std::chrono::duration<double> left = deadline - Clock::now();
     if (model.empty() || 3 * transfers * model.time(batch.memory_bytes) > left.count()) return built_in_model(path).overlap();
-    return measure_overlap([&] { batch.start(batch.memory_bytes, 1); }, batch.complete, transfers, 0);
+    constexpr double noise = 0.1; // of so few: a pipeline on a network without overlap loses more than one with too little gains
+    return std::max(measure_overlap([&] { batch.start(batch.memory_bytes, 1); }, batch.complete, transfers, 0) - noise, 0.0);
 }
 
 /// Puts the model into use, unless nothing was measured.
@@ -153,9 +175,9 @@ void calibrate_service(window::TeamState& team, int target, CostModel& costs, Cl
             operations.wait_until([&] { return engine.flushed(target, ticket); });
         },
         .memory_bytes = all};
-    const std::vector<TransferSample> got = measure(gets, all, begin + limit / 2);
+    const std::vector<TransferSample> got = measure(gets, all, begin + 3 * limit / 5);
     // Larger puts are received into their place by MPI, where those of two ranks must not meet.
-    std::vector<TransferSample> put = measure(puts, std::min(engine.inline_limit(), all), begin + 2 * limit / 3);
+    std::vector<TransferSample> put = measure(puts, std::min(engine.inline_limit(), all), begin + 3 * limit / 4);
     for (const TransferSample& sample : got)
         if (sample.bytes > engine.inline_limit()) put.push_back(sample);
     const TransferModel of_gets = fit(got, aggregation_of(team, Path::service, Direction::get));

@@ -201,6 +201,12 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         const double seconds = predict_packed(shape, chunks, slots, transfers, copies);
         if (seconds < best.seconds) best = {best.strategy, chunks, slots, seconds};
     };
+    // The largest before MPI goes another way: where it asks the receiver first, say, a power of two is often just too long.
+    boost::container::static_vector<std::uint64_t, TransferModel::most_pieces> ends;
+    if (shape.remote.blocks <= 1)
+        for (const TransferPiece& piece : transfers.pieces())
+            if (piece.begin_bytes > smallest_chunk)
+                ends.push_back((piece.begin_bytes - 1) / support::buffer_alignment * support::buffer_alignment);
     std::uint64_t most = std::max(std::min(shape.bytes, memory), smallest_chunk);
     if (options.largest_chunk != 0) most = std::min(most, options.largest_chunk);
     if (options.first_chunk != 0) {
@@ -209,6 +215,8 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         consider(fixed, {.first = most, .growth = 1, .largest = most}); // one at least that the memory allows
         for (std::uint64_t size = smallest_chunk; size < most; size *= 2)
             consider(fixed, {.first = size, .growth = 1, .largest = size});
+        for (const std::uint64_t size : ends)
+            if (size < most) consider(fixed, {.first = size, .growth = 1, .largest = size});
     }
     // The largest is tried as the others are: the paper takes the size from which on the copy is slower than the put, but
     // what follows from that depends on the layout and on how much really overlaps.
@@ -219,6 +227,8 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     const auto consider_largest = [&](std::uint64_t first) {
         consider_growths(first, most);
         for (std::uint64_t largest = 2 * first; largest < most; largest *= 4) consider_growths(first, largest);
+        for (const std::uint64_t largest : ends)
+            if (first < largest && largest < most) consider_growths(first, largest);
     };
     if (options.first_chunk != 0) consider_largest(options.first_chunk);
     else

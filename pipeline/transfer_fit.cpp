@@ -85,14 +85,15 @@ double error_of(std::span<const Equation> equations, const Row& parameters) {
     return sum;
 }
 
-/// The best parameters that are not negative. With so few the subsets that may be positive can all be tried.
-Row solve_not_negative(std::span<const Equation> equations) {
+/// The best parameters that are not negative, of those in `allowed`. With so few the subsets that may be positive can all be
+/// tried.
+Row solve_not_negative(std::span<const Equation> equations, unsigned allowed) {
     const Matrix normal = normal_equations(equations);
     Row best{};
     double best_error = std::numeric_limits<double>::infinity();
-    for (unsigned mask = 1; mask < 1U << terms; ++mask) {
+    for (unsigned mask = 1; mask <= allowed; ++mask) {
         Row parameters{};
-        if (!solve(normal, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
+        if ((mask & ~allowed) != 0 || !solve(normal, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
         if (const double error = error_of(equations, parameters); error < best_error) {
             best_error = error;
             best = parameters;
@@ -112,13 +113,16 @@ double loss_of(double relative_error) {
     return ratio <= 1 ? ratio * ratio : 2 * ratio - 1;
 }
 
+constexpr unsigned all_terms = (1U << terms) - 1;
+constexpr std::size_t hidden_term = 4; ///< latency_per_byte
+
 /// Fits values by relative error, robustly.
-Solution solve_robustly(std::vector<Equation> equations) {
+Solution solve_robustly(std::vector<Equation> equations, unsigned allowed = all_terms) {
     for (Equation& equation : equations) equation.weight = 1 / (equation.value * equation.value);
     Solution solution;
     constexpr int rounds = 8;
     for (int round = 0; round < rounds; ++round) {
-        solution.parameters = solve_not_negative(equations);
+        solution.parameters = solve_not_negative(equations, allowed);
         solution.loss = 0;
         for (Equation& equation : equations) {
             double predicted = 0;
@@ -142,7 +146,10 @@ Solution fit_piece(std::span<const TransferSample> samples, const Aggregation& a
         equations.push_back({.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, further},
                              .value = sample.seconds});
     }
-    return solve_robustly(std::move(equations));
+    // The bytes of one long transfer pass one another's memories as those of several do.
+    constexpr std::uint64_t long_bytes = 32 * 1024;
+    const bool all_long = samples.front().bytes >= long_bytes;
+    return solve_robustly(std::move(equations), all_long ? all_terms & ~(1U << hidden_term) : all_terms);
 }
 
 /// Processor time of one start call.
