@@ -217,29 +217,16 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     plan->refresh();
     finish_earlier(*plan);
     if (plan->decision.strategy == Strategy::direct_copy) return copy_directly(*plan, memory);
-    using Clock = window::ObservedPut::Clock;
-    const bool put = plan->direction == Direction::put;
+    const auto begin = std::chrono::steady_clock::now();
     const double predicted = plan->decision.seconds;
-    // What is worth comparing with its prediction: the wire is most of it, and nothing else is waited for.
-    const bool network = plan->path != Path::self && plan->path != Path::direct;
-    const bool telling = network && 2 * plan->decision.wire_seconds >= predicted &&
-                         (!put || (plan->window.cache() == nullptr && plan->window.idle(plan->rank)));
-    const Clock::time_point begin = Clock::now();
     PlannedTransfer transfer{plan, memory};
     transfer.wait();
-    if (!telling || !transfer.as_planned()) return;
-    const Path path = plan->decision.strategy == Strategy::served ? Path::service : plan->path;
-    const Clock::time_point end = Clock::now();
-    if (put)
-        plan->window.observe({.observer = &plan->team_costs,
-                              .target = plan->rank,
-                              .path = path,
-                              .bytes = plan->shape.bytes,
-                              .predicted = predicted,
-                              .begin = begin,
-                              .end = end});
-    else
-        plan->costs.observe(path, plan->shape.bytes, predicted, std::chrono::duration<double>(end - begin).count());
+    // A put is not complete at the owner yet, which its prediction includes: only gets can be compared, and where the wire is
+    // most of it.
+    const bool network = plan->path != Path::self && plan->path != Path::direct;
+    if (network && plan->direction == Direction::get && transfer.as_planned() && 2 * plan->decision.wire_seconds >= predicted)
+        plan->costs.observe(plan->decision.strategy == Strategy::served ? Path::service : plan->path, plan->shape.bytes, predicted,
+                            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
 } // namespace

@@ -2,7 +2,6 @@
 
 #include "pipeline/cost_model.hpp"
 #include "pipeline/planner.hpp"
-#include "window/put_observer.hpp"
 #include "window/team_state.hpp"
 
 #include <lapwing/path.hpp>
@@ -18,7 +17,7 @@
 namespace lapwing::pipeline {
 
 /// A team's cost model.
-class TeamCosts final : public window::TeamPart, public window::PutObserver {
+class TeamCosts final : public window::TeamPart {
 public:
     [[nodiscard]] CostModel& model() noexcept { return model_; }
     /// True for one caller a path: the one that is to calibrate it.
@@ -30,8 +29,6 @@ public:
     /// The planner's decision, remembered from when the same was asked last. A window's calls with layouts plan each transfer
     /// anew, and most programs make the same few.
     [[nodiscard]] Decision decide(const TransferShape& shape, const PlanOptions& options);
-
-    void put_took(const window::ObservedPut& put, double seconds) override { model_.observe(put.path, put.bytes, put.predicted, seconds); }
 
 private:
     struct Remembered {

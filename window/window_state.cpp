@@ -148,41 +148,13 @@ void WindowState::throw_lost_adds(const char* call) {
                                     who(call), adds_.take_lost())};
 }
 
-bool WindowState::idle(int target) {
-    Engine& engine = state_.engine();
-    if (engine.busy()) engine.progress(); // what is acknowledged already may not have been read
-    if (engine.busy()) return false;
-    const support::BiasedMutex::Guard guard{mutex_};
-    return !outstanding_.touches(target);
-}
-
-void WindowState::observe(const ObservedPut& put) {
-    const support::BiasedMutex::Guard guard{mutex_};
-    observed_put_ = put;
-    observing_.store(true, std::memory_order_relaxed);
-}
-
-std::optional<ObservedPut> WindowState::take_observed_put(int target) {
-    if (!observing_.load(std::memory_order_relaxed)) [[likely]]
-        return {};
-    constexpr std::chrono::microseconds right_behind{5};
-    const support::BiasedMutex::Guard guard{mutex_};
-    // Another thread may have taken it.
-    if (!observing_.exchange(false, std::memory_order_relaxed) || observed_put_.target != target ||
-        ObservedPut::Clock::now() - observed_put_.end > right_behind)
-        return {};
-    return observed_put_;
-}
-
 void WindowState::flush(int target) {
-    const std::optional<ObservedPut> put = take_observed_put(target);
     release_by(
         "flush", [&] { adds_.send(target); },
         [&] {
             if (cache_ != nullptr) cache_->write_back(target);
             complete(target);
         });
-    if (put) put->observer->put_took(*put, std::chrono::duration<double>(ObservedPut::Clock::now() - put->begin).count());
     if (cache_ != nullptr) cache_->acquire();
 }
 
@@ -197,7 +169,6 @@ void WindowState::release() {
 }
 
 void WindowState::release_all(const char* call) {
-    observing_.store(false, std::memory_order_relaxed);
     release_by(
         call, [&] { adds_.send(); },
         [&] {

@@ -8,7 +8,6 @@
 #include "window/pending_transfer.hpp"
 #include "window/progress/engine.hpp"
 #include "window/progress/pieces.hpp"
-#include "window/put_observer.hpp"
 #include "window/remote_cache.hpp"
 #include "window/team_state.hpp"
 #include "window/window_transfer.hpp"
@@ -91,11 +90,6 @@ public:
     [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset,
                                                              std::span<const std::byte> source);
     [[nodiscard]] LongTransfers& long_transfers() noexcept { return long_transfers_; }
-    /// Whether no transfer to or from `target` is under way, and no messages to any rank, so that a flush behind the next one
-    /// waits for that alone.
-    [[nodiscard]] bool idle(int target);
-    /// If the next flush of its target comes right behind it, `put.observer` hears how long it took.
-    void observe(const ObservedPut& put);
     /// Null if the window is not cached.
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
 
@@ -171,8 +165,6 @@ private:
         cache_->before_read(target, offset, bytes);
         cache_->before_write(target, offset, bytes);
     }
-    /// The put to be observed, if this flush is right behind it.
-    [[nodiscard]] std::optional<ObservedPut> take_observed_put(int target);
     /// What flush() does with what is under way, of which the cache and the gathered adds hold nothing back any more.
     void complete(int target);
     void complete();
@@ -299,8 +291,6 @@ private:
     OutstandingAccesses outstanding_;
     /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
     OutstandingAccesses sent_adds_;
-    std::atomic<bool> observing_{false};
-    ObservedPut observed_put_;
     /// Non-blocking ones that are not known to be complete.
     boost::intrusive::list<WindowTransfer> transfers_;
     /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the first.

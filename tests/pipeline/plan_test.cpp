@@ -11,9 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 using namespace lapwing;
@@ -217,49 +215,6 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     CHECK(pipeline::TeamCosts::of(silent).model().source(other.path(next), pipeline::Direction::put) == pipeline::Source::built_in);
     other.close();
     silent.close();
-    runtime.close();
-}
-
-TEST_CASE("a put that a flush follows at once says whether its prediction holds") {
-    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "0"}}};
-    Window window{runtime, 1 << 16};
-    const Rank next = test::next(runtime);
-    const Path path = window.path(next);
-    if (runtime.rank() == Rank{0} && (path == Path::rma || path == Path::service)) {
-        pipeline::CostModel& costs = pipeline::TeamCosts::of(runtime).model();
-        const pipeline::TransferPiece slow{.overhead = 10, .per_byte = 1e-6};
-        for (const auto direction : {pipeline::Direction::put, pipeline::Direction::get})
-            costs.set_transfers(path, direction, pipeline::TransferModel{{&slow, 1}}, pipeline::Source::profile);
-        Plan plan = Plan::put(window, Layout::strided(64, 8, 16), next, Offset{0}, Layout::contiguous(512),
-                              {.strategy = Strategy::full_pack});
-        const Bytes memory(1024);
-        const auto transfers = [&](auto&& between) {
-            for (int i = 0; i < 20; ++i) {
-                plan.execute(std::span<const std::byte>{memory});
-                between();
-                window.flush(next);
-            }
-        };
-        // Later, with something else in between, or without a flush of this rank, it says nothing.
-        transfers([] { std::this_thread::sleep_for(std::chrono::microseconds{100}); });
-        CHECK(costs.rescales() == 0);
-        transfers([&] { window.flush(); });
-        CHECK(costs.rescales() == 0);
-        for (int i = 0; i < 20; ++i) {
-            Completion before = window.start_put(next, Offset{4096}, std::span<const std::byte>{memory});
-            plan.execute(std::span<const std::byte>{memory});
-            window.flush(next);
-            before.wait();
-        }
-        CHECK(costs.rescales() == 0);
-        CHECK(plan.predicted_seconds() > 10);
-        transfers([] {});
-        CHECK(costs.rescales() > 0);
-        plan.execute(std::span<const std::byte>{memory});
-        CHECK(plan.predicted_seconds() < 10);
-    }
-    runtime.barrier();
-    window.close();
     runtime.close();
 }
 
