@@ -14,8 +14,9 @@ struct EqualPieces {
     std::uint64_t piece_bytes = 0; ///< of each
 };
 
-/// A list of blocks with different lengths as runs of equal pieces. Most such lists are blocks of one length of which a few
-/// were adjacent and have become one; a copy that looks at the length of each takes five times as long as one that need not.
+/// A list of blocks with different lengths as runs of equal pieces, where it is not one that was cut when it was made: one whose
+/// blocks have a length in common for a while only. A copy that looks at the length of each takes four times as long as one
+/// that need not.
 ///
 /// Block i of `count` > 0 is at offsets[i] and has starts[i + 1] - starts[i] bytes. Writes the offsets of the first pieces, in
 /// the order of their bytes, to `room`.

@@ -66,16 +66,24 @@ struct List {
     Layout::Offsets pieces; ///< equal ones that the blocks consist of; none where there would be too many
     std::uint64_t piece_bytes = 0;
 
-    /// Most such lists are blocks of one length of which a few were adjacent and have become one. A copy that looks at the
+    /// Most such lists are blocks of one length of which some were adjacent and have become one. A copy that looks at the
     /// length of each takes four times as long as one that need not.
     void cut() {
-        piece_bytes = starts.back();
-        for (const std::uint64_t start : starts) piece_bytes = std::gcd(piece_bytes, start);
-        constexpr std::uint64_t most_pieces_a_block = 2; // on average
-        if (starts.back() / piece_bytes > most_pieces_a_block * offsets.size()) return;
-        pieces.reserve(starts.back() / piece_bytes);
+        constexpr std::uint64_t least_pieces = 8; // fewer are not worth the start of a kernel
+        const std::uint64_t total = starts.back();
+        const auto length = [&](std::size_t i) { return starts[i + 1] - starts[i]; };
+        piece_bytes = total;
+        for (std::size_t i = 0; i < offsets.size(); ++i) {
+            if (length(i) % piece_bytes == 0) continue;
+            piece_bytes = std::gcd(piece_bytes, length(i));
+            if (total / piece_bytes > 2 * offsets.size()) return; // on average two a block
+        }
+        std::size_t whole = 0;
+        for (std::size_t i = 0; i < offsets.size(); ++i) whole += length(i) == piece_bytes ? 1U : 0U;
+        if (total / piece_bytes < least_pieces || 2 * whole < offsets.size()) return;
+        pieces.reserve(total / piece_bytes);
         for (std::size_t i = 0; i < offsets.size(); ++i)
-            for (std::uint64_t at = 0; at < starts[i + 1] - starts[i]; at += piece_bytes)
+            for (std::uint64_t at = 0; at < length(i); at += piece_bytes)
                 pieces.push_back(offsets[i] + static_cast<std::int64_t>(at));
     }
 };

@@ -51,8 +51,7 @@ void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor,
     });
 }
 
-/// Whether two layouts are lists of short blocks that do not meet block by block: no two pieces that they have in common are
-/// alike.
+/// Whether two layouts are lists of short blocks of which hardly any two are alike in both.
 bool meet_in_odd_pieces(const Layout& a, const Layout& b) {
     constexpr std::uint64_t short_bytes = 256;
     const auto lists_short_blocks = [](const Layout& layout, const BlockRun& run) {

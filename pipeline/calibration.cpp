@@ -13,6 +13,7 @@
 #include <chrono>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace lapwing::pipeline {
@@ -81,9 +82,11 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
     for (const std::uint64_t bytes : sizes) {
         if (bytes > largest) break;
         const int repetitions = bytes <= 8 * 1024 ? 5 : 3;
-        const std::size_t most = std::min<std::size_t>(most_operations, batch.memory_bytes / bytes);
-        for (const std::size_t operations : {std::size_t{1}, std::size_t{2}, most}) {
-            if (operations > most || (operations == 2 && most == 2)) continue;
+        const std::size_t most = batch.memory_bytes / bytes;
+        std::size_t measured = 0;
+        for (const std::size_t wanted : {std::size_t{1}, std::size_t{2}, most_operations}) {
+            const std::size_t operations = std::min(wanted, most);
+            if (operations == std::exchange(measured, operations)) continue;
             std::vector<double> times;
             std::vector<double> issue_times;
             for (int i = 0; i < repetitions; ++i) {
@@ -95,7 +98,6 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
                 times.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
             }
             if (!times.empty()) samples.push_back({bytes, operations, typical_time(times), typical_time(issue_times)});
-            if (most == 1) break;
         }
     }
     return samples;

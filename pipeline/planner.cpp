@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -110,6 +111,20 @@ struct Candidate {
     double seconds = std::numeric_limits<double>::infinity();
 };
 
+using Sizes = boost::container::static_vector<std::uint64_t, TransferModel::most_pieces>;
+
+/// The largest transfers before MPI goes another way: where it asks the receiver first, say, a power of two is often just too
+/// long. Those that are powers of two are tried anyway.
+Sizes ends_below_changes(const TransferModel& transfers) {
+    Sizes ends;
+    for (const TransferPiece& piece : transfers.pieces()) {
+        if (piece.begin_bytes <= smallest_chunk) continue;
+        const std::uint64_t end = (piece.begin_bytes - 1) / support::buffer_alignment * support::buffer_alignment;
+        if (!std::has_single_bit(end)) ends.push_back(end);
+    }
+    return ends;
+}
+
 /// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the model is not
 /// exact.
 double weighted(const Candidate& candidate) {
@@ -130,7 +145,8 @@ BlockShape shape_of(const Layout& layout) {
     return {.blocks = layout.block_count(),
             .bytes = layout.bytes(),
             .extent_bytes = layout.span(),
-            .places = run.starts != nullptr ? Places::listed : run.offsets != nullptr ? Places::indexed : Places::regular};
+            .places = run.starts != nullptr ? Places::listed : run.offsets != nullptr ? Places::indexed : Places::regular,
+            .pieces = run.offsets != nullptr && run.starts == nullptr ? layout.bytes() / run.block_bytes : 0};
 }
 
 double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const TransferModel& transfers,
@@ -201,12 +217,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         const double seconds = predict_packed(shape, chunks, slots, transfers, copies);
         if (seconds < best.seconds) best = {best.strategy, chunks, slots, seconds};
     };
-    // The largest before MPI goes another way: where it asks the receiver first, say, a power of two is often just too long.
-    boost::container::static_vector<std::uint64_t, TransferModel::most_pieces> ends;
-    if (shape.remote.blocks <= 1)
-        for (const TransferPiece& piece : transfers.pieces())
-            if (piece.begin_bytes > smallest_chunk)
-                ends.push_back((piece.begin_bytes - 1) / support::buffer_alignment * support::buffer_alignment);
+    const Sizes ends = shape.remote.blocks <= 1 ? ends_below_changes(transfers) : Sizes{};
     std::uint64_t most = std::max(std::min(shape.bytes, memory), smallest_chunk);
     if (options.largest_chunk != 0) most = std::min(most, options.largest_chunk);
     if (options.first_chunk != 0) {
@@ -255,6 +266,10 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
             if (seconds < served.seconds) served = {served.strategy, chunks, slots, seconds};
         };
         const std::uint64_t end = std::max(std::min(shape.bytes, cap), smallest_chunk);
+        for (const std::uint64_t size : ends_below_changes(messages))
+            if (const auto data = static_cast<std::uint64_t>(static_cast<double>(size) / (1 + shape.table_share));
+                options.first_chunk == 0 && smallest_chunk < data && data < end && shape.bytes / data <= most_chunks)
+                consider_served(data, 1, data);
         if (options.first_chunk != 0) {
             consider_served(options.first_chunk, std::max(options.growth, 1.0), std::max(options.largest_chunk, options.first_chunk));
         } else {

@@ -46,7 +46,7 @@ const support::TextSetting network_setting{{.name = "LAPWING_NETWORK",
                                             .choices = {},
                                             .range = "any word"}};
 
-constexpr std::string_view first_line = "lapwing-profile 3\n";
+constexpr std::string_view first_line = "lapwing-profile 4\n";
 constexpr std::size_t largest_file = 256 * 1024;
 constexpr std::uint64_t largest_message = std::uint64_t{1} << 30; ///< of aggregated operations
 

@@ -146,7 +146,7 @@ Solution fit_piece(std::span<const TransferSample> samples, const Aggregation& a
         equations.push_back({.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, further},
                              .value = sample.seconds});
     }
-    // The bytes of one long transfer pass one another's memories as those of several do.
+    // Within a long transfer what can hide behind its other bytes does: a wire that several share is no faster.
     constexpr std::uint64_t long_bytes = 32 * 1024;
     const bool all_long = samples.front().bytes >= long_bytes;
     return solve_robustly(std::move(equations), all_long ? all_terms & ~(1U << hidden_term) : all_terms);

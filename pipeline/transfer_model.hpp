@@ -47,7 +47,7 @@ struct TransferPiece {
     std::uint64_t begin_bytes = 0;
     double latency = 0;       ///< L of one operation alone, seconds
     double batch_latency = 0; ///< L of several, seconds
-    double overhead = 0;      ///< o, seconds
+    double overhead = 0;      ///< o, seconds; may be negative where the piece begins so late that gap() is not
     double per_byte = 0;      ///< G, seconds
     double issue = 0;
     double issue_per_byte = 0;

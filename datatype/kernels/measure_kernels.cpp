@@ -44,7 +44,7 @@ struct Sample {
         const std::int64_t bytes = static_cast<std::int64_t>(length);
         switch (where.stride) {
         case StrideClass::close: stride = 2 * bytes; break;
-        case StrideClass::near: stride = std::max<std::int64_t>(3 * bytes, 160); break;
+        case StrideClass::near: stride = std::min<std::int64_t>(std::max<std::int64_t>(3 * bytes, 160), 4096 - 64); break;
         case StrideClass::far: stride = std::max<std::int64_t>(2 * bytes, 4096) + 64; break;
         case StrideClass::pages: stride = std::max<std::int64_t>(2 * bytes / 4096 * 4096, 4096); break;
         case StrideClass::indexed: stride = 2 * bytes; break;
@@ -168,8 +168,8 @@ CopyChoices measure_copy_kernels(double budget_seconds) {
             for (const StrideClass stride : strides) {
                 CopyCase where{.block = block_class(length), .stride = stride, .size = size};
                 const Sample sample{where, length, choices.limits()};
-                const bool exists = stride != StrideClass::close ||
-                                    kernel_set().permuted_blocks(length, sample.stride) >= 2;
+                const bool exists = stride == StrideClass::close ? kernel_set().permuted_blocks(length, sample.stride) >= 2
+                                                                 : sample.stride > static_cast<std::int64_t>(length);
                 for (const Direction direction : {Direction::gather, Direction::scatter, Direction::copy}) {
                     where.direction = direction;
                     const double left = budget_seconds - seconds_since(start);

@@ -243,18 +243,18 @@ HWY_INLINE void look_ahead_of_block(const Side& side, std::uint64_t block_bytes)
 }
 
 /// Asks for the lines of the next turn's blocks that are some way ahead.
-template <class Block, Place To, Place From, class Out, class In, int... I>
+template <class Block, Place To, class Out, class In, int... I>
 HWY_INLINE void look_ahead_of(const Out& out, const In& in, std::uint64_t block_bytes,
                               std::integer_sequence<int, I...>) {
     constexpr int distance = blocks_ahead<Block>;
     if constexpr (To == Place::contiguous) {
         for (std::int64_t line = 0; line < static_cast<std::int64_t>(sizeof...(I)) * Block::fixed_bytes; line += 64)
             look_ahead(out.template at<0>() + bytes_ahead + line);
-        // Sources of short blocks are foreseen by the processor.
-        if constexpr (Block::longest > 16) (look_ahead_of_block<Block, distance + I>(in, block_bytes), ...);
     } else {
         (look_ahead_of_block<Block, distance + I>(out, block_bytes), ...);
     }
+    // Sources of short blocks are foreseen by the processor.
+    if constexpr (Block::longest > 16) (look_ahead_of_block<Block, distance + I>(in, block_bytes), ...);
 }
 
 template <class Block, class Out, class In, int... I>
@@ -277,7 +277,7 @@ void move_blocks(std::byte* to, Placement to_place, const std::byte* from, Place
     std::uint64_t left = count - (Block::exact ? 0 : 1);
     if constexpr (Ahead) {
         for (; left >= turn + blocks_ahead<Block>; left -= turn) {
-            look_ahead_of<Block, To, From>(out, in, block_bytes, each);
+            look_ahead_of<Block, To>(out, in, block_bytes, each);
             move_turn(block, out, in, each);
         }
     }

@@ -13,7 +13,7 @@ namespace lapwing {
 
 inline constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
-/// Consecutive blocks of a layout in a form that a copy kernel can take in one call:
+/// Consecutive blocks of a layout, or equal pieces of them, in a form that a copy kernel can take in one call:
 ///
 /// | form | block i is at | bytes of block i |
 /// |---|---|---|

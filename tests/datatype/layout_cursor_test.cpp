@@ -145,10 +145,10 @@ TEST_CASE("runs take a whole level in one call") {
 }
 
 TEST_CASE("a list of blocks of which some were adjacent is one run of those blocks") {
-    const Layout nodes = Layout::indexed({0, 40, 44, 60, 20}, 4);
-    CHECK(nodes.block_count() == 4);
+    const Layout nodes = Layout::indexed({0, 40, 44, 60, 20, 80, 90, 70}, 4);
+    CHECK(nodes.block_count() == 7);
     const BlockRun all = LayoutCursor{nodes}.peek_run();
-    CHECK((all.count == 5 && all.block_bytes == 4 && all.starts == nullptr));
+    CHECK((all.count == 8 && all.block_bytes == 4 && all.starts == nullptr));
     CHECK((all[2] == ByteBlock{44, 4} && all[4] == ByteBlock{20, 4}));
     // From within a block, up to a limit.
     LayoutCursor cursor{nodes};
@@ -168,8 +168,13 @@ TEST_CASE("a list of blocks of which some were adjacent is one run of those bloc
     // The pieces of each repetition are its own.
     const Layout twice = nodes.repeat(2, 100);
     cursor = LayoutCursor{twice};
-    CHECK(cursor.next_run().count == 5);
+    CHECK(cursor.next_run().count == 8);
     CHECK(cursor.next_run()[1] == ByteBlock{140, 4});
+    // Not of so few blocks, and not where most blocks are longer than what all have in common.
+    const Layout few = Layout::indexed({0, 40, 44, 60, 20}, 4);
+    CHECK(LayoutCursor{few}.peek_run().starts != nullptr);
+    const Layout pairs = Layout::indexed({0, 4, 10, 14, 20, 24, 30, 34, 40, 44, 51}, 4);
+    CHECK((pairs.block_count() == 6 && LayoutCursor{pairs}.peek_run().starts != nullptr));
 }
 
 TEST_CASE("a zip of two layouts pairs their bytes") {

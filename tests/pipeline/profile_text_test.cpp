@@ -122,7 +122,7 @@ TEST_CASE("random bytes are refused") {
     std::mt19937 random{3};
     std::uniform_int_distribution<int> byte{0, 255};
     for (int i = 0; i < 200; ++i) {
-        std::string text = i % 2 == 0 ? "" : "lapwing-profile 3\n";
+        std::string text = i % 2 == 0 ? "" : "lapwing-profile 4\n";
         for (int n = 0; n < 40 * i; ++n) text += static_cast<char>(byte(random));
         REQUIRE_FALSE(is_read(text));
         REQUIRE_FALSE(is_read(text + "\nchecksum = 0\n"));
@@ -170,5 +170,5 @@ TEST_CASE("lines too many or too few are refused even where the checksum is righ
     CHECK_FALSE(is_read(with(text, "copy.call", "copy.block.8 = 1e-9\ncopy.call"))); // twice
     CHECK_FALSE(is_read(with(text, "transfer.rma.put.overlap = 0.75\n", "")));
     CHECK_FALSE(is_read(with(text, "transfer.rma.put.aggregation = 4096 8000 48\n", "")));
-    CHECK_FALSE(is_read(with(text, "lapwing-profile 3", "lapwing-profile 2")));
+    CHECK_FALSE(is_read(with(text, "lapwing-profile 4", "lapwing-profile 3")));
 }
