@@ -126,13 +126,12 @@ Sizes ends_below_changes(const TransferModel& transfers) {
 }
 
 /// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the model is not
-/// exact.
+/// exact, and tells no smaller gains from none.
 double weighted(const Candidate& candidate) {
-    constexpr double overlooked_seconds = 5e-6; // of some operations more: it does not grow with the bytes
     switch (candidate.strategy) {
     case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
     case Strategy::fixed_pipeline:
-    case Strategy::superpipeline: return std::min(1.03 * candidate.seconds, candidate.seconds + overlooked_seconds);
+    case Strategy::superpipeline: return 1.1 * candidate.seconds;
     case Strategy::served: return 1.05 * candidate.seconds;
     default: return candidate.seconds;
     }
