@@ -244,6 +244,15 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     else
         for (std::uint64_t first = std::min(smallest_chunk, most); first <= most; first *= 2) consider_largest(first);
 
+    // Chunks hide copies behind the wire, and make the wire itself no faster: where a model says so, its sizes were measured at
+    // different times.
+    if (shape.remote.blocks <= 1) {
+        const double copying = shape.packs() ? copies.time(shape.local) : 0;
+        const double least = transfers.time(shape.bytes) + (1 - transfers.overlap()) * copying;
+        for (Candidate* const candidate : {&fixed, &super})
+            if (candidate->chunks.first < shape.bytes) candidate->seconds = std::max(candidate->seconds, least);
+    }
+
     // On the service path itself a contiguous target leaves the owner nothing to do that it does not do for every pipeline.
     const bool serve = shape.may_be_served && (shape.remote.blocks > 1 || shape.path != Path::service);
     Candidate served{.strategy = Strategy::served};
