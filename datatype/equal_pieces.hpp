@@ -7,6 +7,9 @@
 
 namespace lapwing::datatype {
 
+/// Fewer are not worth the start of a kernel.
+inline constexpr std::uint64_t least_equal_pieces = 8;
+
 /// What equal_pieces() found at the beginning of a list.
 struct EqualPieces {
     std::uint64_t blocks = 0;      ///< of the list that are dealt with, at least one
@@ -23,7 +26,6 @@ struct EqualPieces {
 [[nodiscard]] inline EqualPieces equal_pieces(const std::int64_t* offsets, const std::uint64_t* starts, std::uint64_t count,
                                               std::span<std::int64_t> room) noexcept {
     constexpr std::uint64_t most_pieces_a_block = 8;
-    constexpr std::uint64_t least_pieces = 8; // fewer are not worth the start of a kernel
     const auto length = [&](std::uint64_t i) { return starts[i + 1] - starts[i]; };
     EqualPieces found{.piece_bytes = count > 1 ? std::min(length(0), length(1)) : length(0)};
     for (; found.blocks < count && found.pieces < room.size(); ++found.blocks) {
@@ -39,7 +41,7 @@ struct EqualPieces {
         for (std::uint64_t k = 0; k < parts; ++k)
             room[found.pieces++] = offset + static_cast<std::int64_t>(k * found.piece_bytes);
     }
-    if (found.pieces < least_pieces) found = {.blocks = std::max<std::uint64_t>(found.blocks, 1)};
+    if (found.pieces < least_equal_pieces) found = {.blocks = std::max<std::uint64_t>(found.blocks, 1)};
     return found;
 }
 

@@ -1,5 +1,7 @@
 #include <lapwing/layout.hpp>
 
+#include "datatype/equal_pieces.hpp"
+
 #include <lapwing/error.hpp>
 #include <lapwing/layout_cursor.hpp>
 
@@ -66,10 +68,9 @@ struct List {
     Layout::Offsets pieces; ///< equal ones that the blocks consist of; none where there would be too many
     std::uint64_t piece_bytes = 0;
 
-    /// Most such lists are blocks of one length of which some were adjacent and have become one. A copy that looks at the
-    /// length of each takes four times as long as one that need not.
+    /// Most such lists are blocks of one length of which some were adjacent and have become one: what equal_pieces() does for
+    /// each copy of other lists, once for all.
     void cut() {
-        constexpr std::uint64_t least_pieces = 8; // fewer are not worth the start of a kernel
         const std::uint64_t total = starts.back();
         const auto length = [&](std::size_t i) { return starts[i + 1] - starts[i]; };
         piece_bytes = total;
@@ -80,7 +81,7 @@ struct List {
         }
         std::size_t whole = 0;
         for (std::size_t i = 0; i < offsets.size(); ++i) whole += length(i) == piece_bytes ? 1U : 0U;
-        if (total / piece_bytes < least_pieces || 2 * whole < offsets.size()) return;
+        if (total / piece_bytes < datatype::least_equal_pieces || 2 * whole < offsets.size()) return;
         pieces.reserve(total / piece_bytes);
         for (std::size_t i = 0; i < offsets.size(); ++i)
             for (std::uint64_t at = 0; at < length(i); at += piece_bytes)

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -75,34 +76,21 @@ private:
     std::uint64_t at_ = 0;
 };
 
-/// Numbers without a pattern.
-class Mixed {
-public:
-    std::uint64_t below(std::uint64_t end) {
-        state_ ^= state_ << 13;
-        state_ ^= state_ >> 7;
-        state_ ^= state_ << 17;
-        return state_ % end;
-    }
-
-private:
-    std::uint64_t state_ = 88172645463325252U;
-};
-
 /// Blocks about every `stride` bytes, none of them adjacent.
 Layout irregular(std::uint64_t count, std::uint64_t length, std::uint64_t stride) {
     Layout::Offsets offsets;
-    Mixed mixed;
-    for (std::uint64_t i = 0; i < count; ++i) offsets.push_back(static_cast<std::int64_t>(i * stride + mixed.below(stride - length)));
+    std::mt19937_64 random;
+    for (std::uint64_t i = 0; i < count; ++i)
+        offsets.push_back(static_cast<std::int64_t>(i * stride + random() % (stride - length)));
     return Layout::indexed(std::move(offsets), length);
 }
 
 /// Blocks of 1 to `2 * length - 1` bytes, about every `2 * length`.
 Layout of_many_lengths(std::uint64_t count, std::uint64_t length) {
     std::vector<ByteBlock> blocks;
-    Mixed mixed;
+    std::mt19937_64 random;
     for (std::uint64_t i = 0; i < count; ++i)
-        blocks.push_back({static_cast<std::int64_t>(i * 2 * length), 1 + mixed.below(2 * length - 1)});
+        blocks.push_back({static_cast<std::int64_t>(i * 2 * length), 1 + random() % (2 * length - 1)});
     return Layout::list(blocks);
 }
 

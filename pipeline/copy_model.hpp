@@ -46,7 +46,7 @@ public:
     std::array<double, lengths.size()> block{0.25e-9, 0.25e-9, 0.25e-9, 0.3e-9, 0.45e-9, 0.5e-9, 0.8e-9,
                                              1.1e-9,  2.1e-9,  4.5e-9,  14e-9,  26e-9,  95e-9,  1700e-9};
     double offset = 0.15e-9; ///< a block whose offset is read
-    double list = 10e-9;    ///< a block whose length is read too
+    double list = 10e-9;     ///< a block whose length is read too
     double line_near = 2.2e-9;
     double line_far = 6e-9;
     /// What fits into so many bytes is taken to be in the cache.

@@ -274,13 +274,13 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
             if (seconds < served.seconds) served = {served.strategy, chunks, slots, seconds};
         };
         const std::uint64_t end = std::max(std::min(shape.bytes, cap), smallest_chunk);
-        for (const std::uint64_t size : ends_below_changes(messages))
-            if (const auto data = static_cast<std::uint64_t>(static_cast<double>(size) / (1 + shape.table_share));
-                options.first_chunk == 0 && smallest_chunk < data && data < end && shape.bytes / data <= most_chunks)
-                consider_served(data, 1, data);
         if (options.first_chunk != 0) {
             consider_served(options.first_chunk, std::max(options.growth, 1.0), std::max(options.largest_chunk, options.first_chunk));
         } else {
+            for (const std::uint64_t size : ends_below_changes(messages)) {
+                const auto data = static_cast<std::uint64_t>(static_cast<double>(size) / (1 + shape.table_share));
+                if (smallest_chunk < data && data < end && shape.bytes / data <= most_chunks) consider_served(data, 1, data);
+            }
             for (std::uint64_t first = smallest_chunk; first < end; first *= 2) {
                 if (shape.bytes / first <= most_chunks) consider_served(first, 1, first);
                 for (std::uint64_t largest = 4 * first; largest < 4 * end; largest *= 4) consider_served(first, 2, std::min(largest, end));

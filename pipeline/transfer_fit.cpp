@@ -92,8 +92,9 @@ Row solve_not_negative(std::span<const Equation> equations, unsigned allowed) {
     Row best{};
     double best_error = std::numeric_limits<double>::infinity();
     for (unsigned mask = 1; mask <= allowed; ++mask) {
+        if ((mask & ~allowed) != 0) continue;
         Row parameters{};
-        if ((mask & ~allowed) != 0 || !solve(normal, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
+        if (!solve(normal, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
         if (const double error = error_of(equations, parameters); error < best_error) {
             best_error = error;
             best = parameters;

@@ -106,7 +106,8 @@ Method built_in(const CopyCase& where) {
     if (where.block > b257_to_512 || (where.block > b129_to_256 && where.size >= SizeClass::level2))
         return Method::library;
     // Lines that meet in one set drive each other out of the first-level cache; what has many under way loses by it.
-    if (where.stride == StrideClass::pages && where.size != SizeClass::tiny && where.block > b16 && where.block <= b32) return Method::library;
+    if (where.stride == StrideClass::pages && where.size != SizeClass::tiny && where.block > b16 && where.block <= b32)
+        return Method::library;
     // Beyond the second-level cache the target's lines are not there.
     const bool ahead = where.size >= SizeClass::level2;
     if (where.size != SizeClass::tiny && where.stride == StrideClass::close &&

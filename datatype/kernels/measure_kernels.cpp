@@ -110,24 +110,26 @@ std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Metho
     const Copy copy{a, to == Place::contiguous ? sample.packed() : sample.blocks(), b,
                     from == Place::contiguous ? sample.packed() : sample.blocks(), sample.block_bytes};
 
+    constexpr double unmeasured = std::numeric_limits<double>::infinity();
     struct Candidate {
         Method method;
         Kernel kernel;
-        double hot = std::numeric_limits<double>::infinity();
-        double cold = std::numeric_limits<double>::infinity();
+        double hot = unmeasured;
+        double cold = 1; ///< no part in the score where it is not measured
         [[nodiscard]] double score() const { return hot * cold; }
     };
+    const bool cold = where.size >= SizeClass::level2;
     std::vector<Candidate> candidates;
     for (std::size_t m = 0; m < methods; ++m) {
         const Method method = static_cast<Method>(m);
         if ((method == Method::permute || method == Method::permute_ahead) && where.stride != StrideClass::close) continue;
-        if (const Kernel kernel = set.find(to, from, where.block, method)) candidates.push_back({method, kernel});
+        if (const Kernel kernel = set.find(to, from, where.block, method))
+            candidates.push_back({.method = method, .kernel = kernel, .cold = cold ? unmeasured : 1});
     }
     if (candidates.size() < 2) return {};
 
     // A clock tick must not decide: short copies are timed some at a time.
     const int copies = static_cast<int>(std::clamp<std::uint64_t>((16 << 10) / (sample.count * sample.block_bytes), 1, 64));
-    const bool cold = where.size >= SizeClass::level2;
     constexpr std::uint64_t cold_lines = 4096; // emptying takes as long as copying
     const std::uint64_t some = std::clamp<std::uint64_t>(cold_lines * 64 / (sample.block_bytes + 64), 2, sample.count);
     const auto start = Clock::now();
@@ -137,10 +139,7 @@ std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Metho
             auto begin = Clock::now();
             for (int i = 0; i < copies; ++i) copy.by(candidate.kernel, sample.count);
             candidate.hot = std::min(candidate.hot, seconds_since(begin));
-            if (!cold) {
-                candidate.cold = 1;
-                continue;
-            }
+            if (!cold) continue;
             copy.flush(some);
             begin = Clock::now();
             copy.by(candidate.kernel, some);
