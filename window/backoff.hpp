@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+
 #include <sched.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -39,6 +41,35 @@ public:
 private:
     std::uint32_t looks_; ///< between two yields
     std::uint32_t count_ = 0;
+};
+
+/// Tells a waiting thread now and then how long it has waited. What does not last costs a comparison a look.
+class Patience {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    /// True at one look in many, when elapsed() is new.
+    [[nodiscard]] bool looks_up() noexcept {
+        if (++looks_ % looks_between != 0) return false;
+        const Clock::time_point now = Clock::now();
+        if (looks_ == looks_between) begin_ = now;
+        elapsed_ = now - begin_;
+        return true;
+    }
+    /// The wait so far, less its first looks.
+    [[nodiscard]] Clock::duration elapsed() const noexcept { return elapsed_; }
+    /// Whether so much has been waited, the first time that it is asked after it has.
+    [[nodiscard]] bool first_beyond(Clock::duration limit) noexcept {
+        if (told_ || elapsed_ < limit) return false;
+        return told_ = true;
+    }
+
+private:
+    static constexpr std::uint32_t looks_between = 256;
+    std::uint32_t looks_ = 0;
+    bool told_ = false;
+    Clock::time_point begin_{};
+    Clock::duration elapsed_{};
 };
 
 } // namespace lapwing::window

@@ -1,6 +1,9 @@
 #include "window/barrier.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace lapwing::window {
@@ -30,6 +33,12 @@ const char* name(CollectiveCall call) {
     return "?";
 }
 
+bool begins_with_barrier(std::string_view call) {
+    using enum CollectiveCall;
+    return std::ranges::any_of(std::array{barrier, window_create, window_close, team_close},
+                               [&](CollectiveCall one) { return call == name(one); });
+}
+
 void Attendance::merge(const Attendance& other) {
     lowest_identity = std::min(lowest_identity, other.lowest_identity);
     highest_identity = std::max(highest_identity, other.highest_identity);
@@ -52,7 +61,7 @@ void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity) 
     if (identity) own.lowest_identity = own.highest_identity = *identity;
 
     if (node_ != nullptr) {
-        if (call == CollectiveCall::team_close) closing_[rank_].store(1, std::memory_order_release);
+        if (call == CollectiveCall::team_close) states_[rank_].store(closing, std::memory_order_release);
         const std::uint64_t generation = node_->generation.load(std::memory_order_relaxed); // cannot move without us
         sequence_ = generation;
         notified_.store(true, std::memory_order_relaxed);
@@ -98,7 +107,7 @@ void Barrier::advance() {
                                      .highest_call = merged_.highest_call,
                                      .origin = rank_};
             const auto target = static_cast<int>((rank_ + distance) % size_);
-            if (!engine_.try_send_locked(target, Command{.kind = CommandKind::barrier}, &token, sizeof token)) return;
+            if (!engine_.try_send_locked(target, token)) return;
             sent_ = true;
         }
         Received& received = received_[sequence_ & 1][round_];
@@ -135,15 +144,38 @@ Attendance Barrier::attendance() {
 void Barrier::end() noexcept {
     notified_.store(false, std::memory_order_relaxed);
     // A close that met another call is over; the next one says so again.
-    if (node_ != nullptr && closing_[rank_].load(std::memory_order_relaxed) != 0)
-        closing_[rank_].store(0, std::memory_order_relaxed);
+    if (node_ != nullptr && states_[rank_].load(std::memory_order_relaxed) != 0)
+        states_[rank_].store(0, std::memory_order_relaxed);
+}
+
+void Barrier::mark_waiting() noexcept {
+    if (node_ != nullptr && notified()) states_[rank_].fetch_or(long_waiting, std::memory_order_relaxed);
+}
+
+std::optional<std::string> Barrier::missing() {
+    if (!notified()) return {}; // it waits for another call's
+    if (node_ == nullptr) {
+        const std::lock_guard guard{engine_.mutex()};
+        if (!active_) return {};
+        const std::int64_t distance = std::int64_t{1} << round_;
+        return fmt::format("rank {}, or one that it waits for", (rank_ + size_ - distance) % size_);
+    }
+    constexpr int most = 4;
+    std::string ranks;
+    int count = 0;
+    for (int i = 0; i < size_; ++i) {
+        if (i == rank_ || (states_[i].load(std::memory_order_relaxed) & long_waiting) != 0) continue;
+        if (count++ < most) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", i);
+    }
+    if (count == 0) return {};
+    return fmt::format("{} {}{}", count == 1 ? "rank" : "ranks", ranks, count > most ? fmt::format(" and {} more", count - most) : "");
 }
 
 int Barrier::closing_rank() {
     if (notified()) return -1;
     if (node_ != nullptr) {
         for (int i = 0; i < size_; ++i)
-            if (i != rank_ && closing_[i].load(std::memory_order_acquire) != 0) return i;
+            if (i != rank_ && (states_[i].load(std::memory_order_acquire) & closing) != 0) return i;
         return -1;
     }
     const std::lock_guard guard{engine_.mutex()};

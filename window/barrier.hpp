@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace lapwing::window {
@@ -15,6 +17,8 @@ namespace lapwing::window {
 enum class CollectiveCall : std::int32_t { barrier, window_create, window_close, team_close };
 
 [[nodiscard]] const char* name(CollectiveCall call);
+/// Whether `call` is the name of one of them.
+[[nodiscard]] bool begins_with_barrier(std::string_view call);
 
 /// What the ranks brought to a barrier, merged: minimum and maximum, which are equal when all agree.
 struct Attendance {
@@ -48,10 +52,10 @@ class Barrier {
 public:
     Barrier(Engine& engine, int rank, int size) : engine_{engine}, rank_{rank}, size_{size} {}
 
-    /// From here on through `node`, which all ranks of the team map. `closing` has a flag for each of them.
-    void use_node(NodeBarrier* node, std::atomic<std::uint8_t>* closing) {
+    /// From here on through `node`, which all ranks of the team map. `states` has a byte for each of them.
+    void use_node(NodeBarrier* node, std::atomic<std::uint8_t>* states) {
         node_ = node;
-        closing_ = closing;
+        states_ = states;
     }
 
     void notify(CollectiveCall call, std::optional<std::int64_t> identity);
@@ -61,6 +65,11 @@ public:
     [[nodiscard]] Attendance attendance();
     [[nodiscard]] bool notified() const noexcept { return notified_.load(std::memory_order_relaxed); }
     void end() noexcept;
+
+    /// This rank has waited for a while: so those that have not can be told from it.
+    void mark_waiting() noexcept;
+    /// Whom this rank waits for, in words, as far as it is known.
+    [[nodiscard]] std::optional<std::string> missing();
 
     /// A rank that waits in the close of this team, which this rank has not notified; -1 if none is known.
     [[nodiscard]] int closing_rank();
@@ -80,7 +89,9 @@ private:
     int rank_;
     int size_;
     NodeBarrier* node_ = nullptr;
-    std::atomic<std::uint8_t>* closing_ = nullptr;
+    static constexpr std::uint8_t closing = 1;      ///< the rank is in the close of the team
+    static constexpr std::uint8_t long_waiting = 2; ///< it has waited for a while
+    std::atomic<std::uint8_t>* states_ = nullptr;
     std::atomic<bool> notified_{false}; ///< read by closes of other teams
 
     // Guarded by the engine's mutex. A rank is at most one barrier ahead of another, so two sets of rounds suffice.

@@ -75,8 +75,9 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
         if (root == rank_) std::memcpy(memory.get(), bytes.data() + at, now);
         state_->complete(memory, "Team::broadcast", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value, state_->communicator(), &request), "MPI_Ibcast",
-                      state_->who());
+            // On a communicator of their own, broadcasts meet no reduction of a rank that is in another call.
+            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value, state_->broadcast_communicator(), &request),
+                      "MPI_Ibcast", state_->who());
             return request;
         });
         state_->count_collective();

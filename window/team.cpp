@@ -1,6 +1,7 @@
 #include <lapwing/team.hpp>
 
 #include "src/support/log.hpp"
+#include "src/support/mpi_error.hpp"
 #include "window/team_registry.hpp"
 #include "window/team_state.hpp"
 
@@ -65,7 +66,21 @@ void Team::fence() {
     state_->acquire();
 }
 
-bool Team::progress() { return state_->progress(); }
+bool Team::progress() {
+    const bool moved = state_->progress();
+    state_->check_usable("Team::progress");
+    return moved;
+}
+
+void Team::wait_request(MPI_Request& request, MPI_Status* status) {
+    state_->wait_until(
+        [&] {
+            int done = 0;
+            support::check_mpi(MPI_Test(&request, &done, status), "MPI_Test", state_->who());
+            return done != 0;
+        },
+        "Team::wait_request");
+}
 
 void Team::require_same(std::span<const std::int64_t> value, const char* call, const char* what) {
     // Lengths may differ too: compare them first, or the reduction itself would be mismatched. Minimum and maximum

@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -76,6 +78,18 @@ const support::NumberSetting in_flight_setting{{.name = "LAPWING_SERVICE_IN_FLIG
                                                 .help = "unacknowledged request packets to one target",
                                                 .choices = {}},
                                                1, 1024};
+
+const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
+                                                  .default_value = "10",
+                                                  .unit = "s",
+                                                  .help = "how long a call waits for other ranks before it says so on standard error, "
+                                                          "once; 0: never",
+                                                  .choices = {}},
+                                                 0, 1'000'000};
+
+/// How long a wait for other ranks lasts before it is looked at: longer than anything that only takes time on a crowded machine,
+/// and nothing to a program that would wait for ever.
+constexpr std::chrono::milliseconds suspicious_wait{200};
 
 /// How long a wake command keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
 /// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
@@ -141,9 +155,13 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
             engine_->expose(calibration_window, {.base = calibration_.get(), .bytes = calibration_bytes});
         }
         barrier_.emplace(*engine_, rank_, size_);
+        watch_.emplace(*engine_, rank_, size_);
+        wait_report_ = std::chrono::seconds{wait_report_setting.get(settings_)};
         make_node_barrier();
+        needs_callers_ = progress_mode_ == ProgressMode::caller && size_ > 1;
         TeamRegistry::instance().add(*this);
         start_progress();
+        report_no_thread();
     } catch (...) {
         TeamRegistry::instance().remove(*this);
         stop_progress();
@@ -249,14 +267,14 @@ void TeamState::make_node_barrier() {
     void* shared = nullptr;
     check_mpi(MPI_Win_shared_query(node_window_, 0, &size, &unit, &shared), "MPI_Win_shared_query", who_);
     auto* const barrier = static_cast<NodeBarrier*>(shared);
-    auto* const closing = reinterpret_cast<std::atomic<std::uint8_t>*>(barrier + 1);
+    auto* const states = reinterpret_cast<std::atomic<std::uint8_t>*>(barrier + 1);
     if (first) {
         new (barrier) NodeBarrier{};
         barrier->reset();
-        for (int i = 0; i < size_; ++i) new (closing + i) std::atomic<std::uint8_t>{0};
+        for (int i = 0; i < size_; ++i) new (states + i) std::atomic<std::uint8_t>{0};
     }
     check_mpi(MPI_Barrier(node), "MPI_Barrier");
-    barrier_->use_node(barrier, closing);
+    barrier_->use_node(barrier, states);
 }
 
 void TeamState::start_progress() {
@@ -310,17 +328,23 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
 bool TeamState::serve() noexcept {
     try {
         return engine_->progress();
-    } catch (const std::exception& error) {
-        const std::lock_guard guard{trouble_mutex_};
-        if (failure_.empty()) failure_ = error.what();
-        troubled_.store(true, std::memory_order_relaxed);
+    } catch (...) { // on_failed() has been told
         return false;
     }
 }
 
 bool TeamState::progress() {
-    const bool moved = engine_->progress();
+    const bool moved = serve();
     return TeamRegistry::instance().serve_others(this) || moved;
+}
+
+void TeamState::on_failed(const std::string& text, int code) noexcept {
+    {
+        const std::lock_guard guard{trouble_mutex_};
+        if (failure_.text.empty()) failure_ = {text, code};
+        troubled_.store(true, std::memory_order_relaxed);
+    }
+    tell_departure(); // or the others would wait for what this rank cannot do any more
 }
 
 void TeamState::wake(int target, std::uint16_t tick) {
@@ -332,32 +356,51 @@ void TeamState::wake(int target, std::uint16_t tick) {
 
 void TeamState::on_progress() {
     barrier_->advance();
-    while (!departed_to_tell_.empty()) {
-        const std::int64_t distance = std::int64_t{1} << departed_next_;
-        if (distance >= size_) {
-            departed_to_tell_.pop_back();
-            departed_next_ = 0;
-            continue;
+    if (news_.empty()) return;
+    for (News& news : news_) {
+        const Command command{.kind = CommandKind::departed,
+                              .offset = static_cast<std::uint64_t>(news.departed.rank),
+                              .size = news.departed.collectives};
+        // A neighbour that takes nothing now, or never will, keeps it from no other.
+        for (std::uint32_t left = news.untold; left != 0; left &= left - 1) {
+            const int round = std::countr_zero(left);
+            const auto neighbour = static_cast<int>((rank_ + (std::int64_t{1} << round)) % size_);
+            if (is_departed(neighbour) || engine_->try_send_locked(neighbour, command, nullptr, 0))
+                news.untold &= ~(std::uint32_t{1} << round);
         }
-        const auto neighbour = static_cast<int>((rank_ + distance) % size_);
-        const Departed& departed = departed_to_tell_.back();
-        const Command news{.kind = CommandKind::departed,
-                           .offset = static_cast<std::uint64_t>(departed.rank),
-                           .size = departed.collectives};
-        if (!is_departed(neighbour) && !engine_->try_send_locked(neighbour, news, nullptr, 0))
-            return; // a later round
-        ++departed_next_;
     }
+    std::erase_if(news_, [](const News& news) { return news.untold == 0; });
+}
+
+void TeamState::tell(const Departed& departed) {
+    const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(size_ - 1)));
+    const News news{departed, rounds == 0 ? 0 : ~std::uint32_t{0} >> (32 - rounds)};
+    if (departed.rank == rank_) news_.insert(news_.begin(), news);
+    else news_.push_back(news);
+}
+
+void TeamState::tell_departure() {
+    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives_.load(std::memory_order_relaxed)});
 }
 
 void TeamState::on_departed(int rank, std::uint64_t collectives) {
     const std::lock_guard guard{trouble_mutex_};
-    if (is_departed(rank)) return;
+    if (is_departed(rank) || departed_.size() >= most_departures) return;
     departed_.push_back({rank, collectives});
-    departed_to_tell_.push_back({rank, collectives});
-    departed_next_ = 0;
+    tell({rank, collectives});
     broken_.store(true, std::memory_order_release);
     troubled_.store(true, std::memory_order_relaxed);
+}
+
+void TeamState::on_abandoned_access() {
+    {
+        // The team is over for this rank, too: the others count it among those that have left.
+        const std::lock_guard guard{trouble_mutex_};
+        if (!is_departed(rank_)) departed_.push_back({rank_, 0});
+        broken_.store(true, std::memory_order_release);
+        troubled_.store(true, std::memory_order_relaxed);
+    }
+    tell_departure();
 }
 
 bool TeamState::has_left(int rank) {
@@ -371,12 +414,18 @@ bool TeamState::is_departed(int rank) const {
 
 void TeamState::check_trouble(const char* call, int target) {
     const std::lock_guard guard{trouble_mutex_};
-    if (!failure_.empty()) throw Error{fmt::format("{}: {}: progress failed: {}", who_, call, failure_)};
+    if (!failure_.text.empty()) {
+        const std::string text = fmt::format("{}: {}: progress failed: {}", who_, call, failure_.text);
+        if (failure_.code != MPI_SUCCESS) throw MpiError{text, failure_.code};
+        throw Error{text};
+    }
+    const bool hopeless = departed_.size() >= most_departures;
     const auto found = std::ranges::find_if(departed_, [&](const Departed& departed) {
         switch (target) {
         case any_rank: return true;
-        case next_collective: return departed.collectives <= collectives_;
-        default: return departed.rank == target; // a rank that others left can still reach the ones that stayed
+        case next_collective: return departed.collectives <= collectives_.load(std::memory_order_relaxed);
+        // A rank that others left can still reach the ones that stayed, but not all departures may be known.
+        default: return departed.rank == target || (hopeless && target != rank_);
         }
     });
     if (found != departed_.end())
@@ -393,6 +442,52 @@ void TeamState::wait(MPI_Request& request, const char* call) {
             return done != 0;
         },
         call, next_collective);
+}
+
+void TeamState::look_after(Patience& patience, const char* call, int target) {
+    if (patience.elapsed() < suspicious_wait) return;
+    if (target == next_collective) {
+        barrier_->mark_waiting();
+        const std::uint64_t collectives = collectives_.load(std::memory_order_relaxed);
+        if (const std::string other = watch_->look(collectives, call, closing_window_, begins_with_barrier(call)); !other.empty()) {
+            const std::string text = fmt::format("{}: {}: {}, and each waits for the other; all ranks of a team must make the same "
+                                                 "collective calls in the same order",
+                                                 who_, call, other);
+            {
+                const std::lock_guard guard{engine_->mutex()};
+                on_failed(text, MPI_SUCCESS); // the calls cannot be taken back: nor can the team go on
+            }
+            throw MismatchError{text};
+        }
+    }
+    if (wait_report_.count() != 0 && patience.first_beyond(wait_report_)) report_wait(patience, call, target);
+}
+
+void TeamState::report_wait(const Patience& patience, const char* call, int target) {
+    std::string whom = "other ranks";
+    if (target >= 0) whom = fmt::format("rank {}", target);
+    else if (target == next_collective) whom = barrier_->missing().value_or(whom);
+    support::log_line(fmt::format(
+        "{}: {} has waited {} s for {} and goes on waiting{} (LAPWING_WAIT_REPORT)", who_, call,
+        std::chrono::duration_cast<std::chrono::seconds>(patience.elapsed()).count(), whom,
+        needs_callers_ ? "; there is no progress thread, so that a rank which computes, or waits in MPI, serves nobody: see \"Without a "
+                         "progress thread\" in docs/consistency.md"
+                       : ""));
+}
+
+void TeamState::check_notifiers(const WindowState& window, const char* call) {
+    if (!watch_->all_others_in(collectives_.load(std::memory_order_relaxed), name(CollectiveCall::window_close), window.number()))
+        return;
+    throw UsageError{fmt::format("{}: {}: all other ranks are closing the window, so that no notification can come; close it behind the "
+                                 "last wait on all ranks",
+                                 who_, call)};
+}
+
+void TeamState::report_no_thread() const {
+    static std::atomic<bool> said{false};
+    if (progress_mode_ != ProgressMode::caller || topology_->nodes() == 1 || rank_ != 0 || said.exchange(true)) return;
+    support::log_line("no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks wait while "
+                      "this one computes, or waits in MPI, without calling Lapwing");
 }
 
 void TeamState::give_up(Memory memory) noexcept {
@@ -445,6 +540,17 @@ void TeamState::barrier(CollectiveCall call, std::optional<std::int64_t> identit
     wait_barrier(call, identity);
 }
 
+void TeamState::barrier_of_close(const WindowState& window) {
+    closing_window_ = window.number();
+    try {
+        barrier(CollectiveCall::window_close, static_cast<std::int64_t>(closing_window_));
+    } catch (...) {
+        closing_window_ = 0;
+        throw;
+    }
+    closing_window_ = 0;
+}
+
 void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {
     const Attendance all = barrier_->attendance();
     if (all.lowest_call != all.highest_call) {
@@ -454,6 +560,10 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
                                         "collective calls in the same order",
                                         who_, name(call), name(other))};
     }
+    if (all.lowest_identity < all.highest_identity && call == CollectiveCall::window_close)
+        throw MismatchError{fmt::format("{}: {}: this rank closes the window that was made as number {}, other ranks ones from number {} "
+                                        "to {}; close windows, arrays and locks in the same order on all ranks. It stays open",
+                                        who_, name(call), identity.value_or(0), all.lowest_identity, all.highest_identity)};
     if (all.lowest_identity < all.highest_identity)
         throw MismatchError{fmt::format("{}: {}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet "
                                         "in the same barrier",
@@ -463,6 +573,7 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
 
 void TeamState::release() {
     check_usable("Team::release");
+    serve_now_and_then();
     const std::lock_guard guard{windows_mutex_};
     // What one window cannot complete keeps nothing back in the others.
     FirstProblem problem;
@@ -472,6 +583,7 @@ void TeamState::release() {
 
 void TeamState::acquire() {
     check_usable("Team::acquire");
+    serve_now_and_then();
     const std::lock_guard guard{windows_mutex_};
     for (WindowState* window : windows_) window->acquire();
 }
@@ -572,20 +684,29 @@ void TeamState::free_communicator() noexcept {
     if (finalized == 0 && communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
 }
 
+void TeamState::say_goodbye() {
+    {
+        const std::lock_guard guard{engine_->mutex()};
+        tell_departure();
+    }
+    // The others may be gone too: tell who listens, for a bounded time.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+    Backoff backoff{ProcessorShare::crowded};
+    while (std::chrono::steady_clock::now() < end) {
+        try {
+            if (engine_->idle()) return;
+        } catch (const Error&) { // what has failed has been told
+        }
+        backoff.pause();
+    }
+}
+
 void TeamState::leave() noexcept {
     if (closed_ || left_) return;
     left_ = true;
     if (TeamRegistry::mpi_ended()) return;
     try {
-        {
-            const std::lock_guard guard{engine_->mutex()};
-            departed_to_tell_.push_back({rank_, collectives_});
-            departed_next_ = 0;
-        }
-        // The others may be gone too: tell who listens, for a bounded time.
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
-        Backoff backoff{ProcessorShare::crowded};
-        while (std::chrono::steady_clock::now() < end && !engine_->idle()) backoff.pause();
+        say_goodbye();
     } catch (...) { // leaving anyway
     }
     TeamRegistry::instance().remove(*this);
@@ -597,11 +718,15 @@ void TeamState::leave() noexcept {
 void TeamState::on_finalize() noexcept {
     stop_progress();
     if (closed_ || left_) return;
-    engine_->stop();
     support::log_line(fmt::format("{}: MPI_Finalize was called while a team is open; close runtimes, windows and arrays first",
                                   who_));
+    try {
+        if (size_ > 1) say_goodbye(); // MPI still works here, and the others may be waiting for this rank
+    } catch (...) { // they are told as far as can be
+    }
+    engine_->stop();
     const std::lock_guard guard{trouble_mutex_};
-    failure_ = "MPI is finalized";
+    failure_ = {"MPI is finalized", MPI_SUCCESS};
     troubled_.store(true, std::memory_order_relaxed);
 }
 

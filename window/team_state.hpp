@@ -3,6 +3,7 @@
 #include "src/support/aligned_memory.hpp"
 #include "window/backoff.hpp"
 #include "window/barrier.hpp"
+#include "window/collective_watch.hpp"
 #include "window/progress/engine.hpp"
 #include "window/progress/progress_thread.hpp"
 #include "window/topology.hpp"
@@ -49,6 +50,8 @@ public:
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return size_; }
     [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
+    /// The engine's: its messages and collective calls on it do not meet.
+    [[nodiscard]] MPI_Comm broadcast_communicator() const noexcept { return engine_communicator_; }
     [[nodiscard]] const Topology& topology() const noexcept { return *topology_; }
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
     /// MPI's atomics do not work here: see atomics_crash().
@@ -68,8 +71,9 @@ public:
     [[nodiscard]] std::string report() const;
     [[nodiscard]] Path path(int target) const noexcept;
 
-    /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` has left, and what the progress
-    /// thread failed with; `call` goes into the message.
+    /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` has left, what progress failed with, and
+    /// MismatchError when ranks are found to wait in different collective calls; `call` goes into the message. A wait of some
+    /// seconds is told on standard error, once.
     static constexpr int any_rank = -1; ///< for `target`: anybody may be needed
     /// For `target`: everybody is needed in the next collective call. A rank that made it and then left was there.
     static constexpr int next_collective = -2;
@@ -78,6 +82,7 @@ public:
         if (done()) return;
         const Driving driving{*this};
         Backoff backoff{topology_->processors().share()};
+        Patience patience;
         while (!done()) {
             if (progress()) backoff.reset();
             else backoff.pause();
@@ -87,13 +92,16 @@ public:
                 if (done()) return;
                 check_trouble(call, target);
             }
+            if (patience.looks_up()) [[unlikely]] look_after(patience, call, target);
         }
     }
+    /// Whether check_reachable() has anything to look at.
+    [[nodiscard]] bool troubled() const noexcept { return troubled_.load(std::memory_order_relaxed); }
     /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.
     void check_reachable(const char* call, int target) {
         if (troubled_.load(std::memory_order_relaxed)) check_trouble(call, target);
     }
-    /// Throws what the progress thread failed with, or that MPI is finalized.
+    /// Throws what progress failed with, or that MPI is finalized.
     void check_usable(const char* call) { check_reachable(call, rank_); }
 
     using Memory = std::unique_ptr<std::byte[]>;
@@ -111,12 +119,22 @@ public:
     }
 
     /// A collective call of all ranks is complete on this one.
-    void count_collective() noexcept { ++collectives_; }
+    void count_collective() noexcept { collectives_.fetch_add(1, std::memory_order_relaxed); }
+
+    /// Throws UsageError when a wait of this rank for notifications of `window` is in vain: all other ranks are closing it.
+    void check_notifiers(const WindowState& window, const char* call);
 
     /// One round of progress by the calling thread, for this team and those that have no progress thread.
     bool progress();
+    /// By calls that programs repeat until another rank has done something, and that wait for nothing themselves: a round of
+    /// progress every few calls where nobody else makes any. Else one load.
+    void serve_now_and_then() {
+        if (!needs_callers_) return;
+        constexpr std::uint32_t calls = 16; // a round costs as much as some of them
+        if (unserved_calls_.fetch_add(1, std::memory_order_relaxed) % calls == 0) progress();
+    }
     /// Only calls into Lapwing keep this team moving, those that concern other teams too.
-    [[nodiscard]] bool needs_callers() const noexcept { return progress_mode_ == ProgressMode::caller && size_ > 1; }
+    [[nodiscard]] bool needs_callers() const noexcept { return needs_callers_; }
     /// One round of progress for this team; failures are kept for those who wait.
     bool serve() noexcept;
 
@@ -132,6 +150,9 @@ public:
 
     void release();
     void acquire();
+
+    /// The barrier that the close of a window begins with. Throws MismatchError on every rank unless all close that window.
+    void barrier_of_close(const WindowState& window);
 
     void add(WindowState& window);
     void remove(WindowState& window) noexcept;
@@ -174,7 +195,7 @@ public:
     [[nodiscard]] std::thread::id maker() const noexcept { return maker_; }
     /// A rank that waits in the close of this team, which this rank has not closed; -1 if none is known.
     [[nodiscard]] int closing_rank() { return close_notified_.load(std::memory_order_relaxed) ? -1 : barrier_->closing_rank(); }
-    /// MPI ends while the team is open: stops using it.
+    /// MPI ends while the team is open: tells the others and stops using it.
     void on_finalize() noexcept;
     [[nodiscard]] bool left() const noexcept { return left_; }
     /// `rank` is known to have left the team.
@@ -219,6 +240,9 @@ public:
     }
     // EngineListener
     void on_barrier_token(const BarrierToken& token) override { barrier_.value().on_token(token); }
+    void on_waiting(const WaitingNote& note) override { watch_.value().on_note(note); }
+    void on_failed(const std::string& text, int code) noexcept override;
+    void on_abandoned_access() override;
     void on_departed(int rank, std::uint64_t collectives) override;
     void on_progress() override;
 
@@ -228,9 +252,30 @@ private:
         int rank = 0;
         std::uint64_t collectives = 0; ///< that it had completed
     };
+    /// The news of a departure, which is told to the ranks at distances that are powers of 2.
+    struct News {
+        Departed departed;
+        std::uint32_t untold = 0; ///< bit i: the rank 2^i behind this one has not been told
+    };
+    /// What ended progress for good.
+    struct Failure {
+        std::string text; ///< empty: nothing did
+        int code = 0;     ///< MPI's, if it was an MPI call
+    };
+    /// Departures that are remembered and passed on. A team that so many ranks have left is one that all must leave: waits for
+    /// any of the others end, too.
+    static constexpr std::size_t most_departures = 16;
 
     /// The caller holds the engine's mutex or trouble_mutex_.
     [[nodiscard]] bool is_departed(int rank) const;
+    /// With the engine's mutex held: the others are told that this rank cannot be waited for any more.
+    void tell_departure();
+    void tell(const Departed& departed);
+    /// A wait goes on: finds mismatches, and says once what it waits for.
+    void look_after(Patience& patience, const char* call, int target);
+    void report_wait(const Patience& patience, const char* call, int target);
+    /// Says once a process that ranks have to make progress themselves.
+    void report_no_thread() const;
     void wake(int target, std::uint16_t tick);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
@@ -238,6 +283,8 @@ private:
     void make_node_barrier();
     void start_progress();
     void stop_progress() noexcept;
+    /// Tells the others that this rank leaves, for a bounded time.
+    void say_goodbye();
     /// Frees windows and communicators but communicator_.
     void free_mpi() noexcept;
     void free_communicator() noexcept;
@@ -263,6 +310,7 @@ private:
 
     std::unique_ptr<Engine> engine_;
     std::optional<Barrier> barrier_;
+    std::optional<CollectiveWatch> watch_;
     MPI_Win node_window_ = MPI_WIN_NULL; ///< holds the node barrier
     std::optional<std::int64_t> notify_identity_;
 
@@ -284,13 +332,15 @@ private:
     std::atomic<bool> broken_{false};
     std::mutex trouble_mutex_;
     std::vector<Departed> departed_;
-    std::vector<Departed> departed_to_tell_; ///< guarded by the engine's mutex
-    int departed_next_ = 0;             ///< neighbour that is told next
-    std::string failure_;
+    std::vector<News> news_; ///< guarded by the engine's mutex; the own departure first
+    bool own_departure_told_ = false; ///< guarded by the engine's mutex
+    Failure failure_;
     std::vector<Memory> given_up_;
 
     /// Completed by this rank: every rank counts the same calls in the same order.
-    std::uint64_t collectives_ = 0;
+    std::atomic<std::uint64_t> collectives_{0};
+    std::uint64_t closing_window_ = 0; ///< the window whose close this rank waits in, or 0
+    std::chrono::seconds wait_report_{0}; ///< 0: none
     std::optional<StatisticsValues> total_at_close_;
 
     support::AlignedMemory calibration_;
@@ -298,6 +348,8 @@ private:
     std::unordered_map<std::type_index, std::unique_ptr<TeamPart>> parts_;
 
     bool progressing_ = false;
+    bool needs_callers_ = false;
+    std::atomic<std::uint32_t> unserved_calls_{0};
     std::atomic<bool> close_notified_{false}; ///< read by closes of other teams
     bool closed_ = false;
     bool left_ = false;

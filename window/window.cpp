@@ -160,7 +160,7 @@ void Window::check_atomic(window::AtomicType type, Rank target, Offset offset, c
     if (offset.bytes % bytes != 0)
         throw RangeError{fmt::format("{}: offset {} is not a multiple of the {} bytes of the value; atomics need aligned values",
                                      state_->who(call), offset.bytes, bytes)};
-    state_->check_atomic(target.value, offset.bytes, call);
+    state_->check_atomic(type, target.value, offset.bytes, call);
 }
 
 void Window::atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,

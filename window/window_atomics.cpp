@@ -37,7 +37,11 @@ bool acquires(std::memory_order order) {
 
 } // namespace
 
-void WindowState::check_atomic(int target, std::uint64_t offset, const char* call) const {
+void WindowState::check_atomic(AtomicType type, int target, std::uint64_t offset, const char* call) const {
+    if (size_of(type) > alignment_)
+        throw RangeError{fmt::format("{}: the value has {} bytes, and the program's memory begins at a multiple of no more than {} bytes "
+                                     "on some rank; atomics need aligned values: align the memory of the window on all ranks",
+                                     who(call), size_of(type), alignment_)};
     if (mpi_atomics_ && !displacement(target, offset))
         throw RangeError{fmt::format("{}: offset {} is not a multiple of the displacement unit of the adopted window; atomics "
                                      "need one (make the window with displacement unit 1)",
@@ -46,6 +50,7 @@ void WindowState::check_atomic(int target, std::uint64_t offset, const char* cal
 
 void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
                                const void* operand, void* result, std::memory_order order) {
+    state_.serve_now_and_then();
     if (releases(order)) release();
     const bool unsigned_type = type == AtomicType::uint32 || type == AtomicType::uint64;
     const bool extreme = operation == AtomicOperation::min || operation == AtomicOperation::max;
@@ -157,6 +162,7 @@ void WindowState::fetch_unsigned_extreme(AtomicOperation operation, AtomicType t
 
 void WindowState::atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected,
                                       const void* desired, void* result, std::memory_order order) {
+    state_.serve_now_and_then();
     if (releases(order)) release();
     if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_compare_swap(type, base + offset, expected, desired, result);

@@ -40,6 +40,14 @@ template <std::size_t N>
     return all;
 }
 
+/// The largest power of 2 up to 8, the largest value of an atomic, that a part begins at a multiple of.
+[[nodiscard]] std::int64_t part_alignment(const std::byte* part, std::uint64_t bytes) noexcept {
+    constexpr std::uintptr_t most = 8;
+    if (bytes == 0) return most;
+    const auto address = reinterpret_cast<std::uintptr_t>(part) | most;
+    return static_cast<std::int64_t>(address & (~address + 1));
+}
+
 } // namespace
 
 WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
@@ -177,11 +185,13 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     map_.node_count = 1;
     const auto size = static_cast<std::int64_t>(map_.own_bytes);
     const auto choices = chosen_cache(state_.settings(), options.cache);
-    auto smallest = with_cache_choices(std::array<std::int64_t, 4>{unit_, -unit_, size, -size}, choices);
+    auto smallest = with_cache_choices(std::array<std::int64_t, 5>{unit_, -unit_, size, -size, part_alignment(map_.own, map_.own_bytes)},
+                                       choices);
     team_.min(std::span{smallest});
     check_cache_choices(where, choices, std::span{smallest}.last<2 * cache_choices>()); // before any epoch begins
 
     // A transparent window has the epochs that the program makes, of any kind. Messages need none.
+    alignment_ = static_cast<std::uint64_t>(smallest[4]);
     network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
     if (!locked && !transparent) {
         check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", state_.who());
@@ -259,7 +269,7 @@ void WindowState::close() {
     if (TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
     if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
-    state_.barrier(CollectiveCall::window_close, {}); // completes the operations of all ranks
+    state_.barrier_of_close(*this); // completes the operations of all ranks
     detach_transfers();
     state_.remove(*this);
     HostCall::remove(*this);
@@ -268,6 +278,17 @@ void WindowState::close() {
     state_.engine().withdraw(number_);
     if (memory_ != nullptr) memory_->close();
     if (close_lock_) check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", state_.who());
+}
+
+void WindowState::abandon_memory() noexcept {
+    // The program's memory goes when the stack has unwound: nobody may be served from it any more.
+    cache_.reset(); // ends what it reads ahead
+    state_.engine().abandon(number_);
+    if (!close_lock_ || TeamRegistry::mpi_ended()) return;
+    // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their targets.
+    if (const int code = MPI_Win_unlock_all(remote_); code != MPI_SUCCESS)
+        support::log_line(fmt::format("{}: MPI_Win_unlock_all failed: {}", who("close"), support::mpi_error_text(code)));
+    close_lock_ = false;
 }
 
 void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
@@ -284,6 +305,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
     window->long_transfers_.discard();
     window->state_.remove(*window);
     HostCall::remove(*window);
+    if (window->adopted_) window->abandon_memory();
     TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
 
 namespace lapwing::window {
@@ -43,6 +44,8 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
 
 void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
     check_counter(counter, "wait_notified");
+    constexpr std::chrono::milliseconds suspicious_wait{200};
+    Patience patience;
     // Several threads may wait: each takes its notifications in the same step in which it sees them.
     bool taken = false; // wait_until may ask once more
     state_.wait_until(
@@ -52,6 +55,8 @@ void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
             while (!taken && seen >= count)
                 taken = notifications.compare_exchange_weak(seen, seen - count, std::memory_order_acquire,
                                                             std::memory_order_relaxed);
+            if (!taken && patience.looks_up() && patience.elapsed() >= suspicious_wait)
+                state_.check_notifiers(*this, "Window::wait_notified");
             return taken;
         },
         "Window::wait_notified");
@@ -61,7 +66,14 @@ void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
 std::uint64_t WindowState::notified(unsigned counter) {
     check_counter(counter, "notified");
     state_.progress();
-    return counters_[counter].load(std::memory_order_acquire);
+    const auto load = [&] { return counters_[counter].load(std::memory_order_acquire); };
+    std::uint64_t now = load();
+    // Who asks again and is told the same polls for more, which may not come: as wait_notified() does.
+    if (told_[counter].exchange(now, std::memory_order_relaxed) == now && state_.troubled()) {
+        if (now = load(); now == told_[counter].exchange(now, std::memory_order_relaxed))
+            state_.check_reachable("Window::notified", TeamState::any_rank);
+    }
+    return now;
 }
 
 } // namespace lapwing::window

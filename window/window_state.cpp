@@ -149,6 +149,7 @@ void WindowState::throw_lost_adds(const char* call) {
 }
 
 void WindowState::flush(int target) {
+    state_.serve_now_and_then();
     release_by(
         "flush", [&] { adds_.send(target); },
         [&] {
@@ -159,12 +160,14 @@ void WindowState::flush(int target) {
 }
 
 void WindowState::flush() {
+    state_.serve_now_and_then();
     release_all("flush");
     if (cache_ != nullptr) cache_->acquire();
 }
 
 void WindowState::release() {
     state_.check_usable("Window::release");
+    state_.serve_now_and_then();
     release_all("release");
 }
 
@@ -271,6 +274,7 @@ void WindowState::forget(int target, Versions versions) noexcept {
 
 void WindowState::acquire() {
     state_.check_usable("Window::acquire");
+    state_.serve_now_and_then();
     order_memory();
     if (cache_ != nullptr) cache_->acquire();
 }

@@ -107,14 +107,18 @@ public:
     void wait_notified(unsigned counter, std::uint64_t count);
     [[nodiscard]] std::uint64_t notified(unsigned counter);
 
-    /// Throws RangeError when the displacement unit of an adopted window cannot express an atomic's offset.
-    void check_atomic(int target, std::uint64_t offset, const char* call) const;
+    /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the offset, or a
+    /// rank's part does not begin at a multiple of the value's size.
+    void check_atomic(AtomicType type, int target, std::uint64_t offset, const char* call) const;
 
     /// Collective.
     void close();
     /// What a window's destructor does: closes it, unless the scope ends by an exception. Then the other ranks need not be
     /// closing theirs: the memory stays, and is served, until the process ends.
     static void end_with_scope(std::unique_ptr<WindowState> window) noexcept;
+
+    /// The number that all ranks know the window by.
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
     /// A wait for an own operation of the service path, which the caller's memory must outlive.
     void wait(Operation& operation, const char* call, int target);
@@ -123,6 +127,8 @@ public:
     void remove(WindowTransfer& transfer) noexcept;
 
 private:
+    /// Of an adopted window whose memory is about to go, while others may still ask for it.
+    void abandon_memory() noexcept;
     /// Collective. `same`: all ranks' parts have the same size.
     void share_sizes(bool same);
     /// Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its negative.
@@ -264,6 +270,7 @@ private:
     bool plain_rma_ = false; ///< rma, and all ranks' displacements count bytes
     /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
     bool mpi_atomics_ = false;
+    std::uint64_t alignment_ = 8; ///< of all ranks' parts, as far as atomics need it
 
     MemoryMap map_;
     std::unique_ptr<WindowMemory> memory_;
@@ -278,6 +285,7 @@ private:
     unsigned counter_count_ = 0;
     std::vector<std::atomic<std::uint64_t>> own_counters_; ///< of adopted windows
     std::atomic<std::uint64_t>* counters_ = nullptr;       ///< this rank's
+    std::vector<std::atomic<std::uint64_t>> told_ = std::vector<std::atomic<std::uint64_t>>(counter_count_); ///< what notified() last returned of each
 
     support::Statistics statistics_;
 

@@ -15,10 +15,31 @@ bool WindowTransfer::test() {
     if (!attached()) return true;
     if (!arrived()) {
         window().team_state().progress();
-        if (!arrived()) return false;
+        if (!arrived()) {
+            if (!window().team_state().troubled()) return false;
+            if (!arrived()) { // or the trouble came behind it
+                check_hope("Completion::test");
+                return false;
+            }
+        }
     }
     leave_window();
     return true;
+}
+
+void WindowTransfer::check_hope(const char* call) {
+    TeamState& team = window().team_state();
+    try {
+        if (team.left())
+            throw UsageError{fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
+                                         "wait for transfers before the team ends",
+                                         window().who(call), target_)};
+        team.check_reachable(call, target_);
+    } catch (...) {
+        give_up();
+        leave_window();
+        throw;
+    }
 }
 
 void WindowTransfer::wait() {
@@ -28,15 +49,12 @@ void WindowTransfer::wait() {
         team.wait_until(
             [&] {
                 if (arrived()) return true;
-                if (team.left())
-                    throw UsageError{fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
-                                                 "wait for transfers before the team ends",
-                                                 window().who("Completion::wait"), target_)};
+                if (team.left()) check_hope("Completion::wait");
                 return false;
             },
             "Completion::wait", target_);
     } catch (...) {
-        give_up();
+        if (attached()) give_up();
         leave_window();
         throw;
     }

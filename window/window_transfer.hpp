@@ -38,6 +38,10 @@ protected:
     [[nodiscard]] WindowState& window() const noexcept { return *window_; }
 
 private:
+    /// Throws when nobody can complete it any more: its target or this rank has left the team, or progress has failed. Then
+    /// it has been given up.
+    void check_hope(const char* call);
+
     WindowState* window_; ///< null: complete
     int target_;
 };

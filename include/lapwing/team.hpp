@@ -64,8 +64,9 @@ public:
     /// any). Throws PeerLeftError when a rank left.
     void barrier(std::optional<std::int64_t> identity = {});
 
-    /// Split-phase barrier, as upc_notify and upc_wait: notify releases and does not block; wait completes when every
-    /// rank has notified, and acquires. The identities of the two must match.
+    /// Split-phase barrier, as upc_notify and upc_wait: notify releases, so it waits until own puts are complete at their
+    /// owners, but for no other rank's notify; wait completes when every rank has notified, and acquires. The identities of the
+    /// two must match.
     /// Throws UsageError on wait without notify, notify twice; MismatchError and PeerLeftError as barrier().
     void notify(std::optional<std::int64_t> identity = {});
     void wait(std::optional<std::int64_t> identity = {});
@@ -79,8 +80,13 @@ public:
     void fence();
 
     /// Makes one round of progress: serves others' requests and completes own ones. Only needed in long computations
-    /// without a progress thread. Returns whether anything moved.
+    /// without a progress thread. Returns whether anything moved. Throws what progress has failed with.
     bool progress();
+    /// Waits for a request of the program's own, as MPI_Wait does, and serves the other ranks meanwhile. For programs without a
+    /// progress thread: a rank that waits in MPI serves nobody, so that a release of another rank would wait for it. On return
+    /// `request` is as MPI leaves it, and `status` is set. Throws PeerLeftError when a rank left; then `request` is still the
+    /// program's. Cost: that of polling it.
+    void wait_request(MPI_Request& request, MPI_Status* status = MPI_STATUS_IGNORE);
 
     /// Collective reductions and broadcast over `values`, in place; the other ranks' requests are served meanwhile.
     void sum(std::span<double> values);

@@ -59,12 +59,7 @@ Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : runtime::MpiSession{settings}, Team{communicator, settings} {
     pipeline::use_profile(*this);
     if (rank().value != 0) return;
-    if (verbose_setting.get(settings) == 1) {
-        support::log_line(report());
-    } else if (progress_mode() == ProgressMode::caller && nodes() > 1) {
-        support::log_line("no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks "
-                          "wait while this one computes without calling Lapwing or MPI");
-    }
+    if (verbose_setting.get(settings) == 1) support::log_line(report());
 }
 
 Runtime::~Runtime() {

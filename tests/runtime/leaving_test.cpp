@@ -1,5 +1,6 @@
 // A rank leaves by an exception while the others wait for it: nobody hangs, everybody is told.
 #include "support/mpi_test.hpp"
+#include "window/team_state.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/lock.hpp>
@@ -9,6 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +18,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <sys/mman.h>
 
 namespace {
 
@@ -110,6 +114,69 @@ TEST_CASE("a wait for what only the rank that left could do is ended") {
         for (int rank = 0; rank + 1 < p.runtime.size(); ++rank) p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
         p.window.flush();
     });
+    check_all_can_start_again();
+}
+
+TEST_CASE("a loop that polls for what only the rank that left could do is ended") {
+    check_last_leaves("Window::notified", [](Program& p) {
+        while (p.window.notified(2) == 0) {}
+    });
+    std::vector<std::byte> in(1U << 15);
+    check_last_leaves("", [&](Program& p) { // the start may hear of it, or the loop, unless the transfer was faster
+        for (;;) {
+            lapwing::Completion get = p.window.start_get(Rank{p.runtime.size() - 1}, Offset{0}, std::span{in});
+            while (!get.test()) {}
+            p.runtime.state().check_reachable("the left team left", p.runtime.size() - 1);
+        }
+    });
+    check_all_can_start_again();
+}
+
+TEST_CASE("memory of the program's that is left by an exception is not served any more") {
+    if (test::world_size() == 1) return;
+    constexpr std::size_t bytes = 1U << 16;
+    constexpr std::size_t half = bytes / 2;
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    MPI_Win host = MPI_WIN_NULL;
+    MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &host);
+    {
+        Runtime runtime{MPI_COMM_WORLD, lapwing::Settings{{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}}};
+        const int last = runtime.size() - 1;
+        std::vector<std::byte> in(half, std::byte{1});
+        try {
+            Window window = Window::adopt(runtime, host, false, {.name = "the program's"});
+            window.put(Rank{last}, Offset{0}, std::int64_t{1});
+            runtime.barrier();
+            if (runtime.rank() == Rank{last}) throw std::logic_error{"an error of the program"};
+            // Gets, puts and atomics that find the memory gone, of all sizes.
+            const auto left = says({runtime.who(), "left the team"});
+            CHECK_THAT(message_of<PeerLeftError>([&] {
+                           for (;;) window.get_bytes(Rank{last}, Offset{half}, in);
+                       }),
+                       left);
+            CHECK_THAT(message_of<PeerLeftError>([&] { window.put_bytes(Rank{last}, Offset{half}, in); }), left);
+            CHECK_THAT(message_of<PeerLeftError>([&] { (void)window.fetch_add(Rank{last}, Offset{0}, std::int64_t{1}); }), left);
+            throw std::logic_error{"as the others"};
+        } catch (const std::logic_error&) {
+            if (runtime.rank() == Rank{last}) {
+                CHECK(mprotect(memory, bytes, PROT_NONE) == 0); // as if it were freed: whoever touched it would crash
+                // The team is what the others hear of it by.
+                const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{2};
+                try {
+                    while (std::chrono::steady_clock::now() < end) (void)runtime.progress();
+                } catch (const lapwing::Error&) {
+                }
+            }
+        }
+        test::world_barrier();
+        CHECK(mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0);
+        // Lapwing's own epoch is over: the program may begin one.
+        CHECK(MPI_Win_lock_all(0, host) == MPI_SUCCESS);
+        CHECK(MPI_Win_unlock_all(host) == MPI_SUCCESS);
+    }
+    MPI_Win_free(&host);
+    munmap(memory, bytes);
     check_all_can_start_again();
 }
 

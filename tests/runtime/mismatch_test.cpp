@@ -1,5 +1,7 @@
 // Ranks that make different collective calls, or the same with different arguments.
 #include "runtime/bad_input.hpp"
+#include "runtime/captured_stderr.hpp"
+#include "support/mpi_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
@@ -8,11 +10,14 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+
+#include <unistd.h>
 
 namespace {
 
@@ -69,6 +74,85 @@ TEST_CASE("ranks that meet in different collective calls are told so") {
         CHECK(second.closed());
     }
     test::check_goes_on(runtime, window);
+}
+
+TEST_CASE("windows that are closed in different orders stay open, and the ranks are told") {
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    Window first{runtime, 80};
+    Window second{runtime, 80};
+    Window& mine = runtime.rank() == lapwing::Rank{0} ? second : first;
+    CHECK_THAT(message_of<MismatchError>([&] { mine.close(); }),
+               says({runtime.who(), close_name, "in the same order on all ranks", "stays open"}));
+    first.put(test::next(runtime), lapwing::Offset{0}, runtime.rank().value);
+    second.put(test::next(runtime), lapwing::Offset{0}, runtime.rank().value);
+    runtime.barrier();
+    CHECK(first.local_as<int>()[0] == test::previous(runtime).value);
+    CHECK(second.local_as<int>()[0] == test::previous(runtime).value);
+    second.close();
+    first.close();
+}
+
+TEST_CASE("ranks that wait in different collective calls without a barrier are told so") {
+    if (test::world_size() == 1) return;
+    const bool odd_one = test::world_rank() == 0;
+    std::array<std::int64_t, 1> values{1};
+    const auto told = [&](const char* name, const auto& call) {
+        INFO(name);
+        test::world_barrier();
+        bool heard = false;
+        bool told_by_another = false;
+        try {
+            Runtime runtime;
+            Window window{runtime, 80, {.name = "w"}};
+            Window another{runtime, 80, {.name = "another"}};
+            test::world_barrier();
+            try {
+                call(runtime, window);
+            } catch (const MismatchError& error) {
+                heard = true;
+                CHECK_THAT(std::string{error.what()}, says({runtime.who(), "the same collective calls"}));
+                throw;
+            } catch (const lapwing::PeerLeftError&) { // or hears of another that was told, and left
+                told_by_another = true;
+                throw;
+            } catch (const UsageError& error) {
+                heard = true;
+                CHECK_THAT(std::string{error.what()}, says({runtime.who(), "Window::wait_notified", "are closing the window"}));
+                throw;
+            }
+        } catch (const lapwing::Error&) { // and leaves the team
+        }
+        CHECK((heard || told_by_another));
+        CHECK_FALSE(test::on_all_ranks(!heard));
+    };
+    told("a barrier and a sum", [&](Runtime& runtime, Window&) { odd_one ? runtime.barrier() : runtime.sum(values); });
+    told("a broadcast and a sum", [&](Runtime& runtime, Window&) {
+        odd_one ? runtime.broadcast(std::as_writable_bytes(std::span{values}), lapwing::Rank{1}) : runtime.sum(values);
+    });
+    told("a sum and a close", [&](Runtime& runtime, Window& window) { odd_one ? window.close() : runtime.sum(values); });
+    told("a wait for a notification and a close",
+         [&](Runtime&, Window& window) { odd_one ? window.wait_notified(0) : window.close(); });
+}
+
+TEST_CASE("a call that waits long says for whom, once") {
+    if (test::world_size() == 1) return;
+    const lapwing::Settings settings{{"LAPWING_WAIT_REPORT", "1"}};
+    Runtime runtime{MPI_COMM_WORLD, settings};
+    const std::string text = test::captured_stderr([&] {
+        if (runtime.rank() == lapwing::Rank{0}) {
+            const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{2500};
+            while (std::chrono::steady_clock::now() < end) usleep(1000);
+        }
+        runtime.barrier();
+    });
+    if (runtime.rank() == lapwing::Rank{0}) {
+        CHECK(text.empty());
+    } else {
+        CHECK_THAT(text, says({runtime.who(), barrier_name, "has waited 1 s for rank", "LAPWING_WAIT_REPORT"}));
+        CHECK(text.find("has waited") == text.rfind("has waited"));
+        if (runtime.size() == 2) CHECK_THAT(text, says({"for rank 0"}));
+    }
 }
 
 TEST_CASE("barriers with different identities do not match") {

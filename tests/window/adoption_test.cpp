@@ -140,6 +140,29 @@ TEST_CASE("sizes and displacement units of an adopted window may differ between 
     runtime.barrier();
 }
 
+TEST_CASE("atomics on memory that does not begin aligned on some rank are refused, other accesses are not") {
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    std::vector<std::uint64_t> own(100);
+    auto* const memory = reinterpret_cast<std::byte*>(own.data()) + (runtime.rank() == Rank{1} ? 4 : 0);
+    MPI_Win host = MPI_WIN_NULL;
+    MPI_Win_create(memory, 512, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &host);
+    {
+        Window window = Window::adopt(runtime, host, false, {.name = "askew"});
+        CHECK_THAT(message_of<lapwing::RangeError>([&] { (void)window.fetch_add(test::next(runtime), Offset{8}, std::int64_t{1}); }),
+                   says({runtime.who(), "Window(\"askew\").fetch_add", "8 bytes", "multiple of no more than 4 bytes", "align"}));
+        CHECK_THAT(message_of<lapwing::RangeError>([&] { window.add(test::next(runtime), Offset{8}, 1.0); }),
+                   says({"Window(\"askew\").add"}));
+        (void)window.fetch_add(Rank{1}, Offset{4}, std::int32_t{1});
+        window.put(test::next(runtime), Offset{16}, std::int64_t{77});
+        runtime.barrier();
+        CHECK(window.get<std::int32_t>(Rank{1}, Offset{4}) == runtime.size());
+        CHECK(window.get<std::int64_t>(runtime.rank(), Offset{16}) == 77);
+        window.close();
+    }
+    MPI_Win_free(&host);
+}
+
 TEST_CASE("windows that cannot be adopted are refused, and stay usable by the host") {
     Runtime runtime;
     MPI_Win dynamic = MPI_WIN_NULL;

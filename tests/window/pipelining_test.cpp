@@ -7,10 +7,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <span>
+#include <thread>
 #include <vector>
 
 using lapwing::Completion;
@@ -180,4 +184,41 @@ TEST_CASE("the statistics of a window count its transfers, by path, and the flus
     // Messages of a pair of ranks stay in order by themselves.
     CHECK(seen[Counter::conflicts] == (rma ? 1 : 0));
     runtime.barrier();
+}
+
+TEST_CASE("a flush waits for the transfers before it, and not for those that another thread starts all the while") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    constexpr std::size_t bytes = 1U << 16;
+    Window window{runtime, 8 * bytes};
+    const Rank to = test::next(runtime);
+    if (window.path(to) == lapwing::Path::service) {
+        std::atomic<bool> flushed{false};
+        std::atomic<int> started{0};
+        bool starved = false;
+        std::thread stream{[&] {
+            std::array<std::vector<std::byte>, 8> in;
+            std::array<Completion, 8> under_way;
+            for (auto& memory : in) memory.resize(bytes);
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+            while (!flushed && !starved) {
+                // The next one starts before the one before it is waited for: there is never none.
+                const auto slot = static_cast<std::size_t>(started.load()) % in.size();
+                under_way[slot].wait();
+                under_way[slot] = window.start_get_bytes(to, Offset{slot * bytes}, in[slot]);
+                ++started;
+                starved = std::chrono::steady_clock::now() > end;
+            }
+        }};
+        while (started < 100) std::this_thread::yield();
+        window.put(to, Offset{0}, std::int64_t{1});
+        window.flush(to);
+        window.flush();
+        window.release();
+        flushed = true;
+        stream.join();
+        CHECK_FALSE(starved);
+    }
+    runtime.barrier();
+    window.close();
 }

@@ -26,8 +26,8 @@ enum class CommandKind : std::uint8_t {
     bulk_gather,  ///< payload as of `gather`; send the packed bytes with tag `tag`
     atomic,   ///< payload: operand, expected; answer with the value from before
     adds,     ///< atomic adds without an answer; payload: `size` bytes of AddPayload
-    barrier,  ///< a token of the dissemination barrier; payload: BarrierToken
     departed, ///< rank `offset` left by an exception after `size` collective calls
+    waiting,  ///< the sender has waited for a while in a collective call; payload: WaitingNote
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
 };
 
@@ -51,6 +51,8 @@ enum class ReplyKind : std::uint8_t {
     acknowledgement, ///< nothing beyond the packet header
     data,            ///< payload: `size` bytes for operation `token`
     done,            ///< operation `token` is complete
+    barrier,         ///< a token of the dissemination barrier; payload: BarrierToken. It answers nothing, but travels as answers
+                     ///< do: at once, whatever is under way, and without an acknowledgement of its own, which is the next token
 };
 
 struct Reply {
@@ -80,6 +82,16 @@ struct BarrierToken {
     std::int32_t highest_call = 0;
     std::int32_t origin = 0;
     std::int32_t reserved = 0;
+};
+
+/// Which collective call a rank waits in.
+struct WaitingNote {
+    std::uint64_t collectives = 0; ///< that it has completed
+    std::uint64_t subject = 0;     ///< window that the call is about, or 0
+    std::int32_t rank = 0;
+    std::int32_t run = 0; ///< so many ranks before it, one after the other, wait in the same call
+    std::uint32_t at_barrier = 0; ///< the call begins with the team's barrier, which compares by itself
+    char call[52] = {};           ///< its name, cut if it is long
 };
 
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -23,7 +24,14 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
     support::check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank", "service path");
     support::check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size", "service path");
     who_ = fmt::format("rank {} of {}: service path", rank, size);
-    for (auto i = static_cast<std::uint32_t>(limits.operations); i-- > 0;) free_slots_.push_back(i);
+    for (auto i = static_cast<std::uint32_t>(limits.operations); i-- > 0;) {
+        slots_[i].tag = i;
+        free_slots_.push_back(i);
+    }
+    int* largest_tag = nullptr;
+    int found = 0;
+    support::check_mpi(MPI_Comm_get_attr(communicator, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found), "MPI_Comm_get_attr", who_);
+    last_tag_number_ = largest_bulk_number(found != 0 ? *largest_tag : 32767); // MPI 3.1, section 8.1.2: never less
     const auto open = [&](Ring& ring, std::uint64_t count, int tag, What what) {
         ring.memory = support::allocate_zeroed(count * support::rounded_to_alignment(limits_.packet_bytes));
         ring.requests.assign(count, MPI_REQUEST_NULL);
@@ -50,6 +58,36 @@ void Engine::withdraw(std::uint64_t window) {
     exposed_.erase(window);
 }
 
+void Engine::abandon(std::uint64_t window) noexcept {
+    {
+        const std::lock_guard guard{mutex_};
+        exposed_.erase(window);
+        abandoned_.push_back(window);
+        for (std::size_t i = 0; i < served_puts_.size(); ++i) {
+            ServedPut& put = served_puts_[i];
+            if (!put.in_use || put.window != window || put.staging != no_staging) continue;
+            requests_.take_back_receives({What::served_put, static_cast<std::uint32_t>(i)});
+            put.in_use = false;
+        }
+    }
+    outlast({What::served_get, static_cast<std::uint32_t>(window)});
+}
+
+bool Engine::is_abandoned(std::uint64_t window) {
+    if (std::ranges::find(abandoned_, window) == abandoned_.end()) return false;
+    listener_.on_abandoned_access();
+    return true;
+}
+
+void Engine::throw_mpi_error(int code, const char* call, const std::string& what) {
+    try {
+        support::throw_mpi_error(code, call, what);
+    } catch (const Error& error) {
+        listener_.on_failed(error.what(), code);
+        throw;
+    }
+}
+
 Engine::Peer& Engine::peer(int rank) {
     if (last_peer_ != nullptr && last_peer_->rank == rank) return *last_peer_;
     auto& entry = peers_[rank];
@@ -67,7 +105,7 @@ MPI_Request Engine::send(const std::byte* memory, int bytes, int target, int tag
     MPI_Request request = MPI_REQUEST_NULL;
     const support::UnseenAccesses unseen;
     if (const int code = MPI_Isend(memory, bytes, MPI_BYTE, target, tag, communicator_, &request); code != MPI_SUCCESS)
-        support::throw_mpi_error(code, "MPI_Isend", fmt::format("{}: {} bytes to rank {}", who_, bytes, target));
+        throw_mpi_error(code, "MPI_Isend", fmt::format("{}: {} bytes to rank {}", who_, bytes, target));
     return request;
 }
 
@@ -75,7 +113,7 @@ MPI_Request Engine::receive(std::byte* memory, int bytes, int source, int tag) {
     MPI_Request request = MPI_REQUEST_NULL;
     const support::UnseenAccesses unseen;
     if (const int code = MPI_Irecv(memory, bytes, MPI_BYTE, source, tag, communicator_, &request); code != MPI_SUCCESS)
-        support::throw_mpi_error(code, "MPI_Irecv", fmt::format("{}: {} bytes from rank {}", who_, bytes, source));
+        throw_mpi_error(code, "MPI_Irecv", fmt::format("{}: {} bytes from rank {}", who_, bytes, source));
     return request;
 }
 
@@ -117,6 +155,7 @@ void Engine::complete(const Handler& handler, const MPI_Status& status) {
         [[fallthrough]];
     case What::served_get: --served_bulk_; return;
     case What::discarded: return;
+    case What::scrap: scraps_.erase(handler.index); return;
     case What::served_put: {
         ServedPut& put = served_puts_[handler.index];
         if (--put.pieces == 0) {
@@ -141,14 +180,18 @@ void Engine::read_replies(const MPI_Status& status) {
         Reply reply;
         std::memcpy(&reply, packet + position, sizeof reply);
         position += sizeof reply;
-        if (Slot* const slot = slot_of(reply.token); slot != nullptr) {
+        if (reply.kind == ReplyKind::barrier) {
+            BarrierToken token;
+            std::memcpy(&token, packet + position, sizeof token);
+            listener_.on_barrier_token(token);
+        } else if (Slot* const slot = slot_of(reply.token); slot != nullptr) {
             if (reply.kind == ReplyKind::data && slot->operation != nullptr)
                 std::memcpy(slot->operation->destination, packet + position, reply.size);
             slot->awaits_reply = false;
-            if (!slot->bulk) finish_part(*slot);
+            if (!slot->bulk()) finish_part(*slot);
             release_if_complete(static_cast<std::size_t>(slot - slots_.data()));
         }
-        if (reply.kind == ReplyKind::data) position += padded(reply.size);
+        position += padded(reply.size);
     }
     // Only now: whoever sees the acknowledgement may rely on the replies that came before it.
     PacketHeader header;
@@ -172,7 +215,7 @@ Engine::FlushTicket Engine::start_flush(int target) {
     const auto found = peers_.find(target);
     if (found == peers_.end()) return {};
     Peer& to = *found->second;
-    FlushTicket ticket{.packets = to.packets_sent, .any = true};
+    FlushTicket ticket{.packets = to.packets_sent, .bulk = to.bulk_started, .any = true};
     if (to.open_request != nullptr) {
         ++ticket.packets;
         send_or_list(to, true);
@@ -184,7 +227,7 @@ bool Engine::flushed(int target, const FlushTicket& ticket) {
     if (!ticket.any) return true;
     const std::lock_guard guard{mutex_};
     const Peer& to = *peers_.at(target);
-    return to.packets_acknowledged >= ticket.packets && to.bulk_under_way == 0;
+    return to.packets_acknowledged >= ticket.packets && (to.bulk_under_way.empty() || to.bulk_under_way.front() > ticket.bulk);
 }
 
 std::vector<int> Engine::busy_targets() {
@@ -192,8 +235,7 @@ std::vector<int> Engine::busy_targets() {
     std::vector<int> targets;
     if (active_.load(std::memory_order_relaxed) == 0) return targets;
     for (const auto& [rank, to] : peers_)
-        if (to->open_request != nullptr || to->packets_acknowledged != to->packets_sent || to->bulk_under_way != 0)
-            targets.push_back(rank);
+        if (to->busy()) targets.push_back(rank);
     return targets;
 }
 
@@ -203,14 +245,18 @@ void Engine::update_active() noexcept {
 
 bool Engine::progress_locked() {
     if (stopped_) return false;
-    bool moved = requests_.poll(who_, [this](const Handler& handler, const MPI_Status& status) { complete(handler, status); });
+    const bool moved =
+        requests_.poll([this](const Handler& handler, const MPI_Status& status) { complete(handler, status); },
+                       [this](int code) { throw_mpi_error(code, "MPI_Testsome", who_); });
     if (reading_.active) read_requests();
     listener_.on_progress();
     if (!finished_puts_.empty() || !reply_peers_.empty()) send_replies();
     if (!open_peers_.empty()) pump();
     update_active();
-    if (!problem_.empty()) [[unlikely]]
+    if (!problem_.empty()) [[unlikely]] {
+        listener_.on_failed(problem_, 0);
         throw Error{std::exchange(problem_, {})};
+    }
     return moved;
 }
 

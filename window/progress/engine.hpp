@@ -48,6 +48,13 @@ class EngineListener {
 public:
     virtual ~EngineListener() = default;
     virtual void on_barrier_token(const BarrierToken& token) = 0;
+    /// The engine cannot keep its promises any more: an MPI call failed (`code` is what it returned, else 0), or another rank
+    /// asked for what is not there. What is under way may never be complete; the engine goes on as far as it can.
+    virtual void on_failed(const std::string& text, int code) noexcept = 0;
+    /// Another rank has waited for a while in a collective call.
+    virtual void on_waiting(const WaitingNote& note) = 0;
+    /// Another rank asks for a window of which this rank has abandoned its part.
+    virtual void on_abandoned_access() = 0;
     /// `collectives`: the collective calls that it completed before it left.
     virtual void on_departed(int rank, std::uint64_t collectives) = 0;
     /// Called at the end of every round of progress, to send what could not be sent before.
@@ -93,6 +100,9 @@ public:
 
     void expose(std::uint64_t window, const ExposedMemory& memory);
     void withdraw(std::uint64_t window);
+    /// Withdraws memory that is about to go while other ranks may still ask for it: ends what moves to and from it, as far as
+    /// it can be brought to an end, and tells the listener of later requests.
+    void abandon(std::uint64_t window) noexcept;
 
     /// Largest payload that travels inside a packet, which it may fill, a multiple of 8; larger ones are bulk transfers.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
@@ -125,6 +135,8 @@ public:
 
     /// From the listener: queues a command without data and sends it at once if it can.
     bool try_send_locked(int target, const Command& command, const void* payload, std::uint64_t payload_bytes);
+    /// From the listener: hands a token to MPI, whatever else is under way to the target.
+    bool try_send_locked(int target, const BarrierToken& token);
 
     /// Forgets an operation whose owner stops waiting for it: because its target has left, or because progress has failed, so
     /// that no later operation takes its place. Nothing is written to the owner's memory afterwards. What MPI still reads
@@ -133,7 +145,8 @@ public:
 
     /// What must be acknowledged for everything queued to `target` so far to be complete there; sends what is queued.
     struct FlushTicket {
-        std::uint64_t packets = 0;
+        std::uint64_t packets = 0; ///< to be acknowledged
+        std::uint64_t bulk = 0;    ///< bulk transfers up to this number; later ones are another flush's
         bool any = false;
     };
     FlushTicket start_flush(int target);
@@ -170,7 +183,13 @@ private:
         std::uint64_t packets_sent = 0;
         std::uint64_t packets_acknowledged = 0;
         std::uint64_t packets_carried_out = 0; ///< of the peer's, by this rank
-        std::uint64_t bulk_under_way = 0;      ///< own bulk transfers
+        std::uint64_t acknowledgement_sent = 0; ///< the packets_carried_out that the peer has been told
+        std::uint64_t bulk_started = 0;        ///< own bulk transfers, which have numbers from 1
+        std::vector<std::uint64_t> bulk_under_way; ///< their numbers, ascending
+
+        [[nodiscard]] bool busy() const noexcept {
+            return open_request != nullptr || packets_acknowledged != packets_sent || !bulk_under_way.empty();
+        }
     };
     /// An own operation that an answer refers to.
     struct Slot {
@@ -178,13 +197,18 @@ private:
         Peer* peer = nullptr;
         std::uint32_t generation = 0;
         std::uint32_t pieces = 0;   ///< MPI requests under way
+        std::uint32_t tag = 0;      ///< number of its bulk data's tag: another one after each transfer that was abandoned
+        std::uint64_t bulk_number = 0; ///< of a bulk transfer, among those to its peer; 0: it is none
+        std::uint64_t bytes = 0;       ///< of a bulk transfer
         bool awaits_reply = false;
-        bool bulk = false;
         bool in_use = false;
+
+        [[nodiscard]] bool bulk() const noexcept { return bulk_number != 0; }
     };
     /// The next free slot, with its name in commands and replies; take_slot() fills it.
     struct SlotName {
         std::uint32_t index = 0;
+        std::uint32_t tag = 0;
         std::uint64_t token = 0;
     };
     static constexpr std::uint32_t no_staging = 0xffffffff;
@@ -210,7 +234,8 @@ private:
         served_get,
         served_put,
         served_gather,
-        discarded ///< nobody waits for it any more
+        discarded, ///< nobody waits for it any more
+        scrap      ///< what came for a receive that was taken back
     };
     struct Handler {
         What what{};
@@ -249,6 +274,11 @@ private:
     void raise_counter(std::uint64_t window, std::uint32_t counter_plus_one);
     /// Null, and a problem to report, when the command names bytes that are not exposed here.
     std::byte* address_of(const Peer& origin, const Command& command, std::uint64_t bytes);
+    /// Whether a request comes too late for memory that this rank has abandoned; then the listener hears of it.
+    bool is_abandoned(std::uint64_t window);
+    [[noreturn]] void throw_mpi_error(int code, const char* call, const std::string& what);
+    /// Drives progress for a bounded time while requests with this handler are under way.
+    void outlast(const Handler& handler) noexcept;
 
     /// Room for a reply in the peer's open reply packet, or null when no buffer is free.
     std::byte* append_reply(Peer& to, const Reply& reply, std::uint64_t payload_bytes);
@@ -270,6 +300,16 @@ private:
 
     [[nodiscard]] SlotName next_slot() const;
     Slot& take_slot(Operation& operation, Peer& to);
+    /// The rest of the start of an operation whose slot is taken. If it throws, the operation is over.
+    template <class Step>
+    void start_or_forget(std::uint32_t index, Step&& step);
+    /// Ends what MPI does for an operation of this slot: receives are taken back, and what comes for them goes to a scrap; sends
+    /// that are under way go on with the handler that is returned.
+    Handler take_back(std::uint32_t index) noexcept;
+    /// Makes it a bulk transfer of `pieces` messages.
+    void make_bulk(Slot& slot, std::uint64_t bytes);
+    /// Its owner does not wait any more, and what still comes for it finds nobody.
+    void forget(std::size_t index);
     Slot* slot_of(std::uint64_t token);
     void finish_part(Slot& slot);
     void release_if_complete(std::size_t index);
@@ -303,6 +343,10 @@ private:
     std::vector<ServedPut> served_puts_;
     std::vector<std::uint32_t> finished_puts_; ///< served puts whose `done` could not be sent yet
     std::size_t served_bulk_ = 0;
+    /// Where data goes whose receive was taken back: its sender counts it among what it serves until it has been received.
+    static constexpr std::uint64_t largest_scrap = std::uint64_t{64} << 20;
+    std::unordered_map<std::uint32_t, support::AlignedMemory> scraps_;
+    std::uint32_t next_scrap_ = 0;
     std::vector<support::AlignedMemory> staging_;
     std::vector<std::uint32_t> free_staging_;
 
@@ -315,6 +359,8 @@ private:
     } reading_;
 
     std::unordered_map<std::uint64_t, ExposedMemory> exposed_;
+    std::vector<std::uint64_t> abandoned_; ///< windows
+    std::uint32_t last_tag_number_ = 0;    ///< of those that MPI's tags can express
     std::atomic<std::uint64_t> active_{0};
     std::atomic<std::uint64_t> wakes_{0};
     std::string problem_; ///< of another rank's request, told at the end of the round

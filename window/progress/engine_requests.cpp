@@ -15,10 +15,11 @@ bool Engine::send_request_packet(Peer& to) {
     if (to.packets_sent - to.packets_acknowledged >= limits_.packets_in_flight) return false;
     Packet* const packet = std::exchange(to.open_request, nullptr);
     packet->set_header({});
-    send(packet, to.rank, request_tag, {What::request_out, static_cast<std::uint32_t>(packet - request_pool_.all().data())});
+    // Counted before it is sent: what MPI does not take is never acknowledged, so no flush believes that it has arrived.
     ++to.packets_sent;
     ++packets_unacknowledged_;
     to.urgent = false;
+    send(packet, to.rank, request_tag, {What::request_out, static_cast<std::uint32_t>(packet - request_pool_.all().data())});
     return true;
 }
 
@@ -52,7 +53,7 @@ void Engine::pump() {
 
 Engine::SlotName Engine::next_slot() const {
     const std::uint32_t index = free_slots_.back();
-    return {index, static_cast<std::uint64_t>(slots_[index].generation) << 32 | index};
+    return {index, slots_[index].tag, static_cast<std::uint64_t>(slots_[index].generation) << 32 | index};
 }
 
 Engine::Slot& Engine::take_slot(Operation& operation, Peer& to) {
@@ -61,10 +62,19 @@ Engine::Slot& Engine::take_slot(Operation& operation, Peer& to) {
     slot.operation = &operation;
     slot.peer = &to;
     slot.in_use = true;
-    slot.bulk = false;
+    slot.bulk_number = 0;
     slot.awaits_reply = false;
     slot.pieces = 0;
     return slot;
+}
+
+void Engine::make_bulk(Slot& slot, std::uint64_t bytes) {
+    slot.bytes = bytes;
+    slot.pieces = static_cast<std::uint32_t>(piece_count(bytes));
+    slot.operation->remaining.store(slot.pieces, std::memory_order_relaxed); // published by the mutex
+    slot.bulk_number = ++slot.peer->bulk_started;
+    slot.peer->bulk_under_way.push_back(slot.bulk_number);
+    ++own_bulk_;
 }
 
 Engine::Slot* Engine::slot_of(std::uint64_t token) {
@@ -83,14 +93,55 @@ void Engine::finish_part(Slot& slot) {
 void Engine::release_if_complete(std::size_t index) {
     Slot& slot = slots_[index];
     if (slot.pieces != 0 || slot.awaits_reply) return;
-    if (slot.bulk) {
-        --slot.peer->bulk_under_way;
+    if (slot.bulk()) {
+        auto& numbers = slot.peer->bulk_under_way; // nearly always the first
+        numbers.erase(std::ranges::find(numbers, slot.bulk_number));
         --own_bulk_;
     }
     slot.in_use = false;
     slot.operation = nullptr;
     ++slot.generation;
-    free_slots_.push_back(static_cast<std::uint32_t>(index));
+    if (slot.tag <= last_tag_number_) free_slots_.push_back(static_cast<std::uint32_t>(index));
+}
+
+void Engine::forget(std::size_t index) {
+    Slot& slot = slots_[index];
+    slot.operation = nullptr;
+    slot.awaits_reply = false; // one that still comes names an earlier generation
+    slot.pieces = 0;
+    // Bulk data that still comes must not meet the receive of a later transfer. Numbers do not come again: a slot that has
+    // used up its own, 60 at the least, is not used any more.
+    if (slot.bulk()) slot.tag += static_cast<std::uint32_t>(slots_.size());
+    release_if_complete(index);
+}
+
+Engine::Handler Engine::take_back(std::uint32_t index) noexcept {
+    const Handler discarded{What::discarded, index};
+    const Slot& slot = slots_[index];
+    const std::size_t to_come = requests_.take_back_receives({What::own_get, index});
+    if (to_come == 1 && slot.bytes <= largest_scrap && slot.pieces == 1) {
+        try {
+            support::AlignedMemory scrap = support::allocate_aligned(slot.bytes);
+            const MPI_Request request =
+                receive(scrap.get(), static_cast<int>(slot.bytes), slot.peer->rank, bulk_get_tag(slot.tag));
+            scraps_.emplace(next_scrap_, std::move(scrap));
+            requests_.add(request, {What::scrap, next_scrap_++});
+        } catch (...) { // then its sender keeps it
+        }
+    }
+    requests_.reassign({What::own_put, index}, discarded);
+    forget(index);
+    return discarded;
+}
+
+template <class Step>
+void Engine::start_or_forget(std::uint32_t index, Step&& step) {
+    try {
+        step();
+    } catch (...) {
+        take_back(index);
+        throw;
+    }
 }
 
 bool Engine::try_fetch_data(Operation& operation, int target, Command command, bool bulk, std::span<const std::byte> payload,
@@ -99,29 +150,27 @@ bool Engine::try_fetch_data(Operation& operation, int target, Command command, b
     if (free_slots_.empty() || (bulk && own_bulk_ >= limits_.bulk_transfers)) return false;
     Peer& to = peer(target);
     const SlotName name = next_slot();
-    command.tag = name.index;
+    command.tag = name.tag;
     command.token = name.token;
     std::byte* const place = append_request(to, command, payload.size());
     if (place == nullptr) return false;
     if (!payload.empty()) std::memcpy(place, payload.data(), payload.size());
     Slot& slot = take_slot(operation, to);
     if (bulk) {
-        const auto pieces = static_cast<std::uint32_t>(piece_count(command.size));
-        operation.remaining.store(pieces, std::memory_order_relaxed); // published by the mutex
-        slot.bulk = true;
-        slot.pieces = pieces;
-        ++to.bulk_under_way;
-        ++own_bulk_;
-        for_each_piece(command.size, [&](std::uint64_t at, int piece_bytes) {
-            requests_.add(receive(operation.destination + at, piece_bytes, target, bulk_get_tag(name.index)),
-                          {What::own_get, name.index});
-        });
+        make_bulk(slot, command.size);
     } else {
         operation.remaining.store(1, std::memory_order_relaxed);
         slot.awaits_reply = true;
     }
-    // The first of a stream of gets leaves at once; those behind it gather until its answer is here.
-    send_or_list(to, urgent || bulk || to.packets_sent == to.packets_acknowledged);
+    start_or_forget(name.index, [&] {
+        if (bulk)
+            for_each_piece(command.size, [&](std::uint64_t at, int piece_bytes) {
+                requests_.add(receive(operation.destination + at, piece_bytes, target, bulk_get_tag(name.tag)),
+                              {What::own_get, name.index});
+            });
+        // The first of a stream of gets leaves at once; those behind it gather until its answer is here.
+        send_or_list(to, urgent || bulk || to.packets_sent == to.packets_acknowledged);
+    });
     update_active();
     return true;
 }
@@ -151,20 +200,17 @@ bool Engine::try_send_data(Operation& operation, int target, Command command, Co
     if (free_slots_.empty() || own_bulk_ >= limits_.bulk_transfers) return false;
     const SlotName name = next_slot();
     command.kind = bulk_kind;
-    command.tag = name.index;
+    command.tag = name.tag;
     command.token = name.token;
     if (append_request(to, command, 0) == nullptr) return false;
     Slot& slot = take_slot(operation, to);
-    const auto pieces = static_cast<std::uint32_t>(piece_count(command.size));
-    operation.remaining.store(pieces, std::memory_order_relaxed);
-    slot.bulk = true;
+    make_bulk(slot, command.size);
     slot.awaits_reply = true; // `done`, once the data is in the target's memory
-    slot.pieces = pieces;
-    ++to.bulk_under_way;
-    ++own_bulk_;
-    send_or_list(to, true); // before the data, so that the target can post its receive
-    for_each_piece(command.size, [&](std::uint64_t at, int piece_bytes) {
-        requests_.add(send(source + at, piece_bytes, target, bulk_put_tag(name.index)), {What::own_put, name.index});
+    start_or_forget(name.index, [&] {
+        send_or_list(to, true); // before the data, so that the target can post its receive
+        for_each_piece(command.size, [&](std::uint64_t at, int piece_bytes) {
+            requests_.add(send(source + at, piece_bytes, target, bulk_put_tag(name.tag)), {What::own_put, name.index});
+        });
     });
     update_active();
     return true;
@@ -194,13 +240,14 @@ bool Engine::try_atomic(Operation& operation, int target, const Command& command
     if (free_slots_.empty()) return false;
     Peer& to = peer(target);
     Command numbered = command;
-    numbered.token = next_slot().token;
+    const SlotName name = next_slot();
+    numbered.token = name.token;
     std::byte* const bytes = append_request(to, numbered, sizeof payload);
     if (bytes == nullptr) return false;
     std::memcpy(bytes, &payload, sizeof payload);
     operation.remaining.store(1, std::memory_order_relaxed);
     take_slot(operation, to).awaits_reply = true;
-    send_or_list(to, true);
+    start_or_forget(name.index, [&] { send_or_list(to, true); });
     update_active();
     return true;
 }
@@ -219,6 +266,15 @@ bool Engine::try_send_locked(int target, const Command& command, const void* pay
     return try_send(peer(target), command, payload, payload_bytes, true);
 }
 
+bool Engine::try_send_locked(int target, const BarrierToken& token) {
+    Peer& to = peer(target);
+    std::byte* const place = append_reply(to, {.kind = ReplyKind::barrier, .size = sizeof token}, sizeof token);
+    if (place == nullptr) return false;
+    std::memcpy(place, &token, sizeof token);
+    send_reply_packet(to);
+    return true;
+}
+
 bool Engine::try_send(Peer& to, const Command& command, const void* payload, std::uint64_t payload_bytes, bool urgent) {
     std::byte* const bytes = append_request(to, command, payload_bytes);
     if (bytes == nullptr) return false;
@@ -229,34 +285,28 @@ bool Engine::try_send(Peer& to, const Command& command, const void* payload, std
 }
 
 void Engine::abandon(Operation& operation) noexcept {
-    bool sending = false;
     Handler discarded{What::discarded};
     {
         const std::lock_guard guard{mutex_};
-        for (std::size_t i = 0; i < slots_.size(); ++i) {
-            Slot& slot = slots_[i];
-            if (!slot.in_use || slot.operation != &operation) continue;
-            slot.operation = nullptr;
-            if (!slot.bulk) continue; // its answer is read and thrown away
-            const auto index = static_cast<std::uint32_t>(i);
-            requests_.take_back_receives({What::own_get, index});
-            discarded.index = index;
-            sending = requests_.reassign({What::own_put, index}, discarded) != 0;
-            slot.pieces = 0;
-            slot.awaits_reply = false;
-            release_if_complete(i);
-        }
+        const auto found = std::ranges::find_if(slots_, [&](const Slot& slot) { return slot.in_use && slot.operation == &operation; });
+        if (found == slots_.end()) return;
+        discarded = take_back(static_cast<std::uint32_t>(found - slots_.begin()));
     }
+    outlast(discarded);
+}
+
+void Engine::outlast(const Handler& handler) noexcept {
     // A send cannot be taken back everywhere: Open MPI does not even try. It may never end either, if its target does not
     // receive any more, and does no harm beyond reading.
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
-    while (sending && std::chrono::steady_clock::now() < end) {
+    for (bool first = true;; first = false) {
         const std::lock_guard guard{mutex_};
+        if (stopped_ || !requests_.contains(handler)) return;
+        if (!first && std::chrono::steady_clock::now() >= end) return;
         try {
-            if (!stopped_) progress_locked();
+            progress_locked();
         } catch (...) { // the wait that was given up has told, or the next one will
         }
-        sending = !stopped_ && requests_.contains(discarded);
     }
 }
 

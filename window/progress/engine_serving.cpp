@@ -56,7 +56,7 @@ void Engine::read_requests() {
         case CommandKind::gather:
         case CommandKind::bulk_gather: reading_.position += padded(command.offset); break;
         case CommandKind::atomic: reading_.position += sizeof(AtomicPayload); break;
-        case CommandKind::barrier: reading_.position += sizeof(BarrierToken); break;
+        case CommandKind::waiting: reading_.position += sizeof(WaitingNote); break;
         default: break;
         }
         statistics_.add(Counter::commands_served);
@@ -73,6 +73,7 @@ std::byte* Engine::address_of(const Peer& origin, const Command& command, std::u
     const auto found = exposed_.find(command.window);
     if (found != exposed_.end() && bytes <= found->second.bytes && command.offset <= found->second.bytes - bytes)
         return found->second.base + command.offset;
+    if (is_abandoned(command.window)) return nullptr;
     // The origin has checked against the same sizes: this keeps a mistake of Lapwing's from becoming a stray write.
     if (problem_.empty())
         problem_ = fmt::format("{}: rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the request "
@@ -128,13 +129,13 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
         return true;
     }
     case CommandKind::adds: carry_out_adds(origin, command, payload); return true;
-    case CommandKind::barrier: {
-        BarrierToken token;
-        std::memcpy(&token, payload, sizeof token);
-        listener_.on_barrier_token(token);
+    case CommandKind::departed: listener_.on_departed(static_cast<int>(command.offset), command.size); return true;
+    case CommandKind::waiting: {
+        WaitingNote note;
+        std::memcpy(&note, payload, sizeof note);
+        listener_.on_waiting(note);
         return true;
     }
-    case CommandKind::departed: listener_.on_departed(static_cast<int>(command.offset), command.size); return true;
     case CommandKind::wake: wakes_.fetch_add(1, std::memory_order_relaxed); return true;
     }
     return true;
@@ -180,7 +181,8 @@ bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address
     if (served_bulk_ >= limits_.bulk_transfers) return false;
     if (command.kind == CommandKind::bulk_get) {
         for_each_piece(command.size, [&](std::uint64_t at, int bytes) {
-            requests_.add(send(address + at, bytes, origin.rank, bulk_get_tag(command.tag)), {What::served_get, 0});
+            requests_.add(send(address + at, bytes, origin.rank, bulk_get_tag(command.tag)),
+                          {What::served_get, static_cast<std::uint32_t>(command.window)});
         });
         served_bulk_ += pieces;
         return true;
@@ -213,7 +215,7 @@ std::byte* Engine::next_staging() {
 }
 
 void Engine::report_bad_table(int origin, std::uint64_t window) {
-    if (!problem_.empty()) return;
+    if (is_abandoned(window) || !problem_.empty()) return;
     problem_ = fmt::format("{}: rank {} named places outside of window {} as it is exposed here, in a table of blocks: the request "
                            "was dropped; ranks that run different builds of Lapwing do that, otherwise it is a fault of Lapwing's",
                            who_, origin, window);
@@ -282,7 +284,8 @@ bool Engine::serve_gather(Peer& origin, const Command& command, const std::byte*
 void Engine::raise_counter(std::uint64_t window, std::uint32_t counter_plus_one) {
     if (counter_plus_one == 0) return;
     const auto found = exposed_.find(window);
-    if (found == exposed_.end() || counter_plus_one > found->second.counter_count) return;
+    if (found == exposed_.end()) return void(is_abandoned(window));
+    if (counter_plus_one > found->second.counter_count) return;
     // Release: whoever sees the counter sees the bytes that were written before.
     found->second.counters[counter_plus_one - 1].fetch_add(1, std::memory_order_release);
 }
@@ -306,6 +309,7 @@ std::byte* Engine::append_reply(Peer& to, const Reply& reply, std::uint64_t payl
 void Engine::send_reply_packet(Peer& to) {
     Packet* const packet = std::exchange(to.open_reply, nullptr);
     packet->set_header({.acknowledged = to.packets_carried_out});
+    to.acknowledgement_sent = to.packets_carried_out;
     send(packet, to.rank, reply_tag, {What::reply_out, static_cast<std::uint32_t>(packet - reply_pool_.all().data())});
 }
 
@@ -318,9 +322,12 @@ void Engine::send_replies() {
         return true;
     });
     std::erase_if(reply_peers_, [&](Peer* to) {
-        if (to->open_reply == nullptr) to->open_reply = reply_pool_.take();
-        if (to->open_reply == nullptr) return false; // a later round, when a buffer has come free
-        send_reply_packet(*to);
+        // Its acknowledgement may have left with a barrier's token.
+        if (to->open_reply != nullptr || to->acknowledgement_sent != to->packets_carried_out) {
+            if (to->open_reply == nullptr) to->open_reply = reply_pool_.take();
+            if (to->open_reply == nullptr) return false; // a later round, when a buffer has come free
+            send_reply_packet(*to);
+        }
         to->listed_reply = false;
         return true;
     });

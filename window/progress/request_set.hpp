@@ -1,13 +1,12 @@
 #pragma once
 
-#include "src/support/mpi_error.hpp"
 #include "src/support/thread_sanitizer.hpp"
+#include "window/first_problem.hpp"
 
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
 #include <vector>
 
 namespace lapwing::window {
@@ -26,9 +25,10 @@ public:
     [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
     /// Tests all requests once, calls `on_complete(handler, status)` for those that are complete and forgets them. The
-    /// callback may add requests. Returns whether any was complete. `who` begins the message of an error.
-    template <class Callback>
-    bool poll(std::string_view who, Callback&& on_complete) {
+    /// callback may add requests. Returns whether any was complete. When MPI fails it calls `on_failure(code)`, after the
+    /// callbacks of what is complete all the same. Throws the first exception of a callback, after the others were called.
+    template <class Callback, class Failure>
+    bool poll(Callback&& on_complete, Failure&& on_failure) {
         if (requests_.empty()) return false;
         indices_.resize(requests_.size());
         statuses_.resize(requests_.size());
@@ -37,13 +37,13 @@ public:
             const support::UnseenAccesses unseen;
             return MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed, indices_.data(), statuses_.data());
         }();
-        support::check_mpi(code, "MPI_Testsome", who);
-        if (completed == MPI_UNDEFINED || completed == 0) return false;
+        if (code == MPI_SUCCESS && (completed == MPI_UNDEFINED || completed == 0)) return false;
         // The callbacks may add requests (and poll nothing), so take what completed out of the set first.
         done_.clear();
         for (int i = 0; i < completed; ++i) {
             const auto at = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
-            done_.push_back({handlers_[at], statuses_[static_cast<std::size_t>(i)]});
+            const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+            if (code == MPI_SUCCESS || arrived(code, at, status)) done_.push_back({handlers_[at], status});
         }
         std::size_t kept = 0;
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -54,23 +54,33 @@ public:
         }
         requests_.resize(kept);
         handlers_.erase(handlers_.begin() + static_cast<std::ptrdiff_t>(kept), handlers_.end());
-        for (const Done& done : done_) on_complete(done.handler, done.status);
+        FirstProblem problem;
+        for (const Done& done : done_) problem.attempt([&] { on_complete(done.handler, done.status); });
+        if (code != MPI_SUCCESS) problem.attempt([&] { on_failure(code); });
+        problem.rethrow();
         return true;
     }
 
     /// Takes back the receives with this handler, or waits until their data is here, if it has begun to arrive: nothing
     /// writes to their memory afterwards. Local: MPI_Wait returns by itself behind MPI_Cancel (MPI 3.1, section 3.8.4).
-    void take_back_receives(const Handler& handler) noexcept {
+    /// Returns how many were taken back whose data is still to come.
+    std::size_t take_back_receives(const Handler& handler) noexcept {
+        std::size_t taken_back = 0;
         for (std::size_t i = 0; i < requests_.size();) {
             if (handlers_[i] != handler) {
                 ++i;
                 continue;
             }
             MPI_Cancel(&requests_[i]);
-            MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
+            MPI_Status status;
+            int cancelled = 0;
+            PMPI_Wait(&requests_[i], &status); // the program's own MPI_Wait may serve teams (lapwing::transparent)
+            MPI_Test_cancelled(&status, &cancelled);
+            taken_back += cancelled != 0 ? 1 : 0;
             requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(i));
             handlers_.erase(handlers_.begin() + static_cast<std::ptrdiff_t>(i));
         }
+        return taken_back;
     }
 
     /// Gives up every request: for receives that nothing will match any more, and for leaving.
@@ -94,6 +104,15 @@ public:
     }
 
 private:
+    /// Whether a test that failed has completed this request. MPI_ERR_IN_STATUS leaves each one's own error in its status (MPI
+    /// 3.1, section 3.7.5); with any other error only a request that is gone can be complete.
+    [[nodiscard]] bool arrived(int code, std::size_t at, const MPI_Status& status) const noexcept {
+        if (at >= requests_.size() || requests_[at] != MPI_REQUEST_NULL) return false;
+        int error_class = MPI_ERR_UNKNOWN;
+        MPI_Error_class(code, &error_class);
+        return error_class != MPI_ERR_IN_STATUS || status.MPI_ERROR == MPI_SUCCESS;
+    }
+
     struct Done {
         Handler handler;
         MPI_Status status;

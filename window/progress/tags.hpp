@@ -14,4 +14,9 @@ inline constexpr int first_bulk_tag = 2;
 [[nodiscard]] constexpr int bulk_get_tag(std::uint32_t number) { return first_bulk_tag + static_cast<int>(2 * number); }
 [[nodiscard]] constexpr int bulk_put_tag(std::uint32_t number) { return first_bulk_tag + static_cast<int>(2 * number + 1); }
 
+/// The largest number whose tags do not exceed MPI's largest one.
+[[nodiscard]] constexpr std::uint32_t largest_bulk_number(int largest_tag) {
+    return static_cast<std::uint32_t>(largest_tag - first_bulk_tag - 1) / 2;
+}
+
 } // namespace lapwing::window

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "window/progress/engine.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace lapwing::window {
+
+/// Finds out that ranks wait in different collective calls, or for what no rank can do any more, where they would wait for
+/// ever. Every rank makes the same collective calls in the same order, so of two ranks that have completed as many of them, the
+/// next is the same. A rank that has waited in one for a while tells the rank after it, once, which one; where all are told,
+/// two neighbours differ if any two do. A call that does not last costs nothing.
+class CollectiveWatch {
+public:
+    CollectiveWatch(Engine& engine, int rank, int size) noexcept : engine_{engine}, rank_{rank}, size_{size} {}
+
+    /// This rank waits in `call`, after so many collective calls; `subject` is the window that the call is about, or 0.
+    /// What the rank before this one does instead, for a message; empty if nothing is known against it, or if both wait in a
+    /// barrier (`at_barrier`), where they will find out together and can go on.
+    [[nodiscard]] std::string look(std::uint64_t collectives, const char* call, std::uint64_t subject, bool at_barrier);
+    /// All other ranks wait in `call` about `subject`, the collective call behind so many: a wait of this rank for what they
+    /// would do first is in vain. Neighbours pass it on, so that it is known after as many messages as there are ranks.
+    [[nodiscard]] bool all_others_in(std::uint64_t collectives, const char* call, std::uint64_t subject);
+
+    /// From the engine, with its mutex held.
+    void on_note(const WaitingNote& note) noexcept { before_ = note; }
+
+private:
+    Engine& engine_;
+    int rank_;
+    int size_;
+    WaitingNote before_{.rank = -1}; ///< the latest of the rank before this one; rank -1: none
+    WaitingNote told_{.rank = -1};   ///< the latest that the rank after this one was sent
+};
+
+} // namespace lapwing::window
