@@ -1,5 +1,6 @@
 // Teams without progress threads: only calls keep them moving, and what a program may do all the same.
 #include "support/mpi_test.hpp"
+#include "window/team_state.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/lock.hpp>
@@ -86,6 +87,29 @@ TEST_CASE("behind a barrier a rank may wait in MPI") {
         if (i % 5 == 0) test::world_barrier();
     }
     window.close();
+}
+
+TEST_CASE("a barrier that returns has handed its own token to MPI") {
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    lapwing::window::Engine& engine = runtime.state().engine();
+    int word = 0;
+    // With LAPWING_SERVICE_IN_FLIGHT=1 no request follows this one before it is acknowledged, by a rank that does not serve now.
+    if (runtime.rank() == Rank{0}) {
+        REQUIRE(engine.try_wake(1));
+        runtime.notify();
+        MPI_Send(&word, 1, MPI_INT, 1, tag, MPI_COMM_WORLD);
+        runtime.wait();
+        MPI_Recv(&word, 1, MPI_INT, 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (runtime.rank() == Rank{1}) {
+        MPI_Recv(&word, 1, MPI_INT, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        runtime.notify();
+        usleep(20'000);
+        runtime.wait();
+        MPI_Send(&word, 1, MPI_INT, 0, tag, MPI_COMM_WORLD);
+    } else {
+        runtime.barrier();
+    }
 }
 
 TEST_CASE("a wait for a request of the program's own serves other ranks") {

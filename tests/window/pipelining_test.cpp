@@ -1,5 +1,6 @@
 // Transfers under way do not complete each other, unless they overlap; and what is kept to know that is exact.
 #include "window/outstanding_accesses.hpp"
+#include "window/team_state.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -7,14 +8,11 @@
 
 #include <catch2/catch.hpp>
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <span>
-#include <thread>
 #include <vector>
 
 using lapwing::Completion;
@@ -186,38 +184,38 @@ TEST_CASE("the statistics of a window count its transfers, by path, and the flus
     runtime.barrier();
 }
 
-TEST_CASE("a flush waits for the transfers before it, and not for those that another thread starts all the while") {
-    if (!test::many_threads_allowed()) return;
-    Runtime runtime;
+TEST_CASE("a flush waits for the transfers before it, and not for those that have been started since") {
+    Runtime runtime{MPI_COMM_WORLD, lapwing::Settings{{"LAPWING_PROGRESS", "caller"}}};
+    if (runtime.size() == 1 || runtime.network_path() != lapwing::Path::service) return;
     constexpr std::size_t bytes = 1U << 16;
-    Window window{runtime, 8 * bytes};
-    const Rank to = test::next(runtime);
-    if (window.path(to) == lapwing::Path::service) {
-        std::atomic<bool> flushed{false};
-        std::atomic<int> started{0};
-        bool starved = false;
-        std::thread stream{[&] {
-            std::array<std::vector<std::byte>, 8> in;
-            std::array<Completion, 8> under_way;
-            for (auto& memory : in) memory.resize(bytes);
-            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{5};
-            while (!flushed && !starved) {
-                // The next one starts before the one before it is waited for: there is never none.
-                const auto slot = static_cast<std::size_t>(started.load()) % in.size();
-                under_way[slot].wait();
-                under_way[slot] = window.start_get_bytes(to, Offset{slot * bytes}, in[slot]);
-                ++started;
-                starved = std::chrono::steady_clock::now() > end;
-            }
-        }};
-        while (started < 100) std::this_thread::yield();
-        window.put(to, Offset{0}, std::int64_t{1});
-        window.flush(to);
-        window.flush();
-        window.release();
-        flushed = true;
-        stream.join();
-        CHECK_FALSE(starved);
+    Window window{runtime, bytes};
+    lapwing::window::Engine& engine = runtime.state().engine();
+    int word = 0;
+    if (runtime.rank() == Rank{0}) {
+        std::vector<std::byte> first(bytes);
+        std::vector<std::byte> second(bytes);
+        Completion before = window.start_get_bytes(Rank{1}, Offset{0}, first);
+        const auto ticket = engine.start_flush(1);
+        before.wait();
+        MPI_Send(&word, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); // from here on it serves nobody
+        Completion after = window.start_get_bytes(Rank{1}, Offset{0}, second);
+        bool flushed = false;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+        while (!flushed && std::chrono::steady_clock::now() < end) {
+            (void)runtime.progress();
+            flushed = engine.flushed(1, ticket);
+        }
+        CHECK(flushed);
+        CHECK_FALSE(after.test());
+        MPI_Send(&word, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+        after.wait();
+    } else if (runtime.rank() == Rank{1}) {
+        for (int here = 0; here == 0; MPI_Iprobe(0, 1, MPI_COMM_WORLD, &here, MPI_STATUS_IGNORE)) (void)runtime.progress();
+        MPI_Recv(&word, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 100; ++i) (void)runtime.progress();
+        MPI_Send(&word, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     runtime.barrier();
     window.close();
