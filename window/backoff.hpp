@@ -65,7 +65,7 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t looks_between = 256;
+    static constexpr std::uint32_t looks_between = 32;
     std::uint32_t looks_ = 0;
     bool told_ = false;
     Clock::time_point begin_{};

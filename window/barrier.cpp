@@ -60,44 +60,47 @@ void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity) 
     own.lowest_call = own.highest_call = static_cast<std::int32_t>(call);
     if (identity) own.lowest_identity = own.highest_identity = *identity;
 
+    notified_.store(true, std::memory_order_relaxed);
     if (node_ != nullptr) {
-        if (call == CollectiveCall::team_close) states_[rank_].store(closing, std::memory_order_release);
-        const std::uint64_t generation = node_->generation.load(std::memory_order_relaxed); // cannot move without us
-        sequence_ = generation;
-        notified_.store(true, std::memory_order_relaxed);
-        lower_to(node_->lowest_call, own.lowest_call);
-        raise_to(node_->highest_call, own.highest_call);
-        if (identity) {
-            lower_to(node_->lowest_identity, *identity);
-            raise_to(node_->highest_identity, *identity);
-        }
-        // Acquire and release: the last to arrive sees everything that the others did, and passes it on.
-        if (node_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
-            node_->result[generation & 1] = {node_->lowest_identity.load(std::memory_order_relaxed),
-                                             node_->highest_identity.load(std::memory_order_relaxed),
-                                             node_->lowest_call.load(std::memory_order_relaxed),
-                                             node_->highest_call.load(std::memory_order_relaxed)};
-            node_->reset();
-            node_->generation.store(generation + 1, std::memory_order_release);
-        }
-        return;
+        if (call == CollectiveCall::team_close) state(topology_.node_rank()).store(closing, std::memory_order_release);
+        arrive(own);
+        if (rounds() == 0) return; // the last to arrive lets all go, or a first rank does
     }
-
     const std::lock_guard guard{engine_.mutex()};
-    if (rounds_ < 0) rounds_ = static_cast<int>(std::bit_width(static_cast<unsigned>(size_ - 1)));
     merged_ = own;
     round_ = 0;
+    gathered_ = node_ == nullptr;
     sent_ = false;
     active_ = true;
-    notified_.store(true, std::memory_order_relaxed);
-    complete_.store(false, std::memory_order_relaxed);
-    advance();
+    advance_rounds();
 }
 
-void Barrier::advance() {
-    if (!active_) return;
-    while (round_ < rounds_) {
-        const auto distance = std::int64_t{1} << round_;
+void Barrier::arrive(const Attendance& own) {
+    lower_to(node_->lowest_call, own.lowest_call);
+    raise_to(node_->highest_call, own.highest_call);
+    if (own.lowest_identity <= own.highest_identity) {
+        lower_to(node_->lowest_identity, own.lowest_identity);
+        raise_to(node_->highest_identity, own.highest_identity);
+    }
+    // Acquire and release: the last to arrive sees everything that the others did, and passes it on.
+    if (node_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<std::uint32_t>(topology_.node_size())) return;
+    node_->result[own_ & 1] = {node_->lowest_identity.load(std::memory_order_relaxed),
+                               node_->highest_identity.load(std::memory_order_relaxed),
+                               node_->lowest_call.load(std::memory_order_relaxed),
+                               node_->highest_call.load(std::memory_order_relaxed)};
+    node_->reset();
+    // Release: as above, for the first rank of the node, or for all where there is no other node.
+    if (topology_.nodes() == 1) node_->generation.store(own_ + 1, std::memory_order_release);
+    else node_->gathered.store(own_ + 1, std::memory_order_release);
+}
+
+void Barrier::advance_rounds() {
+    if (!gathered_) {
+        if (node_->gathered.load(std::memory_order_acquire) <= sequence_) return;
+        merged_ = node_->result[sequence_ & 1];
+        gathered_ = true;
+    }
+    while (round_ < rounds()) {
         if (!sent_) {
             const BarrierToken token{.sequence = sequence_,
                                      .round = static_cast<std::uint64_t>(round_),
@@ -106,8 +109,7 @@ void Barrier::advance() {
                                      .lowest_call = merged_.lowest_call,
                                      .highest_call = merged_.highest_call,
                                      .origin = rank_};
-            const auto target = static_cast<int>((rank_ + distance) % size_);
-            if (!engine_.try_send_locked(target, token)) return;
+            if (!engine_.try_send_locked(topology_.next_leaders()[static_cast<std::size_t>(round_)], token)) return;
             sent_ = true;
         }
         Received& received = received_[sequence_ & 1][round_];
@@ -118,9 +120,11 @@ void Barrier::advance() {
         ++round_;
     }
     active_ = false;
+    if (node_ != nullptr) node_->result[sequence_ & 1] = merged_;
     ++sequence_;
     // Release: what the other ranks wrote before they notified is visible to whoever sees this.
-    complete_.store(true, std::memory_order_release);
+    if (node_ != nullptr) node_->generation.store(sequence_, std::memory_order_release);
+    else carried_.store(sequence_, std::memory_order_release);
 }
 
 void Barrier::on_token(const BarrierToken& token) {
@@ -130,54 +134,55 @@ void Barrier::on_token(const BarrierToken& token) {
     advance();
 }
 
-bool Barrier::complete() {
-    if (node_ != nullptr) return node_->generation.load(std::memory_order_acquire) != sequence_;
-    return complete_.load(std::memory_order_acquire);
+bool Barrier::complete() const noexcept {
+    const std::atomic<std::uint64_t>& complete = node_ != nullptr ? node_->generation : carried_;
+    return complete.load(std::memory_order_acquire) > own_;
 }
 
 Attendance Barrier::attendance() {
-    if (node_ != nullptr) return node_->result[sequence_ & 1];
+    if (node_ != nullptr) return node_->result[(own_ - 1) & 1];
     const std::lock_guard guard{engine_.mutex()};
     return merged_;
 }
 
 void Barrier::end() noexcept {
+    ++own_;
     notified_.store(false, std::memory_order_relaxed);
     // A close that met another call is over; the next one says so again.
-    if (node_ != nullptr && states_[rank_].load(std::memory_order_relaxed) != 0)
-        states_[rank_].store(0, std::memory_order_relaxed);
+    if (node_ == nullptr) return;
+    std::atomic<std::uint8_t>& own_state = state(topology_.node_rank());
+    if (own_state.load(std::memory_order_relaxed) != 0) own_state.store(0, std::memory_order_relaxed);
 }
 
 void Barrier::mark_waiting() noexcept {
-    if (node_ != nullptr && notified()) states_[rank_].fetch_or(long_waiting, std::memory_order_relaxed);
+    if (node_ != nullptr && notified()) state(topology_.node_rank()).fetch_or(long_waiting, std::memory_order_relaxed);
 }
 
 std::optional<std::string> Barrier::missing() {
     if (!notified()) return {}; // it waits for another call's
-    if (node_ == nullptr) {
-        const std::lock_guard guard{engine_.mutex()};
-        if (!active_) return {};
-        const std::int64_t distance = std::int64_t{1} << round_;
-        return fmt::format("rank {}, or one that it waits for", (rank_ + size_ - distance) % size_);
+    if (node_ != nullptr) {
+        constexpr int most = 4;
+        std::string ranks;
+        int count = 0;
+        for (int i = 0; i < topology_.node_size(); ++i) {
+            if (i == topology_.node_rank() || (state(i).load(std::memory_order_relaxed) & long_waiting) != 0) continue;
+            if (count++ < most) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", topology_.members()[static_cast<std::size_t>(i)]);
+        }
+        if (count != 0)
+            return fmt::format("{} {}{}", count == 1 ? "rank" : "ranks", ranks, count > most ? fmt::format(" and {} more", count - most) : "");
+        if (rounds() == 0) return "ranks of other nodes";
     }
-    constexpr int most = 4;
-    std::string ranks;
-    int count = 0;
-    for (int i = 0; i < size_; ++i) {
-        if (i == rank_ || (states_[i].load(std::memory_order_relaxed) & long_waiting) != 0) continue;
-        if (count++ < most) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", i);
-    }
-    if (count == 0) return {};
-    return fmt::format("{} {}{}", count == 1 ? "rank" : "ranks", ranks, count > most ? fmt::format(" and {} more", count - most) : "");
+    const std::lock_guard guard{engine_.mutex()};
+    if (!active_) return {};
+    return fmt::format("rank {}, or one that it waits for", topology_.previous_leaders()[static_cast<std::size_t>(round_)]);
 }
 
 int Barrier::closing_rank() {
     if (notified()) return -1;
-    if (node_ != nullptr) {
-        for (int i = 0; i < size_; ++i)
-            if (i != rank_ && (states_[i].load(std::memory_order_acquire) & closing) != 0) return i;
-        return -1;
-    }
+    if (node_ != nullptr)
+        for (int i = 0; i < topology_.node_size(); ++i)
+            if (i != topology_.node_rank() && (state(i).load(std::memory_order_acquire) & closing) != 0)
+                return topology_.members()[static_cast<std::size_t>(i)];
     const std::lock_guard guard{engine_.mutex()};
     for (const Received& received : received_[sequence_ & 1])
         if (received.here && received.attendance.highest_call == static_cast<std::int32_t>(CollectiveCall::team_close))

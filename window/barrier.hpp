@@ -2,6 +2,7 @@
 
 #include "window/progress/command.hpp"
 #include "window/progress/engine.hpp"
+#include "window/topology.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -31,36 +32,38 @@ struct Attendance {
 };
 
 /// The part of a barrier that the ranks of one node share, in memory that all of them map. Zero bytes are not a valid
-/// state: one rank calls reset() before the others use it.
+/// state: one rank calls reset() before the others use it. Behind it lies a byte for each rank of the node, its state.
 struct NodeBarrier {
     std::atomic<std::uint32_t> arrived;
+    /// Barriers that all ranks of the node have come to; the first rank goes on from there with the other nodes.
+    std::atomic<std::uint64_t> gathered;
+    /// Barriers that are complete.
     std::atomic<std::uint64_t> generation;
     std::atomic<std::int64_t> lowest_identity;
     std::atomic<std::int64_t> highest_identity;
     std::atomic<std::int32_t> lowest_call;
     std::atomic<std::int32_t> highest_call;
-    /// Of the last two barriers, so that a slow rank still finds its own.
+    /// Of the last two barriers, so that a slow rank still finds its own: of the node, and then of all.
     Attendance result[2];
 
     void reset();
+    [[nodiscard]] std::atomic<std::uint8_t>* states() noexcept { return reinterpret_cast<std::atomic<std::uint8_t>*>(this + 1); }
 };
 
-/// A split-phase barrier. On one node: a counter in shared memory. Otherwise the dissemination barrier of Hensgen, Finkel
-/// and Manber (1988): in round k each rank sends a token 2^k ranks on and waits for one; the progress thread carries the
-/// rounds on, so that they proceed between notify and wait.
+/// A split-phase barrier in two levels. The ranks of a node meet at a counter in shared memory. Their first ranks meet by the
+/// dissemination barrier of Hensgen, Finkel and Manber (1988): in round k each sends a token to the node 2^k behind its own
+/// and waits for one; then they let the others of their nodes go. The progress thread carries the rounds on, so that they
+/// proceed between notify and wait.
 class Barrier {
 public:
-    Barrier(Engine& engine, int rank, int size) : engine_{engine}, rank_{rank}, size_{size} {}
+    Barrier(Engine& engine, const Topology& topology, int rank) : engine_{engine}, topology_{topology}, rank_{rank} {}
 
-    /// From here on through `node`, which all ranks of the team map. `states` has a byte for each of them.
-    void use_node(NodeBarrier* node, std::atomic<std::uint8_t>* states) {
-        node_ = node;
-        states_ = states;
-    }
+    /// From here on with `node`, which all ranks of the node map: needed where a node has several.
+    void use_node(NodeBarrier* node) noexcept { node_ = node; }
 
     void notify(CollectiveCall call, std::optional<std::int64_t> identity);
     /// Whether all ranks have notified; does not make progress by itself.
-    [[nodiscard]] bool complete();
+    [[nodiscard]] bool complete() const noexcept;
     /// What they brought, once complete.
     [[nodiscard]] Attendance attendance();
     [[nodiscard]] bool notified() const noexcept { return notified_.load(std::memory_order_relaxed); }
@@ -76,7 +79,9 @@ public:
 
     // From the engine, with its mutex held.
     void on_token(const BarrierToken& token);
-    void advance();
+    void advance() {
+        if (active_) advance_rounds();
+    }
 
 private:
     struct Received {
@@ -84,26 +89,33 @@ private:
         Attendance attendance;
         int origin = 0;
     };
+    // States of the ranks of a node.
+    static constexpr std::uint8_t closing = 1;      ///< in the close of the team
+    static constexpr std::uint8_t long_waiting = 2; ///< has waited for a while
+
+    [[nodiscard]] int rounds() const noexcept { return static_cast<int>(topology_.next_leaders().size()); }
+    [[nodiscard]] std::atomic<std::uint8_t>& state(int node_rank) const noexcept { return node_->states()[node_rank]; }
+    void arrive(const Attendance& own);
+    /// With the engine's mutex held: this node, of which this is the first rank, goes on.
+    void advance_rounds();
 
     Engine& engine_;
+    const Topology& topology_;
     int rank_;
-    int size_;
     NodeBarrier* node_ = nullptr;
-    static constexpr std::uint8_t closing = 1;      ///< the rank is in the close of the team
-    static constexpr std::uint8_t long_waiting = 2; ///< it has waited for a while
-    std::atomic<std::uint8_t>* states_ = nullptr;
     std::atomic<bool> notified_{false}; ///< read by closes of other teams
+    std::uint64_t own_ = 0;             ///< the barrier that this rank has notified or will; by its calls only
 
     // Guarded by the engine's mutex. A rank is at most one barrier ahead of another, so two sets of rounds suffice.
     static constexpr int most_rounds = 32;
-    std::uint64_t sequence_ = 0;
+    std::uint64_t sequence_ = 0; ///< barriers that this rank has carried through
     int round_ = 0;
-    int rounds_ = -1; ///< computed at first use
+    bool gathered_ = false; ///< the ranks of the node have come
     bool sent_ = false;
     bool active_ = false;
     Attendance merged_;
     Received received_[2][most_rounds];
-    std::atomic<bool> complete_{false};
+    std::atomic<std::uint64_t> carried_{0}; ///< sequence_, for those who wait without the mutex
 };
 
 } // namespace lapwing::window

@@ -154,7 +154,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
             calibration_ = support::allocate_zeroed(calibration_bytes); // untouched pages would all be one
             engine_->expose(calibration_window, {.base = calibration_.get(), .bytes = calibration_bytes});
         }
-        barrier_.emplace(*engine_, rank_, size_);
+        barrier_.emplace(*engine_, *topology_, rank_);
         watch_.emplace(*engine_, rank_, size_);
         wait_report_ = std::chrono::seconds{wait_report_setting.get(settings_)};
         make_node_barrier();
@@ -256,25 +256,25 @@ void TeamState::choose_paths() {
 }
 
 void TeamState::make_node_barrier() {
-    if (topology_->nodes() != 1 || size_ == 1) return;
+    if (topology_->node_size() == 1) return;
     void* own = nullptr;
     const MPI_Comm node = topology_->node_communicator();
     const bool first = topology_->node_rank() == 0;
-    const MPI_Aint bytes = first ? static_cast<MPI_Aint>(sizeof(NodeBarrier) + static_cast<std::size_t>(size_)) : 0;
+    const auto ranks = static_cast<std::size_t>(topology_->node_size());
+    const MPI_Aint bytes = first ? static_cast<MPI_Aint>(sizeof(NodeBarrier) + ranks) : 0;
     check_mpi(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &own, &node_window_), "MPI_Win_allocate_shared", who_);
     MPI_Aint size = 0;
     int unit = 0;
     void* shared = nullptr;
     check_mpi(MPI_Win_shared_query(node_window_, 0, &size, &unit, &shared), "MPI_Win_shared_query", who_);
     auto* const barrier = static_cast<NodeBarrier*>(shared);
-    auto* const states = reinterpret_cast<std::atomic<std::uint8_t>*>(barrier + 1);
     if (first) {
         new (barrier) NodeBarrier{};
         barrier->reset();
-        for (int i = 0; i < size_; ++i) new (states + i) std::atomic<std::uint8_t>{0};
+        for (std::size_t i = 0; i < ranks; ++i) new (barrier->states() + i) std::atomic<std::uint8_t>{0};
     }
     check_mpi(MPI_Barrier(node), "MPI_Barrier");
-    barrier_->use_node(barrier, states);
+    barrier_->use_node(barrier);
 }
 
 void TeamState::start_progress() {
@@ -574,18 +574,29 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
 void TeamState::release() {
     check_usable("Team::release");
     serve_now_and_then();
-    const std::lock_guard guard{windows_mutex_};
+    const std::shared_lock guard{windows_mutex_};
     // What one window cannot complete keeps nothing back in the others.
     FirstProblem problem;
-    for (WindowState* window : windows_) problem.attempt([&] { window->release(); });
+    for (WindowState* window : windows_)
+        if (window->holds_back()) problem.attempt([&] { window->start_release(); });
+    for (WindowState* window : windows_)
+        if (window->under_way()) problem.attempt([&] { window->finish_release(); });
+    order_memory();
     problem.rethrow();
+}
+
+void TeamState::order_memory() {
+    // One window's order is every window's: a fence of the processor, and of what MPI keeps apart, the same in each.
+    if (windows_.empty()) std::atomic_thread_fence(std::memory_order_seq_cst);
+    else windows_.front()->order_memory();
 }
 
 void TeamState::acquire() {
     check_usable("Team::acquire");
     serve_now_and_then();
-    const std::lock_guard guard{windows_mutex_};
-    for (WindowState* window : windows_) window->acquire();
+    const std::shared_lock guard{windows_mutex_};
+    order_memory();
+    for (WindowState* window : windows_) window->drop_cached();
 }
 
 void TeamState::add(WindowState& window) {

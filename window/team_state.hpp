@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -276,6 +277,8 @@ private:
     void report_wait(const Patience& patience, const char* call, int target);
     /// Says once a process that ranks have to make progress themselves.
     void report_no_thread() const;
+    /// With the windows' mutex held: own accesses to memory of this node, in any window, are seen in order.
+    void order_memory();
     void wake(int target, std::uint16_t tick);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
@@ -314,7 +317,7 @@ private:
     MPI_Win node_window_ = MPI_WIN_NULL; ///< holds the node barrier
     std::optional<std::int64_t> notify_identity_;
 
-    std::mutex windows_mutex_;
+    std::shared_mutex windows_mutex_; ///< shared by those that wait for what windows have under way
     std::vector<WindowState*> windows_;
     std::uint64_t next_window_number_ = 1;
 

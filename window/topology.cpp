@@ -43,6 +43,31 @@ Topology::Topology(MPI_Comm communicator, NodeMode mode) {
     }
 
     const int is_first = node_rank_ == 0 ? 1 : 0;
+    MPI_Comm leaders = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split(communicator, is_first != 0 ? 0 : MPI_UNDEFINED, rank, &leaders), "MPI_Comm_split");
+    if (leaders != MPI_COMM_NULL) {
+        int node = 0;
+        int nodes = 0;
+        check_mpi(MPI_Comm_rank(leaders, &node), "MPI_Comm_rank");
+        check_mpi(MPI_Comm_size(leaders, &nodes), "MPI_Comm_size");
+        MPI_Group from = MPI_GROUP_NULL;
+        MPI_Group to = MPI_GROUP_NULL;
+        MPI_Comm_group(leaders, &from);
+        MPI_Comm_group(communicator, &to);
+        const auto leader = [&](std::int64_t place) {
+            const auto there = static_cast<int>((place + nodes) % nodes);
+            int found = MPI_UNDEFINED;
+            MPI_Group_translate_ranks(from, 1, &there, to, &found);
+            return found;
+        };
+        for (std::int64_t distance = 1; distance < nodes; distance *= 2) {
+            next_leaders_.push_back(leader(node + distance));
+            previous_leaders_.push_back(leader(node - distance));
+        }
+        MPI_Group_free(&from);
+        MPI_Group_free(&to);
+        MPI_Comm_free(&leaders);
+    }
     check_mpi(MPI_Allreduce(&is_first, &nodes_, 1, MPI_INT, MPI_SUM, communicator), "MPI_Allreduce");
     check_mpi(MPI_Allreduce(&node_size, &largest_node_, 1, MPI_INT, MPI_MAX, communicator), "MPI_Allreduce");
 }

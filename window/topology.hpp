@@ -20,7 +20,7 @@ enum class NodeMode : std::uint8_t {
     pairs,     ///< two ranks of a node at a time, for tests of several nodes on one machine
 };
 
-/// The nodes of a communicator as this rank sees them: which ranks share its node.
+/// The nodes of a communicator as this rank sees them: which ranks share its node, and which nodes are next to it.
 class Topology {
 public:
     /// Collective. Keeps a communicator of the node's ranks.
@@ -50,6 +50,12 @@ public:
         return index_[static_cast<std::size_t>(rank)];
     }
 
+    /// First ranks of nodes: entry i is that of the node 2^i behind this one, in the order of their first ranks, and around the
+    /// corner. On the first rank of a node; empty on others, and where there is one node.
+    [[nodiscard]] const std::vector<int>& next_leaders() const noexcept { return next_leaders_; }
+    /// The same of the nodes before it.
+    [[nodiscard]] const std::vector<int>& previous_leaders() const noexcept { return previous_leaders_; }
+
     /// All ranks of the team are on one machine, however they are gathered into nodes.
     [[nodiscard]] bool one_machine() const noexcept { return one_machine_; }
     /// The first of the team's ranks on this machine.
@@ -63,6 +69,8 @@ private:
     MPI_Comm node_ = MPI_COMM_NULL;
     std::vector<int> members_;
     std::vector<std::int32_t> index_;
+    std::vector<int> next_leaders_;
+    std::vector<int> previous_leaders_;
     int node_rank_ = 0;
     int nodes_ = 0;
     int largest_node_ = 0;

@@ -129,11 +129,10 @@ void WindowState::complete_sent_adds() {
     for (const int target : targets) sent_adds_.complete(target, reached.adds);
 }
 
-template <class Send, class Complete>
-inline void WindowState::release_by(const char* call, Send&& send, Complete&& complete) {
-    if (!adds_.empty()) send(); // first: cached writes to their bytes come after them
+template <class Step>
+inline void WindowState::with_lost_adds(const char* call, Step&& step) {
     try {
-        complete();
+        step();
     } catch (const PeerLeftError&) { // says less
         if (adds_.any_lost()) throw_lost_adds(call);
         throw;
@@ -150,12 +149,11 @@ void WindowState::throw_lost_adds(const char* call) {
 
 void WindowState::flush(int target) {
     state_.serve_now_and_then();
-    release_by(
-        "flush", [&] { adds_.send(target); },
-        [&] {
-            if (cache_ != nullptr) cache_->write_back(target);
-            complete(target);
-        });
+    if (!adds_.empty()) adds_.send(target); // first: cached writes to their bytes come after them
+    with_lost_adds("flush", [&] {
+        if (cache_ != nullptr) cache_->write_back(target);
+        complete(target);
+    });
     if (cache_ != nullptr) cache_->acquire();
 }
 
@@ -172,12 +170,25 @@ void WindowState::release() {
 }
 
 void WindowState::release_all(const char* call) {
-    release_by(
-        call, [&] { adds_.send(); },
-        [&] {
-            if (cache_ != nullptr) cache_->write_back();
-            complete();
-        });
+    if (!adds_.empty()) adds_.send(); // first: cached writes to their bytes come after them
+    with_lost_adds(call, [&] {
+        if (cache_ != nullptr) cache_->write_back();
+        complete();
+    });
+    order_memory();
+}
+
+void WindowState::start_release() {
+    if (!adds_.empty()) adds_.send(); // first, as above
+    if (cache_ != nullptr) with_lost_adds("release", [&] { cache_->write_back(); });
+}
+
+void WindowState::finish_release() {
+    with_lost_adds("release", [&] { complete(); });
+}
+
+void WindowState::drop_cached() {
+    if (cache_ != nullptr) cache_->acquire();
 }
 
 void WindowState::complete(int target) {
@@ -258,7 +269,6 @@ void WindowState::complete_started() {
         }
         forget(any_rank, reached);
     }
-    order_memory();
 }
 
 void WindowState::forget(int target, Versions versions) noexcept {

@@ -98,6 +98,17 @@ public:
     void flush();
     void release();
     void acquire();
+    // The parts of a team's release and acquire, which order the memory of all windows at once. All windows start before the
+    // first is finished, so that their round trips overlap.
+    [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
+    void start_release();
+    [[nodiscard]] bool under_way() const noexcept {
+        return !outstanding_.empty() || messages_used_.load(std::memory_order_relaxed) || !long_transfers_.empty() || adds_.any_lost();
+    }
+    void finish_release();
+    void drop_cached();
+    /// Own accesses to the memory of this node, before and behind, are seen in that order.
+    void order_memory();
     void atomic_fetch(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset, const void* operand,
                       void* result, std::memory_order order);
     void atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
@@ -156,13 +167,11 @@ private:
     [[nodiscard]] AddSender::Limits add_limits() const override;
     void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return state_.has_left(target); }
-    /// A release: sends the gathered adds (to one rank) by `send` and completes what is under way by `complete`.
-    template <class Send, class Complete>
-    void release_by(const char* call, Send&& send, Complete&& complete);
+    /// A step of a release: when it fails because a rank left, lost adds say more.
+    template <class Step>
+    void with_lost_adds(const char* call, Step&& step);
     void release_all(const char* call);
     [[noreturn]] void throw_lost_adds(const char* call);
-    /// Own accesses to the memory of this node, before and behind, are seen in that order.
-    void order_memory();
     /// Completes those that nobody has waited for.
     void detach_transfers();
     /// What reads and writes at the owner, as an atomic does, or writes some of these bytes only.
