@@ -29,6 +29,10 @@
 #include <unistd.h>
 #include <vector>
 
+namespace lapwing::support::settings_in {
+void pipeline_profile() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing::pipeline {
 namespace {
 

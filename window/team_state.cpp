@@ -18,6 +18,10 @@
 #include <new>
 #include <system_error>
 
+namespace lapwing::support::settings_in {
+void window_team_state() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing::window {
 namespace {
 

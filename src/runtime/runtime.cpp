@@ -11,6 +11,10 @@
 #include <exception>
 #include <fstream>
 
+namespace lapwing::support::settings_in {
+void runtime_runtime() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing {
 namespace {
 
