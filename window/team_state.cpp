@@ -537,21 +537,25 @@ void TeamState::close() {
     // is on its way when the receives are taken back.
     wait_until([this] { return engine_->idle(); }, "Team::close");
     StatisticsValues total = statistics_.read();
+    auto left_windows = TeamRegistry::instance().left_windows_of(*this);
     constexpr std::size_t bytes = sizeof total.values;
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(bytes + sizeof left_windows);
     std::memcpy(memory.get(), total.values.data(), bytes);
+    std::memcpy(memory.get() + bytes, left_windows.data(), sizeof left_windows);
     complete(memory, "Team::close", [&](std::byte* place) { // no rank has the sum before all have come
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(counter_count), MPI_UINT64_T, MPI_SUM, communicator_,
-                                 &request),
+        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(counter_count + left_windows.size()), MPI_UINT64_T, MPI_SUM,
+                                 communicator_, &request),
                   "MPI_Iallreduce", who_);
         return request;
     });
     std::memcpy(total.values.data(), memory.get(), bytes);
+    std::memcpy(left_windows.data(), memory.get() + bytes, sizeof left_windows);
     total_at_close_ = total;
     TeamRegistry::instance().remove(*this); // before anything goes that closes of other teams look at
     stop_progress();
     engine_->stop();
+    TeamRegistry::instance().free_left_windows(*this, left_windows);
     free_mpi();
     closed_ = true;
     // What makes progress, but for this barrier itself, is behind all ranks before one may finalize MPI: in MPICH 4.0.2 over

@@ -49,6 +49,8 @@ public:
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return size_; }
     [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
+    /// Of the engine's messages alone.
+    [[nodiscard]] MPI_Comm engine_communicator() const noexcept { return engine_communicator_; }
     [[nodiscard]] const Topology& topology() const noexcept { return *topology_; }
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
     /// MPI's atomics do not work here: see atomics_crash().

@@ -116,6 +116,12 @@ public:
     /// closing theirs: the memory stays, and is served, until the process ends.
     static void end_with_scope(std::unique_ptr<WindowState> window) noexcept;
 
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+    /// Collective, when nothing of the team is under way: frees what MPI and the system have of a window that its scope left.
+    void free_left() {
+        if (memory_ != nullptr) memory_->close();
+    }
+
     /// A wait for an own operation of the service path, which the caller's memory must outlive.
     void wait(Operation& operation, const char* call, int target);
 

@@ -7,13 +7,17 @@ namespace lapwing {
 
 namespace runtime {
 /// MPI for as long as this object exists: initialises MPI if nobody has, and finalizes it with the last session if it was
-/// a session that initialised it.
+/// a session that initialised it. A session that an exception ends leaves that to the exit of the program: MPI_Finalize waits
+/// for the other ranks, and whoever catches the exception is to be heard before.
 class MpiSession {
 public:
     explicit MpiSession(const Settings& settings);
     MpiSession(const MpiSession&) = delete;
     MpiSession& operator=(const MpiSession&) = delete;
     ~MpiSession();
+
+private:
+    int exceptions_at_start_;
 };
 } // namespace runtime
 
