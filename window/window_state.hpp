@@ -42,6 +42,8 @@ public:
     [[nodiscard]] Team& team() const noexcept { return team_; }
     [[nodiscard]] TeamState& team_state() const noexcept { return state_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, arrays and locks included.
+    [[nodiscard]] std::string label() const;
     [[nodiscard]] const MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] Path path(int target) const noexcept;
     /// Of the program's window; 1 where the window is Lapwing's.
