@@ -346,6 +346,7 @@ void TeamState::on_progress() {
         const auto neighbour = static_cast<int>((rank_ + distance) % size_);
         const Departed& departed = departed_to_tell_.back();
         const Command news{.kind = CommandKind::departed,
+                           .tag = departed.why.packed(),
                            .offset = static_cast<std::uint64_t>(departed.rank),
                            .size = departed.collectives};
         if (!is_departed(neighbour) && !engine_->try_send_locked(neighbour, news, nullptr, 0))
@@ -354,11 +355,12 @@ void TeamState::on_progress() {
     }
 }
 
-void TeamState::on_departed(int rank, std::uint64_t collectives) {
+void TeamState::on_departed(int rank, std::uint64_t collectives, std::uint32_t why) {
     const std::lock_guard guard{trouble_mutex_};
     if (is_departed(rank)) return;
-    departed_.push_back({rank, collectives});
-    departed_to_tell_.push_back({rank, collectives});
+    const Departed departed{rank, collectives, Why::unpacked(why)};
+    departed_.push_back(departed);
+    departed_to_tell_.push_back(departed);
     departed_next_ = 0;
     broken_.store(true, std::memory_order_release);
     troubled_.store(true, std::memory_order_relaxed);
@@ -373,6 +375,14 @@ bool TeamState::is_departed(int rank) const {
     return std::ranges::find(departed_, rank, &Departed::rank) != departed_.end();
 }
 
+std::string TeamState::Why::text() const {
+    const auto name_of = [](std::uint8_t number) { return name(static_cast<CollectiveCall>(number)); };
+    if (cause == others) return "after another rank had";
+    if (cause == exception) return "by an exception";
+    if (call == other) return fmt::format("after a mismatch: not all ranks passed the same to {}", name_of(call));
+    return fmt::format("after a mismatch: it was in {} while another rank was in {}", name_of(call), name_of(other));
+}
+
 void TeamState::check_trouble(const char* call, int target) {
     const std::lock_guard guard{trouble_mutex_};
     if (!failure_.empty()) throw Error{fmt::format("{}: {}: progress failed: {}", who_, call, failure_)};
@@ -384,9 +394,8 @@ void TeamState::check_trouble(const char* call, int target) {
         }
     });
     if (found != departed_.end())
-        throw PeerLeftError{fmt::format("{}: {}: rank {} left the team by an exception, so this call cannot complete; see that "
-                                        "rank's error",
-                                        who_, call, found->rank)};
+        throw PeerLeftError{fmt::format("{}: {}: rank {} left the team {}, so this call cannot complete; see that rank's error", who_,
+                                        call, found->rank, found->why.text())};
 }
 
 void TeamState::wait(MPI_Request& request, const char* call) {
@@ -451,18 +460,23 @@ void TeamState::barrier(CollectiveCall call, std::optional<std::int64_t> identit
 
 void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {
     const Attendance all = barrier_->attendance();
+    const auto own = static_cast<std::uint8_t>(call);
+    mismatch_.reset();
     if (all.lowest_call != all.highest_call) {
         const auto other = static_cast<CollectiveCall>(all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call
                                                                                                           : all.lowest_call);
+        mismatch_ = Why{Why::mismatch, own, static_cast<std::uint8_t>(other)};
         throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; all ranks of a team must make the same "
                                         "collective calls in the same order",
                                         who_, name(call), name(other))};
     }
-    if (all.lowest_identity < all.highest_identity)
+    if (all.lowest_identity < all.highest_identity) {
+        mismatch_ = Why{Why::mismatch, own, own};
         throw MismatchError{fmt::format("{}: {}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet "
                                         "in the same barrier",
                                         who_, name(call), identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,
                                         all.highest_identity)};
+    }
 }
 
 void TeamState::release() {
@@ -508,9 +522,9 @@ void TeamState::close() {
     {
         const std::lock_guard guard{windows_mutex_};
         if (!windows_.empty())
-            throw UsageError{fmt::format("{}: Team::close: {} of its windows are open, the first is \"{}\"; close windows, arrays "
+            throw UsageError{fmt::format("{}: Team::close: {} of its windows are open, the first is {}; close windows, arrays "
                                          "and locks before their runtime",
-                                         who_, windows_.size(), windows_.front()->name())};
+                                         who_, windows_.size(), windows_.front()->label())};
     }
     if (!close_notified_.load(std::memory_order_relaxed)) {
         notify(CollectiveCall::team_close, {});
@@ -580,14 +594,15 @@ void TeamState::free_communicator() noexcept {
     if (finalized == 0 && communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
 }
 
-void TeamState::leave() noexcept {
+void TeamState::leave(bool by_exception) noexcept {
     if (closed_ || left_) return;
     left_ = true;
     if (TeamRegistry::mpi_ended()) return;
     try {
         {
             const std::lock_guard guard{engine_->mutex()};
-            departed_to_tell_.push_back({rank_, collectives_});
+            const Why otherwise{.cause = by_exception ? Why::exception : Why::others};
+            departed_to_tell_.push_back({rank_, collectives_, mismatch_.value_or(otherwise)});
             departed_next_ = 0;
         }
         // The others may be gone too: tell who listens, for a bounded time.

@@ -165,8 +165,8 @@ public:
 
     /// Collective.
     void close();
-    /// Leaves without waiting for anyone, telling the others.
-    void leave() noexcept;
+    /// Leaves without waiting for anyone, telling the others; `by_exception`: not only because another rank has left.
+    void leave(bool by_exception) noexcept;
     /// For a destructor whose close cannot complete: keeps serving until MPI ends.
     static void defer(std::unique_ptr<TeamState> team) noexcept;
     [[nodiscard]] bool closed() const noexcept { return closed_; }
@@ -221,14 +221,30 @@ public:
     }
     // EngineListener
     void on_barrier_token(const BarrierToken& token) override { barrier_.value().on_token(token); }
-    void on_departed(int rank, std::uint64_t collectives) override;
+    void on_departed(int rank, std::uint64_t collectives, std::uint32_t why) override;
     void on_progress() override;
 
 private:
-    /// A rank that left by an exception.
+    /// Why a rank left, as it travels.
+    struct Why {
+        enum Cause : std::uint8_t { exception, mismatch, others };
+        Cause cause = exception;
+        std::uint8_t call = 0;  ///< of a mismatch: the CollectiveCall that the rank was in
+        std::uint8_t other = 0; ///< and what another was in; the same where it is what was passed that differs
+
+        [[nodiscard]] std::uint32_t packed() const noexcept {
+            return static_cast<std::uint32_t>(cause) | static_cast<std::uint32_t>(call) << 8 | static_cast<std::uint32_t>(other) << 16;
+        }
+        [[nodiscard]] static Why unpacked(std::uint32_t bits) noexcept {
+            return {static_cast<Cause>(bits & 0xFF), static_cast<std::uint8_t>(bits >> 8), static_cast<std::uint8_t>(bits >> 16)};
+        }
+        [[nodiscard]] std::string text() const;
+    };
+    /// A rank that left before the close.
     struct Departed {
         int rank = 0;
         std::uint64_t collectives = 0; ///< that it had completed
+        Why why;
     };
 
     /// The caller holds the engine's mutex or trouble_mutex_.
@@ -293,6 +309,7 @@ private:
 
     /// Completed by this rank: every rank counts the same calls in the same order.
     std::uint64_t collectives_ = 0;
+    std::optional<Why> mismatch_; ///< of the last collective call
     std::optional<StatisticsValues> total_at_close_;
 
     support::AlignedMemory calibration_;

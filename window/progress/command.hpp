@@ -27,7 +27,7 @@ enum class CommandKind : std::uint8_t {
     atomic,   ///< payload: operand, expected; answer with the value from before
     adds,     ///< atomic adds without an answer; payload: `size` bytes of AddPayload
     barrier,  ///< a token of the dissemination barrier; payload: BarrierToken
-    departed, ///< rank `offset` left by an exception after `size` collective calls
+    departed, ///< rank `offset` left after `size` collective calls; `tag` says why
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
 };
 

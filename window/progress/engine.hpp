@@ -49,7 +49,7 @@ public:
     virtual ~EngineListener() = default;
     virtual void on_barrier_token(const BarrierToken& token) = 0;
     /// `collectives`: the collective calls that it completed before it left.
-    virtual void on_departed(int rank, std::uint64_t collectives) = 0;
+    virtual void on_departed(int rank, std::uint64_t collectives, std::uint32_t why) = 0;
     /// Called at the end of every round of progress, to send what could not be sent before.
     virtual void on_progress() = 0;
 };

@@ -134,7 +134,9 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
         listener_.on_barrier_token(token);
         return true;
     }
-    case CommandKind::departed: listener_.on_departed(static_cast<int>(command.offset), command.size); return true;
+    case CommandKind::departed:
+        listener_.on_departed(static_cast<int>(command.offset), command.size, command.tag);
+        return true;
     case CommandKind::wake: wakes_.fetch_add(1, std::memory_order_relaxed); return true;
     }
     return true;
