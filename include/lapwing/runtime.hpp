@@ -33,7 +33,8 @@ private:
 class Runtime : private runtime::MpiSession, public Team {
 public:
     /// Collective over `communicator`, an intracommunicator; MPI_COMM_WORLD may be passed before MPI is initialised.
-    /// Throws SettingError, MpiError, MismatchError. A rank that throws here leaves the others waiting, as with MPI.
+    /// Throws SettingError, MpiError, MismatchError. A rank that throws here leaves the others waiting, as with MPI. Rank 0 says
+    /// on stderr when the file of its LAPWING_STATS cannot be written, or its LAPWING_PROFILE does not exist.
     explicit Runtime(MPI_Comm communicator = MPI_COMM_WORLD, const Settings& settings = Settings{});
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
