@@ -1,5 +1,6 @@
 #include <lapwing/runtime.hpp>
 
+#include "src/runtime/launcher.hpp"
 #include "src/support/mpi_error.hpp"
 #include "window/team_registry.hpp"
 
@@ -40,6 +41,7 @@ MpiSession::MpiSession(const Settings& settings) : exceptions_at_start_{std::unc
         support::check_mpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided), "MPI_Init_thread");
         ours = true;
     }
+    warn_of_other_launcher();
     ++sessions;
 }
 
