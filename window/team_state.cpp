@@ -376,11 +376,12 @@ bool TeamState::is_departed(int rank) const {
 }
 
 std::string TeamState::Why::text() const {
-    const auto name_of = [](std::uint8_t number) { return name(static_cast<CollectiveCall>(number)); };
-    if (cause == others) return "after another rank had";
     if (cause == exception) return "by an exception";
-    if (call == other) return fmt::format("after a mismatch: not all ranks passed the same to {}", name_of(call));
-    return fmt::format("after a mismatch: it was in {} while another rank was in {}", name_of(call), name_of(other));
+    if (cause == others) return fmt::format("after rank {} had", detail);
+    const auto call = static_cast<CollectiveCall>(detail & 0xFF);
+    const auto other = static_cast<CollectiveCall>(detail >> 8);
+    if (call == other) return fmt::format("after a mismatch: not all ranks passed the same to {}", name(call));
+    return fmt::format("after a mismatch: it was in {} while another rank was in {}", name(call), name(other));
 }
 
 void TeamState::check_trouble(const char* call, int target) {
@@ -460,18 +461,17 @@ void TeamState::barrier(CollectiveCall call, std::optional<std::int64_t> identit
 
 void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {
     const Attendance all = barrier_->attendance();
-    const auto own = static_cast<std::uint8_t>(call);
     mismatch_.reset();
     if (all.lowest_call != all.highest_call) {
         const auto other = static_cast<CollectiveCall>(all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call
                                                                                                           : all.lowest_call);
-        mismatch_ = Why{Why::mismatch, own, static_cast<std::uint8_t>(other)};
+        mismatch_ = Why::of_mismatch(call, other);
         throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; all ranks of a team must make the same "
                                         "collective calls in the same order",
                                         who_, name(call), name(other))};
     }
     if (all.lowest_identity < all.highest_identity) {
-        mismatch_ = Why{Why::mismatch, own, own};
+        mismatch_ = Why::of_mismatch(call, call);
         throw MismatchError{fmt::format("{}: {}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet "
                                         "in the same barrier",
                                         who_, name(call), identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,
@@ -601,8 +601,14 @@ void TeamState::leave(bool by_exception) noexcept {
     try {
         {
             const std::lock_guard guard{engine_->mutex()};
-            const Why otherwise{.cause = by_exception ? Why::exception : Why::others};
-            departed_to_tell_.push_back({rank_, collectives_, mismatch_.value_or(otherwise)});
+            Why why;
+            if (mismatch_) {
+                why = *mismatch_;
+            } else if (!by_exception) {
+                const std::lock_guard trouble{trouble_mutex_};
+                if (!departed_.empty()) why = {Why::others, static_cast<std::uint32_t>(departed_.front().rank) & 0xFFFFFF};
+            }
+            departed_to_tell_.push_back({rank_, collectives_, why});
             departed_next_ = 0;
         }
         // The others may be gone too: tell who listens, for a bounded time.

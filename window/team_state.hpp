@@ -229,15 +229,15 @@ private:
     struct Why {
         enum Cause : std::uint8_t { exception, mismatch, others };
         Cause cause = exception;
-        std::uint8_t call = 0;  ///< of a mismatch: the CollectiveCall that the rank was in
-        std::uint8_t other = 0; ///< and what another was in; the same where it is what was passed that differs
+        /// Of a mismatch the CollectiveCall that the rank was in, and 2^8 times what another was in: the same where it is what was
+        /// passed that differs. Of others: the rank that had left, of the first 2^24.
+        std::uint32_t detail = 0;
 
-        [[nodiscard]] std::uint32_t packed() const noexcept {
-            return static_cast<std::uint32_t>(cause) | static_cast<std::uint32_t>(call) << 8 | static_cast<std::uint32_t>(other) << 16;
+        [[nodiscard]] static Why of_mismatch(CollectiveCall call, CollectiveCall other) noexcept {
+            return {mismatch, static_cast<std::uint32_t>(call) | static_cast<std::uint32_t>(other) << 8};
         }
-        [[nodiscard]] static Why unpacked(std::uint32_t bits) noexcept {
-            return {static_cast<Cause>(bits & 0xFF), static_cast<std::uint8_t>(bits >> 8), static_cast<std::uint8_t>(bits >> 16)};
-        }
+        [[nodiscard]] std::uint32_t packed() const noexcept { return detail << 8 | cause; }
+        [[nodiscard]] static Why unpacked(std::uint32_t bits) noexcept { return {static_cast<Cause>(bits & 0xFF), bits >> 8}; }
         [[nodiscard]] std::string text() const;
     };
     /// A rank that left before the close.
