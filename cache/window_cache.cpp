@@ -14,6 +14,10 @@
 #include <cstdint>
 #include <cstring>
 
+namespace lapwing::support::settings_in {
+void cache_window_cache() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing::cache {
 namespace {
 

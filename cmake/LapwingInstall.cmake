@@ -1,4 +1,4 @@
-# Installs the library, its headers, the CMake package and a pkg-config file for Makefiles.
+# Installs the library, its headers, the CMake package, a pkg-config file for Makefiles, the starter of programs and the pages.
 
 include(CMakePackageConfigHelpers)
 
@@ -16,6 +16,18 @@ install(
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING
     PATTERN "*.hpp"
+)
+install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/launch" DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME lapwing-launch)
+# As they lie in the sources, so that their links hold.
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(
+    DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples"
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    FILES_MATCHING
+    PATTERN "*.md"
+    PATTERN "*.cpp"
+    PATTERN "*.hpp"
+    PATTERN "CMakeLists.txt"
 )
 install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR})
 

@@ -16,6 +16,10 @@
 #include <utility>
 #include <vector>
 
+namespace lapwing::support::settings_in {
+void pipeline_calibration() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing::pipeline {
 namespace {
 

@@ -17,6 +17,10 @@
 #include <chrono>
 #include <utility>
 
+namespace lapwing::support::settings_in {
+void pipeline_plan() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing {
 namespace {
 

@@ -29,6 +29,10 @@
 #include <unistd.h>
 #include <vector>
 
+namespace lapwing::support::settings_in {
+void pipeline_profile() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing::pipeline {
 namespace {
 
@@ -249,16 +253,29 @@ std::optional<std::string> read_file(const std::string& file, std::string& probl
     return text;
 }
 
-/// A file that is no use is named once a process, however many runtimes it makes.
-void complain(const std::string& file, const std::string& problem) noexcept {
+/// Once a process, however many runtimes it makes.
+void say_once(const std::string& line) {
     static std::mutex mutex;
-    static std::set<std::string> named;
+    static std::set<std::string> said;
+    const std::lock_guard guard{mutex};
+    if (said.insert(line).second) support::log_line(line);
+}
+
+void complain(const std::string& file, const std::string& problem) noexcept {
     try {
-        const std::lock_guard guard{mutex};
-        if (named.insert(file).second)
-            support::log_line(fmt::format("the profile {} is ignored: {}; run lapwing-tune to measure a new one", file, problem));
+        say_once(fmt::format("the profile {} is ignored: {}; run lapwing-tune to measure a new one", file, problem));
     } catch (const std::exception&) { // no memory for a line
     }
+}
+
+/// The program's user has named a place, and there is none.
+void complain_of_missing_place(const Settings& settings) {
+    const std::string place = profile_setting.get(settings);
+    std::error_code error;
+    if (place.empty() || place == "none" || std::filesystem::exists(place, error)) return;
+    say_once(fmt::format("LAPWING_PROFILE={}: there is no such file or directory here, so no profile is used; run lapwing-tune to measure "
+                         "one there, name another place, or none",
+                         place));
 }
 
 } // namespace
@@ -398,6 +415,7 @@ std::optional<CostTables> load_profile(Team& team) {
         std::string problem;
         try {
             const ProfileKey key = profile_key(team);
+            complain_of_missing_place(team.settings());
             file = profile_file(team.settings(), key);
             if (const auto contents = file.empty() ? std::nullopt : read_file(file, problem)) {
                 tables = parse_profile(*contents, key, problem);

@@ -143,7 +143,10 @@ std::vector<datatype::CopyChoice> measure_choices(double seconds) {
 }
 
 void run(const Options& options) {
-    Runtime runtime; // keeps MPI from start to end, and tells what there is
+    const Settings given;
+    Settings without_profile;
+    without_profile.set("LAPWING_PROFILE", "none"); // what is measured is to stand there
+    Runtime runtime{MPI_COMM_WORLD, without_profile}; // keeps MPI from start to end, and tells what there is
     const bool first = runtime.rank() == Rank{0};
     if (runtime.size() < 2) throw UsageError{"lapwing-tune measures between ranks; start it with mpirun -n 2 at least"};
     const pipeline::ProfileKey key = pipeline::profile_key(runtime);
@@ -159,7 +162,7 @@ void run(const Options& options) {
     const double share = 0.8 * options.seconds / (wanted == "auto" ? 3 : 1);
     for (const Path path : {Path::direct, Path::rma, Path::service}) {
         if (wanted != "auto" && wanted != name(path)) continue;
-        Settings settings;
+        Settings settings = without_profile;
         settings.set("LAPWING_PATH", path == Path::direct ? "auto" : name(path));
         // On one node no path but direct would be taken.
         if (path != Path::direct && runtime.nodes() == 1) settings.set("LAPWING_NODE", "each");
@@ -167,7 +170,7 @@ void run(const Options& options) {
     }
 
     if (first && !options.print_only) {
-        const std::string file = options.output.empty() ? pipeline::profile_file(runtime.settings(), key) : options.output;
+        const std::string file = options.output.empty() ? pipeline::profile_file(given, key) : options.output;
         if (file.empty()) {
             fmt::print("\nno profile is stored: LAPWING_PROFILE is none, or HOME is not set\n");
         } else {

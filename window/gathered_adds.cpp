@@ -14,6 +14,10 @@
 #include <cstring>
 #include <vector>
 
+namespace lapwing::support::settings_in {
+void window_gathered_adds() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing::window {
 namespace {
 

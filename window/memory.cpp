@@ -28,6 +28,8 @@ using support::check_mpi;
 constexpr std::uint64_t cache_line = 64;
 constexpr std::uint64_t page = 4096;
 
+std::atomic<int> windows_over_network{0};
+
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// One passive epoch from the window's creation to its end.
@@ -62,6 +64,8 @@ std::string system_problem(std::uint64_t bytes) {
 }
 
 } // namespace
+
+int unfreed_windows() noexcept { return windows_over_network.load(std::memory_order_relaxed); }
 
 MemoryLimit memory_limit(bool shared) noexcept {
     MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
@@ -105,6 +109,7 @@ WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_
         const WindowInfo info{same_size};
         CreationTurn turn{team.communicator(), topology};
         const int code = call(info.get());
+        if (code == MPI_SUCCESS) windows_over_network.fetch_add(1, std::memory_order_relaxed);
         agree(who, mpi_problem(code, name), bytes);
         turn.end();
     };
@@ -164,6 +169,7 @@ void WindowMemory::close() {
     if (remote_ != MPI_WIN_NULL) {
         check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", team_.who());
         check_mpi(MPI_Win_free(&remote_), "MPI_Win_free", team_.who());
+        windows_over_network.fetch_sub(1, std::memory_order_relaxed);
     }
     if (shared_ != MPI_WIN_NULL) {
         check_mpi(MPI_Win_unlock_all(shared_), "MPI_Win_unlock_all", team_.who());

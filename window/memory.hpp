@@ -60,6 +60,9 @@ private:
     std::vector<std::atomic<std::uint64_t>> own_counters_; ///< of a rank that is alone on its node
 };
 
+/// MPI windows for the path rma that exist in this process and nobody has freed yet.
+[[nodiscard]] int unfreed_windows() noexcept;
+
 /// Most bytes that the ranks of a node can have together, and what sets that limit, with the remedy.
 struct MemoryLimit {
     std::uint64_t bytes = 0;

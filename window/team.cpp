@@ -25,8 +25,9 @@ Team::Team(MPI_Comm communicator, const Settings& settings)
 
 Team::~Team() {
     if (state_->closed() || state_->left()) return;
-    if (std::uncaught_exceptions() != exceptions_at_start_ || state_->broken()) {
-        state_->leave();
+    const bool by_exception = std::uncaught_exceptions() != exceptions_at_start_;
+    if (by_exception || state_->broken()) {
+        state_->leave(by_exception);
         window::TeamRegistry::instance().retain(std::move(state_)); // windows that others reach may refer to it
         return;
     }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <thread>
 
@@ -120,6 +121,62 @@ std::optional<TeamRegistry::Obstacle> TeamRegistry::blocked_by(const TeamState& 
         if (translated != MPI_UNDEFINED) return Obstacle{translated, other->size()};
     }
     return std::nullopt;
+}
+
+bool TeamRegistry::left_windows() noexcept { return unfreed_windows() > 0; }
+
+bool TeamRegistry::can_finalize() noexcept {
+#ifdef MPICH_VERSION
+    if (!left_windows()) return true;
+    std::vector<MPI_Request> requests;
+    const std::lock_guard guard{mutex_};
+    for (const auto& team : retained_teams_) {
+        // No collective call was ever made on this communicator, so that none can be missing on a rank.
+        MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
+        if (MPI_Ibarrier(team->engine_communicator(), &request) != MPI_SUCCESS) requests.pop_back();
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+    Backoff backoff{ProcessorShare::crowded};
+    for (int all_here = 0; all_here == 0 && std::chrono::steady_clock::now() < end; backoff.pause())
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all_here, MPI_STATUSES_IGNORE);
+    return false;
+#else
+    return true;
+#endif
+}
+
+TeamRegistry::LeftWindows TeamRegistry::left_windows_of(const TeamState& team) {
+    const std::lock_guard guard{mutex_};
+    LeftWindows sums{};
+    for (const auto& window : retained_windows_) {
+        if (&window->team_state() != &team) continue;
+        // Of each of two numbers the sum and that of the squares: of two ranks' sums only equal ones have the mean's square.
+        sums[0] += 1;
+        sums[2] += window->number() * window->number();
+    }
+    sums[1] = sums[0] * sums[0];
+    sums[3] = sums[2] * sums[2];
+    return sums;
+}
+
+void TeamRegistry::free_left_windows(const TeamState& team, const LeftWindows& sums) {
+    if (sums[0] == 0) return;
+    const auto ranks = static_cast<std::uint64_t>(team.size());
+    const bool same = ranks * sums[1] == sums[0] * sums[0] && ranks * sums[3] == sums[2] * sums[2];
+    std::vector<WindowState*> windows;
+    {
+        const std::lock_guard guard{mutex_};
+        // A later team may have this one's address.
+        for (auto& window : retained_windows_) {
+            if (&window->team_state() != &team) continue;
+            windows.push_back(window.get());
+            ended_windows_.push_back(std::move(window));
+        }
+        std::erase(retained_windows_, nullptr);
+    }
+    if (!same) return;
+    std::ranges::sort(windows, {}, &WindowState::number);
+    for (WindowState* const window : windows) window->free_left();
 }
 
 int TeamRegistry::on_finalize() {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +45,21 @@ public:
     };
     [[nodiscard]] std::optional<Obstacle> blocked_by(const TeamState& closing);
 
+    /// This process has MPI windows that nobody will free any more.
+    [[nodiscard]] static bool left_windows() noexcept;
+    /// For the exit of the program. Whether MPI may be finalized: MPICH 4.0.2 over UCX ends the program in MPI_Finalize while there
+    /// are windows (left_windows()). Before a no it meets the other ranks of the teams that were left, for ten seconds at most:
+    /// launchers end all ranks with the first that exits without MPI_Finalize, and the others may have something to say.
+    [[nodiscard]] bool can_finalize() noexcept;
+
+    /// Windows that this process has left, in a team that it has not: which they are, as sums over the ranks tell whether they
+    /// are the same on all.
+    using LeftWindows = std::array<std::uint64_t, 4>;
+    [[nodiscard]] LeftWindows left_windows_of(const TeamState& team);
+    /// Collective over the team, nothing of which is under way. `sums` over all ranks. Frees the team's left windows if
+    /// all ranks have left the same.
+    void free_left_windows(const TeamState& team, const LeftWindows& sums);
+
     /// MPI_Finalize has begun.
     [[nodiscard]] static bool mpi_ended() noexcept;
     /// Called when it does.
@@ -56,6 +73,7 @@ private:
     std::vector<std::unique_ptr<TeamState>> kept_;
     std::vector<std::unique_ptr<TeamState>> retained_teams_;
     std::vector<std::unique_ptr<WindowState>> retained_windows_;
+    std::vector<std::unique_ptr<WindowState>> ended_windows_; ///< that were retained, of teams that are closed
     /// Of teams_, those that have no progress thread. Written with the mutex held; read without, as a hint.
     std::atomic<int> without_thread_{0};
     bool watching_ = false;

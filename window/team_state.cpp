@@ -20,6 +20,10 @@
 #include <new>
 #include <system_error>
 
+namespace lapwing::support::settings_in {
+void window_team_state() {} // see cmake/LapwingSettings.cmake
+}
+
 namespace lapwing::window {
 namespace {
 
@@ -344,7 +348,7 @@ void TeamState::on_failed(const std::string& text, int code) noexcept {
         if (failure_.text.empty()) failure_ = {text, code};
         troubled_.store(true, std::memory_order_relaxed);
     }
-    tell_departure(); // or the others would wait for what this rank cannot do any more
+    tell_departure({Why::failure}); // or the others would wait for what this rank cannot do any more
 }
 
 void TeamState::wake(int target, std::uint16_t tick) {
@@ -359,6 +363,7 @@ void TeamState::on_progress() {
     if (news_.empty()) return;
     for (News& news : news_) {
         const Command command{.kind = CommandKind::departed,
+                              .tag = news.departed.why.packed(),
                               .offset = static_cast<std::uint64_t>(news.departed.rank),
                               .size = news.departed.collectives};
         // A neighbour that takes nothing now, or never will, keeps it from no other.
@@ -379,15 +384,16 @@ void TeamState::tell(const Departed& departed) {
     else news_.push_back(news);
 }
 
-void TeamState::tell_departure() {
-    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives_.load(std::memory_order_relaxed)});
+void TeamState::tell_departure(Why why) {
+    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives_.load(std::memory_order_relaxed), why});
 }
 
-void TeamState::on_departed(int rank, std::uint64_t collectives) {
+void TeamState::on_departed(int rank, std::uint64_t collectives, std::uint32_t why) {
     const std::lock_guard guard{trouble_mutex_};
     if (is_departed(rank) || departed_.size() >= most_departures) return;
-    departed_.push_back({rank, collectives});
-    tell({rank, collectives});
+    const Departed departed{rank, collectives, Why::unpacked(why)};
+    departed_.push_back(departed);
+    tell(departed);
     broken_.store(true, std::memory_order_release);
     troubled_.store(true, std::memory_order_relaxed);
 }
@@ -396,11 +402,11 @@ void TeamState::on_abandoned_access() {
     {
         // The team is over for this rank, too: the others count it among those that have left.
         const std::lock_guard guard{trouble_mutex_};
-        if (!is_departed(rank_)) departed_.push_back({rank_, 0});
+        if (!is_departed(rank_)) departed_.push_back({rank_, 0, {Why::memory}});
         broken_.store(true, std::memory_order_release);
         troubled_.store(true, std::memory_order_relaxed);
     }
-    tell_departure();
+    tell_departure({Why::memory});
 }
 
 bool TeamState::has_left(int rank) {
@@ -410,6 +416,18 @@ bool TeamState::has_left(int rank) {
 
 bool TeamState::is_departed(int rank) const {
     return std::ranges::find(departed_, rank, &Departed::rank) != departed_.end();
+}
+
+std::string TeamState::Why::text() const {
+    if (cause == exception) return "by an exception";
+    if (cause == others) return fmt::format("after rank {} had", detail);
+    if (cause == failure) return "when an MPI call of its own failed, or ranks were in different collective calls";
+    if (cause == finalize) return "by MPI_Finalize";
+    if (cause == memory) return "by an exception out of the scope of an adopted window, whose memory is gone";
+    const auto call = static_cast<CollectiveCall>(detail & 0xFF);
+    const auto other = static_cast<CollectiveCall>(detail >> 8);
+    if (call == other) return fmt::format("after a mismatch: not all ranks passed the same to {}", name(call));
+    return fmt::format("after a mismatch: it was in {} while another rank was in {}", name(call), name(other));
 }
 
 void TeamState::check_trouble(const char* call, int target) {
@@ -429,9 +447,8 @@ void TeamState::check_trouble(const char* call, int target) {
         }
     });
     if (found != departed_.end())
-        throw PeerLeftError{fmt::format("{}: {}: rank {} left the team by an exception, so this call cannot complete; see that "
-                                        "rank's error",
-                                        who_, call, found->rank)};
+        throw PeerLeftError{fmt::format("{}: {}: rank {} left the team {}, so this call cannot complete; see that rank's error", who_,
+                                        call, found->rank, found->why.text())};
 }
 
 void TeamState::wait(MPI_Request& request, const char* call) {
@@ -553,22 +570,26 @@ void TeamState::barrier_of_close(const WindowState& window) {
 
 void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {
     const Attendance all = barrier_->attendance();
+    mismatch_.reset();
     if (all.lowest_call != all.highest_call) {
         const auto other = static_cast<CollectiveCall>(all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call
                                                                                                           : all.lowest_call);
+        mismatch_ = Why::of_mismatch(call, other);
         throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; all ranks of a team must make the same "
                                         "collective calls in the same order",
                                         who_, name(call), name(other))};
     }
-    if (all.lowest_identity < all.highest_identity && call == CollectiveCall::window_close)
-        throw MismatchError{fmt::format("{}: {}: this rank closes the window that was made as number {}, other ranks ones from number {} "
-                                        "to {}; close windows, arrays and locks in the same order on all ranks. It stays open",
-                                        who_, name(call), identity.value_or(0), all.lowest_identity, all.highest_identity)};
-    if (all.lowest_identity < all.highest_identity)
+    if (all.lowest_identity < all.highest_identity) {
+        mismatch_ = Why::of_mismatch(call, call);
+        if (call == CollectiveCall::window_close)
+            throw MismatchError{fmt::format("{}: {}: this rank closes the window that was made as number {}, other ranks ones from number "
+                                            "{} to {}; close windows, arrays and locks in the same order on all ranks. It stays open",
+                                            who_, name(call), identity.value_or(0), all.lowest_identity, all.highest_identity)};
         throw MismatchError{fmt::format("{}: {}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet "
                                         "in the same barrier",
                                         who_, name(call), identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,
                                         all.highest_identity)};
+    }
 }
 
 void TeamState::release() {
@@ -627,9 +648,9 @@ void TeamState::close() {
     {
         const std::lock_guard guard{windows_mutex_};
         if (!windows_.empty())
-            throw UsageError{fmt::format("{}: Team::close: {} of its windows are open, the first is \"{}\"; close windows, arrays "
+            throw UsageError{fmt::format("{}: Team::close: {} of its windows are open, the first is {}; close windows, arrays "
                                          "and locks before their runtime",
-                                         who_, windows_.size(), windows_.front()->name())};
+                                         who_, windows_.size(), windows_.front()->label())};
     }
     if (!close_notified_.load(std::memory_order_relaxed)) {
         notify(CollectiveCall::team_close, {});
@@ -656,21 +677,25 @@ void TeamState::close() {
     // is on its way when the receives are taken back.
     wait_until([this] { return engine_->idle(); }, "Team::close");
     StatisticsValues total = statistics_.read();
+    auto left_windows = TeamRegistry::instance().left_windows_of(*this);
     constexpr std::size_t bytes = sizeof total.values;
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(bytes + sizeof left_windows);
     std::memcpy(memory.get(), total.values.data(), bytes);
+    std::memcpy(memory.get() + bytes, left_windows.data(), sizeof left_windows);
     complete(memory, "Team::close", [&](std::byte* place) { // no rank has the sum before all have come
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(counter_count), MPI_UINT64_T, MPI_SUM, communicator_,
-                                 &request),
+        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(counter_count + left_windows.size()), MPI_UINT64_T, MPI_SUM,
+                                 communicator_, &request),
                   "MPI_Iallreduce", who_);
         return request;
     });
     std::memcpy(total.values.data(), memory.get(), bytes);
+    std::memcpy(left_windows.data(), memory.get() + bytes, sizeof left_windows);
     total_at_close_ = total;
     TeamRegistry::instance().remove(*this); // before anything goes that closes of other teams look at
     stop_progress();
     engine_->stop();
+    TeamRegistry::instance().free_left_windows(*this, left_windows);
     free_mpi();
     closed_ = true;
     // What makes progress, but for this barrier itself, is behind all ranks before one may finalize MPI: in MPICH 4.0.2 over
@@ -695,10 +720,10 @@ void TeamState::free_communicator() noexcept {
     if (finalized == 0 && communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
 }
 
-void TeamState::say_goodbye() {
+void TeamState::say_goodbye(Why why) {
     {
         const std::lock_guard guard{engine_->mutex()};
-        tell_departure();
+        tell_departure(why);
     }
     // The others may be gone too: tell who listens, for a bounded time.
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
@@ -712,12 +737,19 @@ void TeamState::say_goodbye() {
     }
 }
 
-void TeamState::leave() noexcept {
+void TeamState::leave(bool by_exception) noexcept {
     if (closed_ || left_) return;
     left_ = true;
     if (TeamRegistry::mpi_ended()) return;
     try {
-        say_goodbye();
+        Why why;
+        if (mismatch_) {
+            why = *mismatch_;
+        } else if (!by_exception) {
+            const std::lock_guard guard{trouble_mutex_};
+            if (!departed_.empty()) why = {Why::others, static_cast<std::uint32_t>(departed_.front().rank) & 0xFFFFFF};
+        }
+        say_goodbye(why);
     } catch (...) { // leaving anyway
     }
     TeamRegistry::instance().remove(*this);
@@ -732,7 +764,7 @@ void TeamState::on_finalize() noexcept {
     support::log_line(fmt::format("{}: MPI_Finalize was called while a team is open; close runtimes, windows and arrays first",
                                   who_));
     try {
-        if (size_ > 1) say_goodbye(); // MPI still works here, and the others may be waiting for this rank
+        if (size_ > 1) say_goodbye({Why::finalize}); // MPI still works here, and the others may be waiting for this rank
     } catch (...) { // they are told as far as can be
     }
     engine_->stop();

@@ -52,7 +52,7 @@ public:
     [[nodiscard]] int size() const noexcept { return size_; }
     [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
     /// The engine's: its messages and collective calls on it do not meet.
-    [[nodiscard]] MPI_Comm broadcast_communicator() const noexcept { return engine_communicator_; }
+    [[nodiscard]] MPI_Comm engine_communicator() const noexcept { return engine_communicator_; }
     [[nodiscard]] const Topology& topology() const noexcept { return *topology_; }
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
     /// MPI's atomics do not work here: see atomics_crash().
@@ -185,8 +185,8 @@ public:
 
     /// Collective.
     void close();
-    /// Leaves without waiting for anyone, telling the others.
-    void leave() noexcept;
+    /// Leaves without waiting for anyone, telling the others; `by_exception`: not only because another rank has left.
+    void leave(bool by_exception) noexcept;
     /// For a destructor whose close cannot complete: keeps serving until MPI ends.
     static void defer(std::unique_ptr<TeamState> team) noexcept;
     [[nodiscard]] bool closed() const noexcept { return closed_; }
@@ -244,14 +244,30 @@ public:
     void on_waiting(const WaitingNote& note) override { watch_.value().on_note(note); }
     void on_failed(const std::string& text, int code) noexcept override;
     void on_abandoned_access() override;
-    void on_departed(int rank, std::uint64_t collectives) override;
+    void on_departed(int rank, std::uint64_t collectives, std::uint32_t why) override;
     void on_progress() override;
 
 private:
-    /// A rank that left by an exception.
+    /// Why a rank left, as it travels.
+    struct Why {
+        enum Cause : std::uint8_t { exception, mismatch, others, failure, finalize, memory };
+        Cause cause = exception;
+        /// Of a mismatch the CollectiveCall that the rank was in, and 2^8 times what another was in: the same where it is what was
+        /// passed that differs. Of others: the rank that had left, of the first 2^24.
+        std::uint32_t detail = 0;
+
+        [[nodiscard]] static Why of_mismatch(CollectiveCall call, CollectiveCall other) noexcept {
+            return {mismatch, static_cast<std::uint32_t>(call) | static_cast<std::uint32_t>(other) << 8};
+        }
+        [[nodiscard]] std::uint32_t packed() const noexcept { return detail << 8 | cause; }
+        [[nodiscard]] static Why unpacked(std::uint32_t bits) noexcept { return {static_cast<Cause>(bits & 0xFF), bits >> 8}; }
+        [[nodiscard]] std::string text() const;
+    };
+    /// A rank that left before the close.
     struct Departed {
         int rank = 0;
         std::uint64_t collectives = 0; ///< that it had completed
+        Why why;
     };
     /// The news of a departure, which is told to the ranks at distances that are powers of 2.
     struct News {
@@ -270,7 +286,7 @@ private:
     /// The caller holds the engine's mutex or trouble_mutex_.
     [[nodiscard]] bool is_departed(int rank) const;
     /// With the engine's mutex held: the others are told that this rank cannot be waited for any more.
-    void tell_departure();
+    void tell_departure(Why why);
     void tell(const Departed& departed);
     /// A wait goes on: finds mismatches, and says once what it waits for.
     void look_after(Patience& patience, const char* call, int target);
@@ -287,7 +303,7 @@ private:
     void start_progress();
     void stop_progress() noexcept;
     /// Tells the others that this rank leaves, for a bounded time.
-    void say_goodbye();
+    void say_goodbye(Why why);
     /// Frees windows and communicators but communicator_.
     void free_mpi() noexcept;
     void free_communicator() noexcept;
@@ -344,6 +360,7 @@ private:
     std::atomic<std::uint64_t> collectives_{0};
     std::uint64_t closing_window_ = 0; ///< the window whose close this rank waits in, or 0
     std::chrono::seconds wait_report_{0}; ///< 0: none
+    std::optional<Why> mismatch_; ///< of the last collective call
     std::optional<StatisticsValues> total_at_close_;
 
     support::AlignedMemory calibration_;

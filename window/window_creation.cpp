@@ -58,12 +58,12 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
         throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", state_.who(), options.alignment,
                                      least_alignment, most_alignment)};
-    const std::string what = fmt::format("{}: Window(\"{}\")", state_.who(), name_);
-    check_cache_options(state_.settings(), options.cache, what);
+    check_cache_options(state_.settings(), options.cache, fmt::format("{}: {}", state_.who(), label()));
     // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
     // must fit together; summed in floating point, which does not overflow.
     state_.barrier(CollectiveCall::window_create, {});
     number_ = state_.next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
+    const std::string what = fmt::format("{}: {}", state_.who(), label());
     const MemoryLimit limit = memory_limit(state_.topology().largest_node() > 1);
     auto node_bytes = static_cast<double>(bytes);
     auto memory = std::make_unique_for_overwrite<std::byte[]>(sizeof node_bytes);
@@ -96,11 +96,14 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
             fmt::format("{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
     check_cache_choices(what, choices, std::span{worst}.last<2 * cache_choices>());
     if (worst[0] <= -(std::int64_t{3} << 32)) throw_no_memory(what, bytes, first_problem(state_.communicator(), problem));
-    if (worst[0] != 0)
-        throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit here is {} bytes, {}", what,
-                                     bytes, -worst[0] & 0xFFFFFFFF,
+    if (worst[0] != 0) {
+        const std::int64_t rank = -worst[0] & 0xFFFFFFFF;
+        const bool own = rank == state_.rank();
+        const std::string there = first_problem(state_.communicator(), own ? fmt::format("{} bytes, {}", limit.bytes, limit.what) : "").text;
+        throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit {} is {}", what, bytes, rank,
                                      worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "",
-                                     limit.bytes, limit.what)};
+                                     own ? "here" : "there", there)};
+    }
 
     const bool same_size = worst[5] == -worst[6];
     memory_ = std::make_unique<WindowMemory>(state_, what, bytes, same_size, options.alignment, counter_count_);
@@ -131,7 +134,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     : team_{team}, state_{team.state()}, name_{std::move(options.name)}, adopted_{true},
       counter_count_{options.notification_counters}, own_counters_(options.notification_counters) {
     state_.require_open("Window::adopt");
-    const std::string where = fmt::format("{}: Window::adopt(\"{}\")", state_.who(), name_);
+    const std::string where = fmt::format("{}: Window::adopt{}", state_.who(), name_.empty() ? "" : fmt::format("(\"{}\")", name_));
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, counter_count_,
                                      most_counters)};
@@ -162,9 +165,9 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
                                  "the window was made on"};
     const CacheMode mode = cache_mode(state_.settings(), options.cache);
     if (const WindowState* const other = HostCall::obstacle(window, mode); other != nullptr)
-        throw UsageError{fmt::format("{}: the window is adopted already, as \"{}\", and one of the two is cached, so that it would not "
+        throw UsageError{fmt::format("{}: the window is adopted already, as {}, and one of the two is cached, so that it would not "
                                      "see what goes through the other; use that one, close it first, or cache neither",
-                                     where, other->name())};
+                                     where, other->label())};
     const bool transparent = mode == CacheMode::transparent;
     if (transparent && !HostCall::seen())
         throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "

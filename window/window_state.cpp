@@ -25,9 +25,12 @@ constexpr std::size_t least_runs_by_messages = 16;
 
 } // namespace
 
-std::string WindowState::who(const char* call) const {
-    return fmt::format("{}: Window(\"{}\").{}", state_.who(), name_, call);
+std::string WindowState::label() const {
+    if (!name_.empty()) return fmt::format("Window(\"{}\")", name_);
+    return number_ == 0 ? "Window" : fmt::format("Window(#{})", number_);
 }
+
+std::string WindowState::who(const char* call) const { return fmt::format("{}: {}.{}", state_.who(), label(), call); }
 
 void WindowState::throw_transfer_error(int code, const char* mpi_call, const char* call, int target,
                                        std::uint64_t offset) const {
@@ -142,7 +145,7 @@ inline void WindowState::with_lost_adds(const char* call, Step&& step) {
 }
 
 void WindowState::throw_lost_adds(const char* call) {
-    throw PeerLeftError{fmt::format("{}: {} could not be delivered, because the rank left the team by an exception; those to others "
+    throw PeerLeftError{fmt::format("{}: {} could not be delivered, because the rank left the team; those to others "
                                     "have been sent; see that rank's error",
                                     who(call), adds_.take_lost())};
 }

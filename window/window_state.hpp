@@ -42,6 +42,8 @@ public:
     [[nodiscard]] Team& team() const noexcept { return team_; }
     [[nodiscard]] TeamState& team_state() const noexcept { return state_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, arrays and locks included.
+    [[nodiscard]] std::string label() const;
     [[nodiscard]] const MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] Path path(int target) const noexcept;
     /// Of the program's window; 1 where the window is Lapwing's.
@@ -130,6 +132,10 @@ public:
 
     /// The number that all ranks know the window by.
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+    /// Collective, when nothing of the team is under way: frees what MPI and the system have of a window that its scope left.
+    void free_left() {
+        if (memory_ != nullptr) memory_->close();
+    }
 
     /// A wait for an own operation of the service path, which the caller's memory must outlive.
     void wait(Operation& operation, const char* call, int target);

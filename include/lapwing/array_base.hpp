@@ -114,6 +114,7 @@ protected:
     Team* team_ = nullptr;
     std::string name_;
     std::string who_; ///< "rank 2 of 4", kept for messages after the team is gone
+    std::uint64_t number_ = 0; ///< of the window, which stands in messages for a name
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
 
 private:

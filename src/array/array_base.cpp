@@ -2,6 +2,7 @@
 
 #include "src/support/mpi_error.hpp"
 #include "window/team_state.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
@@ -21,8 +22,10 @@ namespace {
 /// Small, so that parts follow each other without a gap: see NodeElements.
 constexpr unsigned least_alignment = 8;
 
-std::string array_text(std::string_view name) {
-    return name.empty() ? std::string{"GlobalArray"} : fmt::format("GlobalArray(\"{}\")", name);
+/// `number`: of the window, 0 before there is one.
+std::string array_text(std::string_view name, std::uint64_t number = 0) {
+    if (!name.empty()) return fmt::format("GlobalArray(\"{}\")", name);
+    return number == 0 ? "GlobalArray" : fmt::format("GlobalArray(#{})", number);
 }
 
 std::string text(std::span<const std::int64_t> index) { return datatype::index_text(index.data(), index.size()); }
@@ -49,7 +52,8 @@ ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_b
               {.name = options.name,
                .alignment = std::max(least_alignment, element_alignment),
                .cache = options.cache}},
-      team_{&team}, name_{std::move(options.name)}, who_{team.who()}, capacity_{capacity} {}
+      team_{&team}, name_{std::move(options.name)}, who_{team.who()}, number_{window_.state().number()},
+      capacity_{capacity} {}
 
 bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const {
     std::int64_t first = here ? team_->rank().value : team_->size();
@@ -68,7 +72,7 @@ void ArrayBase::put_to_all(Offset offset, const void* value, std::uint64_t bytes
 }
 
 std::string ArrayBase::start_of_text(const char* call) const {
-    return fmt::format("{}: {}{}", who_, array_text(name_), call);
+    return fmt::format("{}: {}{}", who_, array_text(name_, number_), call);
 }
 
 void ArrayBase::throw_closed(const char* call) const {
@@ -162,7 +166,7 @@ bool ArrayBase::same_ranks(const ArrayBase& other) const {
 void ArrayBase::throw_ranks_differ(const ArrayBase& other) const {
     throw UsageError{fmt::format("{}: the team of {} ranks cannot copy from {}, whose team of {} has other ranks; both need "
                                  "the same ranks, in any order; ranks that are in both can copy with put()",
-                                 start_of_text(".copy_from"), team_->size(), array_text(other.name_),
+                                 start_of_text(".copy_from"), team_->size(), array_text(other.name_, other.number_),
                                  other.team_->size())};
 }
 

@@ -9,17 +9,27 @@
 
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <fstream>
+#include <string_view>
+#include <system_error>
+
+namespace lapwing::support::settings_in {
+void runtime_runtime() {} // see cmake/LapwingSettings.cmake
+}
 
 namespace lapwing {
 namespace {
+
+constexpr std::string_view json_prefix = "json:";
 
 /// LAPWING_STATS: nothing, "text", or "json:FILE".
 class StatsSetting : public support::TextSetting {
 public:
     using TextSetting::TextSetting;
     void check(std::string_view value, std::string_view where) const override {
-        if (value.empty() || value == "text" || (value.starts_with("json:") && value.size() > 5)) return;
+        if (value.empty() || value == "text" || (value.starts_with(json_prefix) && value.size() > json_prefix.size()))
+            return;
         throw SettingError{fmt::format("{}={} ({}): not allowed; give text, or json:FILE", info().name, value, where)};
     }
 };
@@ -36,6 +46,21 @@ const support::ChoiceSetting verbose_setting{{.name = "LAPWING_VERBOSE",
                                               .help = "1: rank 0 prints what it found and the settings at start-up",
                                               .choices = {"0", "1"}}};
 
+std::string cannot_write(const std::string& file) {
+    return fmt::format("LAPWING_STATS=json:{}: the file cannot be written; choose one that can", file);
+}
+
+/// At the start of a long run, not only at its end. What is there already stays as it is, and so does what is not there.
+void check_writable(const std::string& file) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::file_status before = fs::status(file, error);
+    if (fs::exists(before) && !fs::is_regular_file(before) && !fs::is_directory(before)) return; // a pipe or device
+    const bool writable = std::ofstream{file, std::ios::app}.is_open();
+    if (!writable) support::log_line(cannot_write(file));
+    else if (!fs::exists(before)) fs::remove(file, error);
+}
+
 std::string as_text(const StatisticsValues& total) {
     std::string text = "statistics, summed over all ranks:";
     for (std::size_t i = 0; i < counter_count; ++i)
@@ -50,7 +75,7 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
     text += "}\n";
     std::ofstream out{file};
     out << text << std::flush;
-    if (!out) throw FileError{fmt::format("LAPWING_STATS=json:{}: the file cannot be written; choose one that can", file)};
+    if (!out) throw FileError{cannot_write(file)};
 }
 
 } // namespace
@@ -59,6 +84,8 @@ Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : runtime::MpiSession{settings}, Team{communicator, settings} {
     pipeline::use_profile(*this);
     if (rank().value != 0) return;
+    if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))
+        check_writable(where.substr(json_prefix.size()));
     if (verbose_setting.get(settings) == 1) support::log_line(report());
 }
 
@@ -81,7 +108,7 @@ void Runtime::close() {
     // Only now: when the file cannot be written the other ranks do not wait for this one.
     const StatisticsValues total = total_statistics();
     if (where == "text") support::log_line(as_text(total));
-    else write_json(where.substr(5), total, size());
+    else write_json(where.substr(json_prefix.size()), total, size());
 }
 
 } // namespace lapwing

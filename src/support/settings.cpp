@@ -12,11 +12,17 @@
 extern char** environ;
 
 namespace lapwing {
+
+namespace support {
+void link_all_settings(); // see cmake/LapwingSettings.cmake
+}
+
 namespace {
 
 std::map<std::string, const support::Setting*, std::less<>>& registry() {
     // A function's static: settings are static objects of many sources, constructed in any order.
     static std::map<std::string, const support::Setting*, std::less<>> settings;
+    support::link_all_settings(); // does nothing: whoever looks one up knows all of them
     return settings;
 }
 

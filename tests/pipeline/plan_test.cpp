@@ -226,7 +226,7 @@ TEST_CASE("plans refuse layouts that do not fit, and say why") {
     const auto put = [&](const Layout& source, Offset offset, const Layout& target, PlanOptions options = {}) {
         return test::message_of<Error>([&] { (void)Plan::put(window, source, next, offset, target, options); });
     };
-    CHECK_THAT(put(hundred, Offset{0}, Layout::contiguous(99)), test::says({"Window(\"\").put", "100 bytes", "has 99"}));
+    CHECK_THAT(put(hundred, Offset{0}, Layout::contiguous(99)), test::says({"Window(#", ").put", "100 bytes", "has 99"}));
     CHECK_THAT(put(hundred, Offset{901}, hundred), test::says({"offset 901", "1000 bytes", "Window::size"}));
     CHECK_THAT(put(hundred, Offset{2000}, hundred), test::says({"offset 2000"}));
     CHECK_THAT(put(hundred, Offset{UINT64_MAX - 50}, hundred), test::says({"1000 bytes"}));

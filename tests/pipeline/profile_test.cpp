@@ -2,7 +2,9 @@
 #include "pipeline/measure_transfers.hpp"
 #include "pipeline/profile.hpp"
 #include "pipeline/team_costs.hpp"
+#include "runtime/captured_stderr.hpp"
 #include "support/mpi_test.hpp"
+#include "window/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
@@ -90,6 +92,21 @@ Source source_with(const std::string& profile) {
 }
 
 } // namespace
+
+TEST_CASE("a LAPWING_PROFILE that does not exist is told once, by rank 0") {
+    const Directory directory;
+    const std::string missing = directory.path() + "/missing";
+    const auto made = [](const std::string& place) {
+        return test::captured_stderr([&] { Runtime{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", place}}}; });
+    };
+    const std::string text = made(missing);
+    if (test::world_rank() == 0)
+        CHECK_THAT(text, test::says({"LAPWING_PROFILE=" + missing, "no such file or directory", "lapwing-tune", "none"}));
+    else CHECK(text.find("LAPWING_PROFILE") == std::string::npos);
+    CHECK(made(missing).find("LAPWING_PROFILE") == std::string::npos);
+    for (const std::string& place : {directory.path(), std::string{"none"}, std::string{}})
+        CHECK(made(place).find("LAPWING_PROFILE") == std::string::npos);
+}
 
 TEST_CASE("a runtime finds the profile of its machine, MPI and network, on all ranks") {
     const Directory directory;

@@ -56,7 +56,8 @@ void check_last_leaves(const char* name, const std::function<void(Program&)>& ca
         }
         const auto left = [&](const char* where) {
             // The last rank; or another, that has heard of it sooner and left because of it.
-            return says({program.runtime.who(), where, "left the team by an exception", "see that rank's error"});
+            return Catch::Matches(program.runtime.who() + ".*" + where + ".*left the team (by an exception|after rank " +
+                                  std::to_string(last) + " had).*see that rank's error");
         };
         CHECK_THAT(message_of<PeerLeftError>([&] { call(program); }), left(name));
         // And so does every later call that needs all ranks.
@@ -226,6 +227,32 @@ TEST_CASE("transfers that are under way when a rank leaves end") {
         transfer(p, Rank{p.runtime.size() - 1}, [] {});
         p.runtime.barrier();
     }, [&](Program& p) { transfer(p, Rank{0}, [] { throw std::logic_error{"an error of the program"}; }); });
+    check_all_can_start_again();
+}
+
+TEST_CASE("after a mismatch the others are told what it was, not only of an exception") {
+    if (test::world_size() == 1) return;
+    const bool last = test::world_rank() == test::world_size() - 1;
+    try {
+        Program program;
+        test::world_barrier();
+        if (last) {
+            program.runtime.barrier();
+            FAIL("no mismatch");
+        }
+        // A rank that is told of the mismatch and goes on meets the news that the other left because of it.
+        CHECK_THAT(message_of<lapwing::MismatchError>([&] { program.window.close(); }), says({"close of a window", "Team::barrier"}));
+        CHECK_THAT(message_of<PeerLeftError>([&] {
+                       while (true) program.runtime.barrier();
+                   }),
+                   says({program.runtime.who(), "left the team after a mismatch: it was in Team::barrier",
+                         "while another rank was in the close of a window", "see that rank's error"}));
+        test::world_barrier(); // nobody is told of these ranks instead
+    } catch (const lapwing::MismatchError&) {
+        CHECK(last);
+        test::world_barrier();
+    }
+    test::world_barrier();
     check_all_can_start_again();
 }
 

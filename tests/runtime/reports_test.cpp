@@ -12,7 +12,9 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -60,7 +62,13 @@ void check_traffic(const Runtime& runtime, std::uint64_t puts, std::uint64_t get
 
 TEST_CASE("LAPWING_STATS=json writes the sum over all ranks") {
     const std::string file = own_file();
-    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_STATS", "json:" + file}, {"LAPWING_RMA_SMALL", "mpi"}}};
+    std::optional<Runtime> started;
+    const std::string at_start = test::captured_stderr([&] {
+        started.emplace(MPI_COMM_WORLD, Settings{{"LAPWING_STATS", "json:" + file}, {"LAPWING_RMA_SMALL", "mpi"}});
+    });
+    Runtime& runtime = *started;
+    CHECK(at_start.find("LAPWING_STATS") == std::string::npos);
+    CHECK(!std::filesystem::exists(file)); // that it can be written was tried without leaving anything
     use(runtime);
     const std::string text = test::captured_stderr([&] { runtime.close(); });
     CHECK(text.find("statistics") == std::string::npos);
@@ -106,7 +114,11 @@ TEST_CASE("statistics that cannot be written are an error of rank 0, and every r
     const Settings settings{{"LAPWING_STATS", "json:/nonexistent-directory/statistics.json"}};
     const auto error = says({"LAPWING_STATS=json:/nonexistent-directory/statistics.json", "cannot be written", "choose one that can"});
     {
-        Runtime runtime{MPI_COMM_WORLD, settings};
+        std::optional<Runtime> started;
+        const std::string text = test::captured_stderr([&] { started.emplace(MPI_COMM_WORLD, settings); });
+        Runtime& runtime = *started;
+        if (test::world_rank() == 0) CHECK_THAT(text, error); // not only at the end of the run
+        else CHECK(text.find("LAPWING_STATS") == std::string::npos);
         if (test::world_rank() == 0) CHECK_THAT(message_of<lapwing::FileError>([&] { runtime.close(); }), error);
         else runtime.close();
         CHECK(runtime.closed());

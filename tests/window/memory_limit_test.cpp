@@ -1,12 +1,14 @@
 // Windows that one rank cannot have: all ranks are told, and go on.
 #include "window/team_test.hpp"
 
+#include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
 #include <catch2/catch.hpp>
 
 #include <cstdint>
+#include <dlfcn.h>
 #include <fstream>
 #include <string>
 #include <sys/resource.h>
@@ -20,6 +22,20 @@ using lapwing::Runtime;
 using lapwing::Window;
 using test::message_of;
 using test::says;
+
+namespace {
+
+/// What this process takes the machine's memory for; 0: what it is.
+long pretended_pages = 0;
+
+} // namespace
+
+/// In place of the system's. A sanitizer may call it before it is ready itself.
+extern "C" __attribute__((no_sanitize("address", "undefined"))) long sysconf(int what) noexcept {
+    static long (*next)(int) = nullptr;
+    if (next == nullptr) next = reinterpret_cast<long (*)(int)>(dlsym(RTLD_NEXT, "sysconf"));
+    return what == _SC_PHYS_PAGES && pretended_pages != 0 ? pretended_pages : next(what);
+}
 
 namespace {
 
@@ -77,4 +93,36 @@ TEST_CASE("a window that is too large for a node's shared memory says so, and wh
     const auto ranks = static_cast<std::uint64_t>(runtime.size());
     CHECK_THAT(message_of<RangeError>([&] { (Window{runtime, available / ranks + (std::uint64_t{8} << 20)}); }),
                says({runtime.who(), "/dev/shm", "--shm-size", "together with the others of its node"}));
+}
+
+TEST_CASE("the limit that a window exceeds is that of the rank that has it") {
+    Runtime runtime;
+    if (runtime.node_size() > 1) return; // /dev/shm may be less on all of them
+    const bool small = runtime.rank().value == 1;
+    pretended_pages = small ? 100 : 0;
+    const std::string text = message_of<RangeError>([&] { (Window{runtime, 1U << 20}); });
+    pretended_pages = 0;
+    CHECK_THAT(text, says({runtime.who(), "1048576 bytes asked for here", "too many on rank 1",
+                           std::string{"the limit "} + (small ? "here" : "there") + " is " +
+                               std::to_string(100 * sysconf(_SC_PAGESIZE)) + " bytes, the memory of the machine"}));
+    Window window{runtime, 64};
+    runtime.barrier();
+}
+
+TEST_CASE("a window without a name has its number in messages") {
+    Runtime runtime;
+    Window first{runtime, 64};
+    Window second{runtime, 64};
+    lapwing::GlobalArray<double, 1> third{runtime, {10 * runtime.size()}, lapwing::Block{}};
+    Window named{runtime, 64, {.name = "a"}};
+    const auto refused = [&](Window& window) {
+        return message_of<RangeError>([&] { window.put(Rank{0}, Offset{1000}, 1.0); });
+    };
+    CHECK_THAT(refused(first), says({runtime.who() + ": Window(#1).put"}));
+    CHECK_THAT(refused(second), says({runtime.who() + ": Window(#2).put"}));
+    CHECK_THAT(refused(third.window()), says({runtime.who() + ": Window(#3).put"}));
+    CHECK_THAT(message_of<RangeError>([&] { (void)third.at(10 * runtime.size()); }), says({runtime.who() + ": GlobalArray(#3)"}));
+    CHECK_THAT(refused(named), says({runtime.who() + ": Window(\"a\").put"}));
+    CHECK_THAT(message_of<lapwing::UsageError>([&] { runtime.close(); }), says({"4 of its windows are open", "Window(#1)"}));
+    runtime.barrier();
 }

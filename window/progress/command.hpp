@@ -26,7 +26,7 @@ enum class CommandKind : std::uint8_t {
     bulk_gather,  ///< payload as of `gather`; send the packed bytes with tag `tag`
     atomic,   ///< payload: operand, expected; answer with the value from before
     adds,     ///< atomic adds without an answer; payload: `size` bytes of AddPayload
-    departed, ///< rank `offset` left by an exception after `size` collective calls
+    departed, ///< rank `offset` left after `size` collective calls; `tag` says why
     waiting,  ///< the sender has waited for a while in a collective call; payload: WaitingNote
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
 };

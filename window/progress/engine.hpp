@@ -56,7 +56,7 @@ public:
     /// Another rank asks for a window of which this rank has abandoned its part.
     virtual void on_abandoned_access() = 0;
     /// `collectives`: the collective calls that it completed before it left.
-    virtual void on_departed(int rank, std::uint64_t collectives) = 0;
+    virtual void on_departed(int rank, std::uint64_t collectives, std::uint32_t why) = 0;
     /// Called at the end of every round of progress, to send what could not be sent before.
     virtual void on_progress() = 0;
 };

@@ -129,7 +129,9 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
         return true;
     }
     case CommandKind::adds: carry_out_adds(origin, command, payload); return true;
-    case CommandKind::departed: listener_.on_departed(static_cast<int>(command.offset), command.size); return true;
+    case CommandKind::departed:
+        listener_.on_departed(static_cast<int>(command.offset), command.size, command.tag);
+        return true;
     case CommandKind::waiting: {
         WaitingNote note;
         std::memcpy(&note, payload, sizeof note);
