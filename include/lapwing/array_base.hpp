@@ -60,6 +60,9 @@ public:
     [[nodiscard]] StatisticsValues statistics() const { return open_window(".statistics").statistics(); }
     [[nodiscard]] StatisticsValues total_statistics() { return open_window(".total_statistics").total_statistics(); }
 
+    /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a negative depth.
+    void check_halo(std::span<const Range> own, std::int64_t depth) const;
+
 protected:
     ArrayBase() noexcept = default;
     /// Collective. `capacity` elements at every rank. Throws RangeError, MpiError.

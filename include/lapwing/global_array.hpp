@@ -26,6 +26,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -227,10 +228,16 @@ public:
     /// The same into and from memory whose rows lie apart, as the inside of a block with a margin:
     /// `a.get(mine, LocalView<double, 2>{block, {n + 2, m + 2}}.part({1, 1}, {n, m}))`. The view has the extents of the domain
     /// (RangeError otherwise), and what lies between its rows is not touched. No copy is made of either side.
-    void get(const Domain<N>& domain, const LocalView<T, N>& buffer) const;
-    void put(const Domain<N>& domain, const LocalView<const T, N>& buffer);
-    Completion start_get(const Domain<N>& domain, const LocalView<T, N>& buffer) const;
-    Completion start_put(const Domain<N>& domain, const LocalView<const T, N>& buffer);
+    template <std::same_as<T> U>
+    void get(const Domain<N>& domain, const LocalView<U, N>& buffer) const;
+    template <class U>
+        requires std::same_as<std::remove_const_t<U>, T>
+    void put(const Domain<N>& domain, const LocalView<U, N>& buffer);
+    template <std::same_as<T> U>
+    Completion start_get(const Domain<N>& domain, const LocalView<U, N>& buffer) const;
+    template <class U>
+        requires std::same_as<std::remove_const_t<U>, T>
+    Completion start_put(const Domain<N>& domain, const LocalView<U, N>& buffer);
 
     // Lists of elements, whoever owns them: any range of Index<N>, or of integers in one dimension. The bounds of all are
     // checked before anything moves: RangeError. Lists of other lengths than the values': RangeError.

@@ -486,25 +486,31 @@ Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::get(const Domain<N>& domain, const LocalView<T, N>& buffer) const {
+template <std::same_as<T> U>
+void GlobalArray<T, N>::get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
     check_patch(".get", domain, buffer.size());
     start_patch(array::Direction::get, domain, checked_shape(".get", domain, buffer), buffer.data_handle()).wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
-Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, const LocalView<T, N>& buffer) const {
+template <std::same_as<T> U>
+Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
     check_patch(".start_get", domain, buffer.size());
     return start_patch(array::Direction::get, domain, checked_shape(".start_get", domain, buffer), buffer.data_handle());
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::put(const Domain<N>& domain, const LocalView<const T, N>& buffer) {
+template <class U>
+    requires std::same_as<std::remove_const_t<U>, T>
+void GlobalArray<T, N>::put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
     check_patch(".put", domain, buffer.size());
     start_patch(array::Direction::put, domain, checked_shape(".put", domain, buffer), buffer.data_handle()).wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
-Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, const LocalView<const T, N>& buffer) {
+template <class U>
+    requires std::same_as<std::remove_const_t<U>, T>
+Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
     check_patch(".start_put", domain, buffer.size());
     return start_patch(array::Direction::put, domain, checked_shape(".start_put", domain, buffer), buffer.data_handle());
 }

@@ -208,6 +208,17 @@ void ArrayBase::check_view(const char* call, std::span<const Range> domain, std:
     }
 }
 
+void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth) const {
+    require_open(" (halo)");
+    if (depth < 0)
+        throw RangeError{fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the own block are read",
+                                     start_of_text(""), depth)};
+    for (const Range& range : own)
+        if (range.stride() != 1)
+            throw UsageError{fmt::format("{}: a halo is around a block of neighbours, and this rank owns {}; use Block",
+                                         start_of_text(""), text(own))};
+}
+
 void ArrayBase::throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const {
     throw RangeError{fmt::format("{}: {} indices with {} values; pass as many of each, and operands one for all or as many",
                                  start_of_text(call), indices, others)};

@@ -218,6 +218,7 @@ TEST_CASE("reductions and broadcasts of single numbers") {
     double c_array[2] = {1.0 * own, 2.0};
     runtime.broadcast(c_array, Rank{0});
     CHECK(c_array[0] == 0.0);
+    list[0] = own;
     runtime.broadcast(std::span{list}.first(1), Rank{0});
     CHECK(list[0] == 0);
     CHECK(list[1] == size - 1);
