@@ -176,7 +176,8 @@ public:
     }
 
     /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
-    /// calling rank owns it is checked at assertion level 1 (RangeError).
+    /// calling rank owns it is checked at assertion level 1 (RangeError). Each access compares its index, so that a loop over
+    /// all own elements does not become one of vector instructions: local_span() and local_view() do not compare.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T& local(I... indices) {

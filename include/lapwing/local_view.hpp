@@ -54,6 +54,7 @@ public:
     [[nodiscard]] constexpr bool empty() const noexcept { return size() == 0; }
     /// Whether there is no gap between the rows.
     [[nodiscard]] constexpr bool is_exhaustive() const noexcept {
+        if (empty()) return true;
         std::int64_t dense = 1;
         for (std::size_t d = N; d-- > 0;) {
             if (extents_[d] > 1 && strides_[d] != dense) return false;

@@ -37,6 +37,22 @@ void for_each_owner(std::span<T> elements, Owner owner, Visit visit) {
     }
 }
 
+/// The places of a list by their owners, in the order of the list where they have the same.
+std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks) {
+    std::vector<std::size_t> order(places.size());
+    const auto count = static_cast<std::size_t>(ranks);
+    if (count > 4 * places.size()) { // nothing of the size of the team for a few elements
+        for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+        std::ranges::stable_sort(order, {}, [&](std::size_t k) { return places[k].owner; });
+        return order;
+    }
+    std::vector<std::size_t> ends(count + 1);
+    for (const ListedPlace& place : places) ++ends[static_cast<std::size_t>(place.owner) + 1];
+    for (std::size_t rank = 0; rank < count; ++rank) ends[rank + 1] += ends[rank];
+    for (std::size_t k = 0; k < places.size(); ++k) order[ends[static_cast<std::size_t>(places[k].owner)]++] = k;
+    return order;
+}
+
 } // namespace
 
 Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places, std::uint64_t element_bytes,
@@ -90,13 +106,8 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
 
 Completion start_list_of_atomics(Window& window, Atomic operation, window::AtomicType type, std::span<const ListedPlace> places,
                                  std::span<window::ListedAtomic> list, const char* call) {
-    std::vector<std::size_t> order(places.size());
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        order[k] = k;
-        list[k].offset = places[k].offset;
-    }
-    // Those on one element stay in their order.
-    std::ranges::stable_sort(order, {}, [&](std::size_t k) { return places[k].owner; });
+    for (std::size_t k = 0; k < places.size(); ++k) list[k].offset = places[k].offset;
+    std::vector<std::size_t> order = by_owner(places, window.map().ranks); // those on one element stay in their order
     auto pending = std::make_unique<PendingTransfers>();
     std::vector<window::ListedAtomic> of_owner;
     for_each_owner(std::span<std::size_t>{order}, [&](std::size_t k) { return places[k].owner; },

@@ -169,7 +169,7 @@ TEST_CASE("a local view shows own memory in its own shape") {
 
 TEST_CASE("rows of own memory follow each other without gaps, whatever the extents") {
     Runtime runtime;
-    const auto check_dense = [&](const auto& distribution, const auto& extents) {
+    const auto check_dense = [&](const auto& distribution, const auto& extents, int copies = 1) {
         GlobalArray<double, 2> array{runtime, extents, distribution};
         array.fill(1.0);
         const LocalView<double, 2> view = array.local_view();
@@ -177,7 +177,7 @@ TEST_CASE("rows of own memory follow each other without gaps, whatever the exten
         // As programs loop that take the view for an array.
         double sum = 0;
         for (int k = 0; k < static_cast<int>(view.size()); ++k) sum += view.data_handle()[k];
-        CHECK(runtime.sum(sum) == static_cast<double>(extents[0] * extents[1]));
+        CHECK(runtime.sum(sum) == static_cast<double>(copies * extents[0] * extents[1]));
         const std::span<double> own = array.local_span();
         CHECK(own.data() == view.data_handle());
         CHECK(own.size() == view.size());
@@ -206,7 +206,7 @@ TEST_CASE("rows of own memory follow each other without gaps, whatever the exten
     }
     check_dense(Block{}, Extents<2>{401, 401});
     check_dense(Block{.grid = {1, runtime.size()}}, Extents<2>{3, runtime.size() / 2 + 1}); // some have none
-    check_dense(Replicated{}, Extents<2>{7, 1});
+    check_dense(Replicated{}, Extents<2>{7, 3}, runtime.size());
 }
 
 TEST_CASE("where rows have gaps on any rank, every rank hears of it when it asks for a view without") {
