@@ -53,9 +53,12 @@ void access_local(Context& context) {
         const Subject raw = passes("raw pointer", [&, own_y = y.local_span().data(), own_x = x.local_span().data()] {
             by_pointer(own_y, own_x, n);
         });
-        context.compare(std::string{"a.local_span(), "} + working.name, per_element, passes("lapwing", [&] { by_span(y, x); }), {raw});
-        context.compare(std::string{"a.local(i), "} + working.name, per_element, passes("lapwing", [&] { by_index(y, x); }), {raw});
-        context.compare(std::string{"a(i), "} + working.name, per_element, passes("lapwing", [&] { by_element(y, x); }), {raw});
+        context.compare(std::string{"a.local_span(), "} + working.name, per_element,
+                        passes("lapwing", [&] { by_span(y, x); }), {raw});
+        context.compare(std::string{"a.local(i), "} + working.name, per_element,
+                        passes("lapwing", [&] { by_index(y, x); }), {raw});
+        context.compare(std::string{"a(i), "} + working.name, per_element, passes("lapwing", [&] { by_element(y, x); }),
+                        {raw});
         x.close();
         y.close();
     }

@@ -49,7 +49,9 @@ std::vector<std::int64_t> search_serially(std::int64_t vertices) {
 }
 
 void check(bool correct, const char* who) {
-    if (!correct) throw std::runtime_error{fmt::format("breadth-first: {}: vertices are not on the levels of a search on one rank", who)};
+    if (!correct)
+        throw std::runtime_error{
+            fmt::format("breadth-first: {}: vertices are not on the levels of a search on one rank", who)};
 }
 
 /// `claim(levels, wanted, level, found)` gives what each of the wanted vertices was before.
@@ -67,7 +69,8 @@ void search(Runtime& runtime, Levels& levels, Claim claim) {
     for (std::int64_t level = 1; runtime.sum(static_cast<std::int64_t>(frontier.size())) > 0; ++level) {
         wanted.clear();
         for (const std::int64_t vertex : frontier)
-            for (std::uint64_t edge = 0; edge < degree; ++edge) wanted.push_back(neighbour(levels.extent(0), vertex, edge));
+            for (std::uint64_t edge = 0; edge < degree; ++edge)
+                wanted.push_back(neighbour(levels.extent(0), vertex, edge));
         found.resize(wanted.size());
         claim(levels, wanted, level, found);
         frontier.clear();
@@ -78,13 +81,15 @@ void search(Runtime& runtime, Levels& levels, Claim claim) {
 }
 
 template <class Claim>
-Subject searches(const char* name, Runtime& runtime, Levels& levels, const std::vector<std::int64_t>& expected, Claim claim) {
+Subject searches(const char* name, Runtime& runtime, Levels& levels, const std::vector<std::int64_t>& expected,
+                 Claim claim) {
     return {.name = name, .run = [&runtime, &levels, &expected, name, claim](std::uint64_t iterations) {
                 const double seconds = together(runtime, [&] {
                     for (std::uint64_t k = 0; k < iterations; ++k) search(runtime, levels, claim);
                 });
                 std::int64_t wrong = 0;
-                for (const auto [v] : levels.local_domain()) wrong += levels.local(v) != expected[static_cast<std::size_t>(v)] ? 1 : 0;
+                for (const auto [v] : levels.local_domain())
+                    wrong += levels.local(v) != expected[static_cast<std::size_t>(v)] ? 1 : 0;
                 check(runtime.sum(wrong) == 0, name);
                 return seconds;
             }};
@@ -126,7 +131,8 @@ public:
     [[nodiscard]] bool correct(const std::vector<std::int64_t>& expected) const {
         int wrong = 0;
         for (std::size_t k = 0; k < levels_.size(); ++k)
-            wrong += levels_[k] != expected[static_cast<std::size_t>(rank_) + k * static_cast<std::size_t>(size_)] ? 1 : 0;
+            wrong +=
+                levels_[k] != expected[static_cast<std::size_t>(rank_) + k * static_cast<std::size_t>(size_)] ? 1 : 0;
         MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, world_);
         return wrong == 0;
     }
@@ -192,22 +198,24 @@ void breadth_first(Context& context) {
                                 check(messages.correct(expected), "MPI_Alltoallv");
                                 return seconds;
                             }};
-        context.compare(name(many_vertices), milliseconds(), searches("lists of compare_swap", runtime, levels, expected, lists),
-                        {std::move(by_messages)});
+        context.compare(name(many_vertices), milliseconds(),
+                        searches("lists of compare_swap", runtime, levels, expected, lists), {std::move(by_messages)});
     }
     {
         const std::vector<std::int64_t> expected = search_serially(few_vertices);
         Levels levels{runtime, {few_vertices}, Cyclic{}, {.name = "levels"}};
-        context.compare(name(few_vertices), milliseconds(), searches("lists of compare_swap", runtime, levels, expected, lists),
+        context.compare(name(few_vertices), milliseconds(),
+                        searches("lists of compare_swap", runtime, levels, expected, lists),
                         {searches("compare_swap one by one", runtime, levels, expected, one_by_one)});
     }
     runtime.close();
 }
 
-const Registration registration{{.name = "breadth-first",
-                                 .summary = "search through a random graph by lists of claims; fails unless all levels are right",
-                                 .run = breadth_first,
-                                 .default_repetitions = 5}};
+const Registration registration{
+    {.name = "breadth-first",
+     .summary = "search through a random graph by lists of claims; fails unless all levels are right",
+     .run = breadth_first,
+     .default_repetitions = 5}};
 
 } // namespace
 } // namespace lapwing::bench

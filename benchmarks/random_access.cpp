@@ -39,7 +39,9 @@ private:
 
 /// Index i holds i after an even number of rounds.
 void check(bool correct, const char* who) {
-    if (!correct) throw std::runtime_error{fmt::format("random-access: {}: the table is wrong after all updates were done twice", who)};
+    if (!correct)
+        throw std::runtime_error{
+            fmt::format("random-access: {}: the table is wrong after all updates were done twice", who)};
 }
 
 /// A table of Lapwing's, and an operation that updates it.
@@ -47,7 +49,11 @@ template <class Update>
 class Updates {
 public:
     Updates(Runtime& runtime, const char* name, std::uint64_t count, Update update)
-        : runtime_{runtime}, name_{name}, count_{count}, update_{update}, table_{runtime, {words_each * runtime.size()}, Block{}} {
+        : runtime_{runtime},
+          name_{name},
+          count_{count},
+          update_{update},
+          table_{runtime, {words_each * runtime.size()}, Block{}} {
         std::uint64_t index = static_cast<std::uint64_t>(table_.local_domain().range(0).first());
         for (std::uint64_t& word : table_.local_span()) word = index++;
         runtime.barrier();
@@ -118,7 +124,8 @@ public:
 
 private:
     [[nodiscard]] std::size_t owner(std::uint64_t value) const {
-        return static_cast<std::size_t>(value % (static_cast<std::uint64_t>(words_each) * static_cast<std::uint64_t>(size_)) /
+        return static_cast<std::size_t>(value %
+                                        (static_cast<std::uint64_t>(words_each) * static_cast<std::uint64_t>(size_)) /
                                         static_cast<std::uint64_t>(words_each));
     }
 
@@ -167,12 +174,14 @@ void random_access(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
     {
-        Updates gathered{runtime, "bit_xor", updates_each, [](const auto& element, std::uint64_t value) { element.bit_xor(value); }};
+        Updates gathered{runtime, "bit_xor", updates_each,
+                         [](const auto& element, std::uint64_t value) { element.bit_xor(value); }};
         Updates one_by_one{runtime, "fetch_xor", updates_each / one_by_one_share,
                            [](const auto& element, std::uint64_t value) { (void)element.fetch_xor(value); }};
         Buckets buckets{context.world()};
         const auto all = static_cast<double>(updates_each) * runtime.size();
-        const Subject value{.name = "bit_xor", .run = [&](std::uint64_t iterations) { return gathered.run(iterations); }};
+        const Subject value{.name = "bit_xor",
+                            .run = [&](std::uint64_t iterations) { return gathered.run(iterations); }};
         Subject messages{.name = "buckets of 1024 by MPI_Alltoallv",
                          .run = [&](std::uint64_t iterations) { return buckets.run(iterations); }};
         Subject single{.name = "fetch_xor one by one", .run = [&](std::uint64_t iterations) {
@@ -189,10 +198,11 @@ void random_access(Context& context) {
     runtime.close();
 }
 
-const Registration registration{{.name = "random-access",
-                                 .summary = "random updates of the HPC Challenge (GUPS); fails unless the table is right",
-                                 .run = random_access,
-                                 .default_repetitions = 5}};
+const Registration registration{
+    {.name = "random-access",
+     .summary = "random updates of the HPC Challenge (GUPS); fails unless the table is right",
+     .run = random_access,
+     .default_repetitions = 5}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -19,7 +19,8 @@ double start(std::int64_t i) { return i == 0 ? 100.0 : 0.0; }
 
 template <class Plate>
 double next(const Plate& plate, std::int64_t i, std::int64_t j) {
-    return plate(i, j) + 0.2 * (plate(i - 1, j) + plate(i + 1, j) + plate(i, j - 1) + plate(i, j + 1) - 4 * plate(i, j));
+    return plate(i, j) +
+           0.2 * (plate(i - 1, j) + plate(i + 1, j) + plate(i, j - 1) + plate(i, j + 1) - 4 * plate(i, j));
 }
 
 } // namespace
@@ -47,12 +48,15 @@ int main() {
             for (std::int64_t j = 0; j < n; ++j) now[static_cast<std::size_t>(i * n + j)] = start(i);
         for (int k = 0; k < steps; ++k) {
             const std::vector<double> before = now;
-            const auto old = [&](std::int64_t i, std::int64_t j) { return before[static_cast<std::size_t>(i * n + j)]; };
+            const auto old = [&](std::int64_t i, std::int64_t j) {
+                return before[static_cast<std::size_t>(i * n + j)];
+            };
             for (auto [i, j] : plate.domain().expand(-1)) now[static_cast<std::size_t>(i * n + j)] = next(old, i, j);
         }
         wrong = result == now ? 0 : 1;
-        std::printf("after %d steps the plate is at %.3f five rows from the middle of the hot edge; %s as on one rank\n", steps,
-                    +plate(5, n / 2), wrong == 0 ? "the same" : "NOT the same");
+        std::printf(
+            "after %d steps the plate is at %.3f five rows from the middle of the hot edge; %s as on one rank\n", steps,
+            +plate(5, n / 2), wrong == 0 ? "the same" : "NOT the same");
     }
     runtime.barrier(); // rank 0 has read the others' parts
     return wrong;

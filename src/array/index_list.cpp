@@ -31,7 +31,8 @@ void copy_element(std::byte* to, const std::byte* from, std::uint64_t bytes) {
 template <class T, class Owner, class Visit>
 void for_each_owner(std::span<T> elements, Owner owner, Visit visit) {
     for (auto begin = elements.begin(); begin != elements.end();) {
-        const auto end = std::find_if(begin, elements.end(), [&](const T& element) { return owner(element) != owner(*begin); });
+        const auto end =
+            std::find_if(begin, elements.end(), [&](const T& element) { return owner(element) != owner(*begin); });
         visit(owner(*begin), std::span<T>{begin, end});
         begin = end;
     }
@@ -55,20 +56,23 @@ std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks
 
 } // namespace
 
-Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places, std::uint64_t element_bytes,
-                      std::byte* values) {
+Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places,
+                      std::uint64_t element_bytes, std::byte* values) {
     const window::MemoryMap& map = window.map();
     std::vector<Listed> far;
     for (std::size_t k = 0; k < places.size(); ++k) {
         const ListedPlace& place = places[k];
         std::byte* const base = place.owner == map.own_rank ? map.own : map.base(place.owner);
         if (base == nullptr) far.push_back({place, k});
-        else if (direction == Direction::get) copy_element(values + k * element_bytes, base + place.offset, element_bytes);
+        else if (direction == Direction::get)
+            copy_element(values + k * element_bytes, base + place.offset, element_bytes);
         else copy_element(base + place.offset, values + k * element_bytes, element_bytes);
     }
     if (far.empty()) return {};
     // In ascending order their description is short, and the owner reads its memory forwards.
-    const auto key = [](const Listed& element) { return std::tuple{element.place.owner, element.place.offset, element.k}; };
+    const auto key = [](const Listed& element) {
+        return std::tuple{element.place.owner, element.place.offset, element.k};
+    };
     std::ranges::sort(far, {}, key);
     if (direction == Direction::put) {
         const auto same = [](const Listed& a, const Listed& b) {
@@ -81,42 +85,48 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     // chooses among what asks nothing of the owner.
     PlanOptions options;
     const window::WindowState& state = window.state();
-    if (state.team_state().progress_mode() == ProgressMode::thread || state.team_state().network_path() == Path::service)
+    if (state.team_state().progress_mode() == ProgressMode::thread ||
+        state.team_state().network_path() == Path::service)
         options.strategy = Strategy::served;
     auto pending = std::make_unique<PendingTransfers>();
-    for_each_owner(std::span<Listed>{far}, [](const Listed& element) { return element.place.owner; }, [&](int owner, std::span<Listed> run) {
-        Layout::Offsets there;
-        Layout::Offsets here;
-        there.reserve(run.size());
-        here.reserve(run.size());
-        for (const Listed& element : run) {
-            there.push_back(static_cast<std::int64_t>(element.place.offset));
-            here.push_back(static_cast<std::int64_t>(element.k * element_bytes));
-        }
-        const Layout remote = Layout::indexed(std::move(there), element_bytes);
-        const Layout local = Layout::indexed(std::move(here), element_bytes);
-        pending->make_room();
-        if (direction == Direction::get)
-            pending->add(Plan::get(window, Rank{owner}, Offset{0}, remote, local, options).start(values));
-        else
-            pending->add(Plan::put(window, local, Rank{owner}, Offset{0}, remote, options).start(static_cast<const void*>(values)));
-    });
+    for_each_owner(
+        std::span<Listed>{far}, [](const Listed& element) { return element.place.owner; },
+        [&](int owner, std::span<Listed> run) {
+            Layout::Offsets there;
+            Layout::Offsets here;
+            there.reserve(run.size());
+            here.reserve(run.size());
+            for (const Listed& element : run) {
+                there.push_back(static_cast<std::int64_t>(element.place.offset));
+                here.push_back(static_cast<std::int64_t>(element.k * element_bytes));
+            }
+            const Layout remote = Layout::indexed(std::move(there), element_bytes);
+            const Layout local = Layout::indexed(std::move(here), element_bytes);
+            pending->make_room();
+            if (direction == Direction::get)
+                pending->add(Plan::get(window, Rank{owner}, Offset{0}, remote, local, options).start(values));
+            else
+                pending->add(Plan::put(window, local, Rank{owner}, Offset{0}, remote, options)
+                                 .start(static_cast<const void*>(values)));
+        });
     return Completion{std::move(pending)};
 }
 
-Completion start_list_of_atomics(Window& window, Atomic operation, window::AtomicType type, std::span<const ListedPlace> places,
-                                 std::span<window::ListedAtomic> list, const char* call) {
+Completion start_list_of_atomics(Window& window, Atomic operation, window::AtomicType type,
+                                 std::span<const ListedPlace> places, std::span<window::ListedAtomic> list,
+                                 const char* call) {
     for (std::size_t k = 0; k < places.size(); ++k) list[k].offset = places[k].offset;
     std::vector<std::size_t> order = by_owner(places, window.map().ranks); // those on one element stay in their order
     auto pending = std::make_unique<PendingTransfers>();
     std::vector<window::ListedAtomic> of_owner;
-    for_each_owner(std::span<std::size_t>{order}, [&](std::size_t k) { return places[k].owner; },
-                   [&](int owner, std::span<std::size_t> run) {
-                       of_owner.clear();
-                       for (const std::size_t k : run) of_owner.push_back(list[k]);
-                       pending->make_room();
-                       pending->add(window.start_atomics(operation, type, Rank{owner}, of_owner, call));
-                   });
+    for_each_owner(
+        std::span<std::size_t>{order}, [&](std::size_t k) { return places[k].owner; },
+        [&](int owner, std::span<std::size_t> run) {
+            of_owner.clear();
+            for (const std::size_t k : run) of_owner.push_back(list[k]);
+            pending->make_room();
+            pending->add(window.start_atomics(operation, type, Rank{owner}, of_owner, call));
+        });
     return Completion{std::move(pending)};
 }
 
