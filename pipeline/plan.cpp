@@ -252,6 +252,18 @@ void Plan::execute(std::span<std::byte> memory) {
     execute(static_cast<void*>(memory.data()));
 }
 
+void Plan::execute_notify(const void* memory, unsigned counter) {
+    window::WindowState& window = state_->window;
+    window.check_counter(counter, "put_notify");
+    if (state_->direction == Direction::get)
+        throw UsageError{fmt::format("{}: the plan is of a get, which tells its target nothing; make one with Plan::put",
+                                     window.who("put_notify"))};
+    execute(memory);
+    // Chunks and blocks may arrive in any order, and by MPI's operations behind any message.
+    if (state_->path != Path::self && state_->path != Path::direct) window.flush(state_->rank);
+    window.put_notify(state_->rank, 0, {}, counter);
+}
+
 Completion Plan::start(const void* memory) {
     require_target(*state_);
     return start(const_cast<void*>(memory)); // a put only reads it

@@ -22,6 +22,11 @@ void Window::get(Rank target, Offset offset, const Layout& source, const Layout&
     Plan::get(*this, target, offset, source, destination).execute(base);
 }
 
+void Window::put_notify(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
+                        unsigned counter) {
+    Plan::put(*this, source, target, offset, destination).execute_notify(base, counter);
+}
+
 Completion Window::start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination) {
     return Plan::put(*this, source, target, offset, destination).start(base);
 }

@@ -74,6 +74,46 @@ void processor_compare_swap(AtomicType type, std::byte* address, const void* exp
     else exchange(std::uint64_t{});
 }
 
+MPI_Op mpi_operation(AtomicOperation operation) {
+    switch (operation) {
+    case AtomicOperation::add: return MPI_SUM;
+    case AtomicOperation::bit_and: return MPI_BAND;
+    case AtomicOperation::bit_or: return MPI_BOR;
+    case AtomicOperation::bit_xor: return MPI_BXOR;
+    case AtomicOperation::min: return MPI_MIN;
+    case AtomicOperation::max: return MPI_MAX;
+    case AtomicOperation::replace: return MPI_REPLACE;
+    case AtomicOperation::read: return MPI_NO_OP;
+    }
+    return MPI_OP_NULL;
+}
+
+const char* fetch_name(AtomicOperation operation) {
+    switch (operation) {
+    case AtomicOperation::add: return "fetch_add";
+    case AtomicOperation::bit_and: return "fetch_and";
+    case AtomicOperation::bit_or: return "fetch_or";
+    case AtomicOperation::bit_xor: return "fetch_xor";
+    case AtomicOperation::min: return "fetch_min";
+    case AtomicOperation::max: return "fetch_max";
+    case AtomicOperation::replace: return "swap";
+    case AtomicOperation::read: return "atomic_read";
+    }
+    return "?";
+}
+
+const char* update_name(AtomicOperation operation) {
+    switch (operation) {
+    case AtomicOperation::add: return "add";
+    case AtomicOperation::bit_and: return "bit_and";
+    case AtomicOperation::bit_or: return "bit_or";
+    case AtomicOperation::bit_xor: return "bit_xor";
+    case AtomicOperation::min: return "min";
+    case AtomicOperation::max: return "max";
+    default: return fetch_name(operation);
+    }
+}
+
 MPI_Datatype mpi_type(AtomicType type) {
     switch (type) {
     case AtomicType::int32: return MPI_INT32_T;

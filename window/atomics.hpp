@@ -14,6 +14,18 @@ void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* addr
 void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired, void* result);
 
 [[nodiscard]] MPI_Datatype mpi_type(AtomicType type);
+[[nodiscard]] MPI_Op mpi_operation(AtomicOperation operation);
+
+/// Whether MPI gets it wrong: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T compare as if signed in Open MPI 4.1.4
+/// (created windows) and MPICH 4.0.2 (shared memory).
+[[nodiscard]] constexpr bool is_unsigned_extreme(AtomicOperation operation, AtomicType type) {
+    return (type == AtomicType::uint32 || type == AtomicType::uint64) &&
+           (operation == AtomicOperation::min || operation == AtomicOperation::max);
+}
+
+/// The member functions of Window that ask for an operation: with a result, and without.
+[[nodiscard]] const char* fetch_name(AtomicOperation operation);
+[[nodiscard]] const char* update_name(AtomicOperation operation);
 
 [[nodiscard]] constexpr std::uint64_t size_of(AtomicType type) {
     switch (type) {

@@ -42,7 +42,7 @@ std::uint64_t add_memory(const Settings& settings) { return memory_setting.get(s
 /// What waits for one rank.
 struct GatheredAdds::Batch : intrusive::list_base_hook<>, intrusive::unordered_set_base_hook<> {
     int target = -1;
-    AtomicType type{};
+    AddKind kind;
     std::uint32_t count = 0;
     std::uint32_t first = none; ///< the adds are a chain, in program order
     std::uint32_t last = none;
@@ -96,11 +96,11 @@ public:
         for (auto at = in_use_.begin(); at != in_use_.end();) visit(*at++);
     }
 
-    [[nodiscard]] Batch& begin_batch(int target, AtomicType type) {
+    [[nodiscard]] Batch& begin_batch(int target, AddKind kind) {
         Batch& batch = free_batches_.front();
         free_batches_.pop_front();
         batch.target = target;
-        batch.type = type;
+        batch.kind = kind;
         in_use_.push_back(batch);
         by_target_.insert(batch);
         return batch;
@@ -162,11 +162,11 @@ private:
 GatheredAdds::GatheredAdds(AddSender& sender) noexcept : sender_{sender} {}
 GatheredAdds::~GatheredAdds() = default;
 
-void GatheredAdds::add(int target, std::uint64_t offset, AtomicType type, const void* operand) {
+void GatheredAdds::add(int target, std::uint64_t offset, AddKind kind, const void* operand) {
     const support::BiasedMutex::Guard guard{mutex_};
     if (pool_ == nullptr) pool_ = std::make_unique<Pool>(sender_.add_limits());
     Batch* batch = pool_->find(target);
-    if (batch != nullptr && batch->type != type) {
+    if (batch != nullptr && batch->kind != kind) {
         send(*batch);
         batch = nullptr;
     }
@@ -175,12 +175,12 @@ void GatheredAdds::add(int target, std::uint64_t offset, AtomicType type, const 
         send(*pool_->oldest());
     }
     if (batch == nullptr) {
-        batch = &pool_->begin_batch(target, type);
+        batch = &pool_->begin_batch(target, kind);
         waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     AddPayload added{.offset = offset};
-    std::memcpy(&added.operand, operand, size_of(type));
-    pool_->append(*batch, added, offset + size_of(type));
+    std::memcpy(&added.operand, operand, size_of(kind.type));
+    pool_->append(*batch, added, offset + size_of(kind.type));
     if (pool_->fills_message(*batch)) send(*batch);
 }
 
@@ -207,7 +207,7 @@ void GatheredAdds::send(int target) {
 
 void GatheredAdds::send(Batch& batch) {
     try {
-        sender_.send_adds(batch.target, batch.type, batch.begin, batch.end, pool_->adds_of(batch));
+        sender_.send_adds(batch.target, batch.kind, batch.begin, batch.end, pool_->adds_of(batch));
     } catch (const PeerLeftError&) {
         if (!sender_.has_left(batch.target)) throw;
         auto lost = std::ranges::find(lost_, batch.target, &Lost::target);

@@ -15,6 +15,14 @@
 
 namespace lapwing::window {
 
+/// What all adds of a message are: an add, or another atomic without a result.
+struct AddKind {
+    AtomicOperation operation = AtomicOperation::add;
+    AtomicType type{};
+
+    friend bool operator==(const AddKind&, const AddKind&) = default;
+};
+
 /// What GatheredAdds needs of its window.
 class AddSender {
 public:
@@ -25,7 +33,7 @@ public:
     };
     [[nodiscard]] virtual Limits add_limits() const = 0;
     /// Sends adds to one rank, which lie in [begin, end): all, or throws.
-    virtual void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end,
+    virtual void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end,
                            std::span<const AddPayload> adds) = 0;
     /// Nothing can be sent to that rank any more.
     [[nodiscard]] virtual bool has_left(int target) = 0;
@@ -37,14 +45,16 @@ protected:
 /// Memory for the gathered adds of a window.
 [[nodiscard]] std::uint64_t add_memory(const Settings& settings);
 
-/// The atomic adds without a result of one window that have not left yet. Those to one rank travel together, to its progress
-/// thread, which carries them out one by one: a message holds hundreds.
+/// The atomic adds without a result of one window that have not left yet; "adds" stands for all operations that there are
+/// without a result (xor, minimum, …). Those to one rank travel together, to its progress thread, which carries them out one
+/// by one: a message holds hundreds, of one kind.
 ///
 /// Memory is bounded, and none of it counts ranks: all adds come from one pool. When that is used up, the rank whose adds
 /// have waited longest has them sent. So messages shorten as ranks become more, in proportion and not at once: adds to random
 /// ones of R ranks, with room for M, leave about 2 M / R at a time.
 ///
-/// Adds to the same bytes commute; other own accesses to these bytes keep their program order by before().
+/// Adds to the same bytes commute with their kind; another kind's stay behind those that wait, and other own accesses to these
+/// bytes keep their program order by before().
 class GatheredAdds {
 public:
     explicit GatheredAdds(AddSender& sender) noexcept;
@@ -55,7 +65,7 @@ public:
     /// May be called without a lock: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
 
-    void add(int target, std::uint64_t offset, AtomicType type, const void* operand);
+    void add(int target, std::uint64_t offset, AddKind kind, const void* operand);
     /// Before another access to [offset, offset + bytes): adds there come first.
     void before(int target, std::uint64_t offset, std::uint64_t bytes);
     /// Sends what has been gathered (for one rank); the caller then completes it. When that throws for one rank, the others'

@@ -11,25 +11,6 @@
 #include <utility>
 
 namespace lapwing {
-namespace {
-
-/// The member function that asks for an operation.
-const char* call_name(window::AtomicOperation operation) {
-    switch (operation) {
-    case window::AtomicOperation::add: return "fetch_add";
-    case window::AtomicOperation::bit_and: return "fetch_and";
-    case window::AtomicOperation::bit_or: return "fetch_or";
-    case window::AtomicOperation::bit_xor: return "fetch_xor";
-    case window::AtomicOperation::min: return "fetch_min";
-    case window::AtomicOperation::max: return "fetch_max";
-    case window::AtomicOperation::replace: return "swap";
-    case window::AtomicOperation::read: return "atomic_read";
-    }
-    return "?";
-}
-
-} // namespace
-
 using window::WindowState;
 
 Window::Window() noexcept = default;
@@ -97,9 +78,13 @@ void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes,
     if (target.value < 0 || target.value >= map_.ranks)
         throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team", window.who(call),
                                      target.value, map_.ranks)};
-    throw RangeError{fmt::format("{}: {} bytes at offset {} of rank {} leave its part of {} bytes; stay within "
+    // Parts are smaller than 2^63 bytes: an offset above may have been a negative number.
+    const auto with_sign = static_cast<std::int64_t>(offset.bytes);
+    throw RangeError{fmt::format("{}: {} bytes at offset {}{} of rank {} leave its part of {} bytes; stay within "
                                  "Window::size(rank)",
-                                 window.who(call), bytes, offset.bytes, target.value, map_.bytes(target.value))};
+                                 window.who(call), bytes, offset.bytes,
+                                 with_sign < 0 ? fmt::format(" (with a sign it is {})", with_sign) : "", target.value,
+                                 map_.bytes(target.value))};
 }
 
 void Window::count(Counter counter, std::uint64_t amount) { state_->statistics().add(counter, amount); }
@@ -165,13 +150,14 @@ void Window::check_atomic(window::AtomicType type, Rank target, Offset offset, c
 
 void Window::atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
                           const void* operand, void* result, std::memory_order order) {
-    check_atomic(type, target, offset, call_name(operation));
+    check_atomic(type, target, offset, window::fetch_name(operation));
     state_->atomic_fetch(operation, type, target.value, offset.bytes, operand, result, order);
 }
 
-void Window::atomic_add(window::AtomicType type, Rank target, Offset offset, const void* operand) {
-    check_atomic(type, target, offset, "add");
-    state_->atomic_add(type, target.value, offset.bytes, operand);
+void Window::atomic_update(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
+                           const void* operand) {
+    check_atomic(type, target, offset, window::update_name(operation));
+    state_->atomic_update(operation, type, target.value, offset.bytes, operand);
 }
 
 void Window::atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,

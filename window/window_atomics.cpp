@@ -12,20 +12,6 @@
 namespace lapwing::window {
 namespace {
 
-MPI_Op mpi_operation(AtomicOperation operation) {
-    switch (operation) {
-    case AtomicOperation::add: return MPI_SUM;
-    case AtomicOperation::bit_and: return MPI_BAND;
-    case AtomicOperation::bit_or: return MPI_BOR;
-    case AtomicOperation::bit_xor: return MPI_BXOR;
-    case AtomicOperation::min: return MPI_MIN;
-    case AtomicOperation::max: return MPI_MAX;
-    case AtomicOperation::replace: return MPI_REPLACE;
-    case AtomicOperation::read: return MPI_NO_OP;
-    }
-    return MPI_OP_NULL;
-}
-
 bool releases(std::memory_order order) {
     return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
 }
@@ -52,9 +38,7 @@ void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int t
                                const void* operand, void* result, std::memory_order order) {
     state_.serve_now_and_then();
     if (releases(order)) release();
-    const bool unsigned_type = type == AtomicType::uint32 || type == AtomicType::uint64;
-    const bool extreme = operation == AtomicOperation::min || operation == AtomicOperation::max;
-    if (mpi_atomics_ && unsigned_type && extreme) {
+    if (mpi_atomics_ && is_unsigned_extreme(operation, type)) {
         fetch_unsigned_extreme(operation, type, target, offset, operand, result);
     } else if (std::byte* const base = map_.base(target); base != nullptr && !mpi_atomics_) {
         processor_fetch(operation, type, base + offset, operand, result);
@@ -84,16 +68,17 @@ void WindowState::finish_mpi_atomic(int code, const char* mpi_call, const char* 
     statistics_.add(Counter::rma_atomics);
 }
 
-void WindowState::atomic_add(AtomicType type, int target, std::uint64_t offset, const void* operand) {
+void WindowState::atomic_update(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
+                                const void* operand) {
     if (std::byte* const base = map_.base(target); base != nullptr) {
         std::uint64_t before = 0;
-        if (mpi_atomics_) return atomic_fetch(AtomicOperation::add, type, target, offset, operand, &before, std::memory_order_relaxed);
-        return processor_fetch(AtomicOperation::add, type, base + offset, operand, &before);
+        if (mpi_atomics_) return atomic_fetch(operation, type, target, offset, operand, &before, std::memory_order_relaxed);
+        return processor_fetch(operation, type, base + offset, operand, &before);
     }
     state_.check_reachable("Window::add", target);
     if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, offset, size_of(type), true);
     cache_before_update(target, offset, size_of(type));
-    adds_.add(target, offset, type, operand);
+    adds_.add(target, offset, {operation, type}, operand);
 }
 
 AddSender::Limits WindowState::add_limits() const {
@@ -102,7 +87,7 @@ AddSender::Limits WindowState::add_limits() const {
             .ranks = static_cast<std::size_t>(state_.size())};
 }
 
-void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) {
+void WindowState::send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) {
     state_.check_reachable("Window::add", target);
     bool conflict = false;
     bool full = false;
@@ -117,7 +102,11 @@ void WindowState::send_adds(int target, AtomicType type, std::uint64_t begin, st
     }
     if (full) complete_sent_adds();
     messages_used_.store(true, std::memory_order_relaxed);
-    const Command command{.kind = CommandKind::adds, .type = type, .window = number_, .size = adds.size_bytes()};
+    const Command command{.kind = CommandKind::adds,
+                          .operation = kind.operation,
+                          .type = kind.type,
+                          .window = number_,
+                          .size = adds.size_bytes()};
     start(
         [&] {
             const support::BiasedMutex::Guard guard{mutex_};

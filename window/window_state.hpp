@@ -115,8 +115,13 @@ public:
                       void* result, std::memory_order order);
     void atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                              void* result, std::memory_order order);
-    void atomic_add(AtomicType type, int target, std::uint64_t offset, const void* operand);
+    void atomic_update(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset, const void* operand);
+    /// See Window::fetch; of compare_swap the operation is replace.
+    [[nodiscard]] Completion start_atomics(AtomicOperation operation, AtomicType type, int target,
+                                           std::span<const ListedAtomic> list);
     void put_notify(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
+    /// Throws RangeError unless there is such a notification counter.
+    void check_counter(unsigned counter, const char* call) const;
     void wait_notified(unsigned counter, std::uint64_t count);
     [[nodiscard]] std::uint64_t notified(unsigned counter);
 
@@ -152,7 +157,6 @@ private:
     void check_cache_choices(const std::string& what, const std::array<std::int64_t, cache_choices>& own,
                              std::span<const std::int64_t, 2 * cache_choices> least);
     [[nodiscard]] ExposedMemory exposed() const noexcept;
-    void check_counter(unsigned counter, const char* call) const;
     /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that,
     /// or everything if too much is under way to tell.
     void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
@@ -171,7 +175,7 @@ private:
     }
     // AddSender
     [[nodiscard]] AddSender::Limits add_limits() const override;
-    void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override;
+    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return state_.has_left(target); }
     /// A step of a release: when it fails because a rank left, lost adds say more.
     template <class Step>

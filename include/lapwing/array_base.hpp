@@ -3,7 +3,9 @@
 
 #include <lapwing/block_cyclic_map.hpp>
 #include <lapwing/cache_options.hpp>
+#include <lapwing/completion.hpp>
 #include <lapwing/extents.hpp>
+#include <lapwing/index_list.hpp>
 #include <lapwing/location.hpp>
 #include <lapwing/range.hpp>
 #include <lapwing/rank.hpp>
@@ -58,6 +60,9 @@ public:
     [[nodiscard]] StatisticsValues statistics() const { return open_window(".statistics").statistics(); }
     [[nodiscard]] StatisticsValues total_statistics() { return open_window(".total_statistics").total_statistics(); }
 
+    /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a negative depth.
+    void check_halo(std::span<const Range> own, std::int64_t depth) const;
+
 protected:
     ArrayBase() noexcept = default;
     /// Collective. `capacity` elements at every rank. Throws RangeError, MpiError.
@@ -89,7 +94,8 @@ protected:
     [[noreturn]] void throw_not_stored(const char* call, std::span<const std::int64_t> index) const;
     [[noreturn]] void throw_not_own(const char* call, std::span<const std::int64_t> index, Rank owner) const;
     [[noreturn]] void throw_not_one_domain(std::uint64_t domains) const;
-    [[noreturn]] void throw_no_view() const;
+    [[noreturn]] void throw_no_view(const char* call) const;
+    [[noreturn]] void throw_gaps(const char* call) const;
     [[noreturn]] void throw_not_replicated() const;
     [[noreturn]] void throw_no_home(const char* call, std::span<const std::int64_t> index) const;
     [[noreturn]] void throw_empty(const char* call) const;
@@ -101,6 +107,12 @@ protected:
     /// Throws UsageError after close, RangeError when the domain leaves the extents or the buffer is too small.
     void check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
                     std::uint64_t buffer_size) const;
+    /// Throws RangeError unless the view has as many indices as the domain, and its strides leave room for its rows.
+    void check_view(const char* call, std::span<const Range> domain, std::span<const std::int64_t> sizes,
+                    std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) const;
+    [[noreturn]] void throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const;
+    /// The write of a list of replicated elements.
+    [[nodiscard]] Completion start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes, std::byte* values) const;
     void check_rank(const char* call, Rank rank) const;
     /// Throws UsageError when the teams of both arrays do not have the same ranks, in whatever order. Only if `Costly` is
     /// it found out for teams of equal sizes.

@@ -57,7 +57,8 @@ private:
 };
 
 /// The elements of the ranks of this node, where those ranks are a box of the process grid (of a dimension that is dealt in
-/// several rounds: all its processes) and their parts lie at equal distances in memory. Others find nothing here.
+/// several rounds: all its processes), their parts lie at equal distances in memory, and their rows are of one length.
+/// Others find nothing here: the map then says where each is.
 ///
 /// The address of an element is then linear in its index and in the quotients by which the map deals it (see DimensionMap).
 /// With i the index in a dimension, b the block, P the processes, S and A the distances in memory between neighbour
@@ -82,13 +83,18 @@ public:
         if (last < memory.node_first) return;
 
         int box_size = 1;
-        for (std::size_t d = 0; d < N; ++d) {
+        std::uint64_t element = element_bytes; // distance of neighbours in the dimension
+        for (std::size_t d = N; d-- > 0;) {
             const DimensionMap& from = map.dimensions()[d];
             const int low = from.process_of(memory.node_first);
             const int high = from.process_of(last);
             if (low > high || (!from.one_round() && high - low + 1 < from.processes())) return;
             box_size *= high - low + 1;
-            dimensions_[d] = make(from, low, high, element_bytes, distance);
+            dimensions_[d] = make(from, low, high, element, distance);
+            if (d == 0) continue;
+            const std::uint64_t room = from.room(static_cast<std::uint64_t>(low));
+            if (room != from.room(static_cast<std::uint64_t>(high))) return;
+            element *= room;
         }
         // The box between the first and the last rank holds these ranks only if it holds as many.
         if (box_size == last - memory.node_first + 1) base_ = memory.bases[0];
@@ -148,9 +154,8 @@ private:
         std::uint64_t round_stride = 0;
     };
 
-    [[nodiscard]] static Dimension make(const DimensionMap& from, int low, int high, std::size_t element_bytes,
+    [[nodiscard]] static Dimension make(const DimensionMap& from, int low, int high, std::uint64_t element,
                                         std::uint64_t part_distance) noexcept {
-        const std::uint64_t element = from.local_stride * element_bytes;
         const std::uint64_t process = static_cast<std::uint64_t>(from.rank_stride) * part_distance;
         const std::uint64_t block = from.block();
         Dimension to;

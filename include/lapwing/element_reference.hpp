@@ -30,7 +30,9 @@ class GlobalArray;
 ///
 /// It holds which element it is, not its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)` a value.
 /// It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store, or a put
-/// that is complete locally (see the consistency table). Compound assignments are a read and a write, not atomic.
+/// that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a write, not atomic.
+///
+/// Where a function takes anything it gets the reference: `std::printf("%g", +a(0))`, or `a(0).get()`, passes the value.
 template <class T, std::size_t N>
 class ElementReference {
 public:
@@ -43,6 +45,7 @@ public:
         : array_{&array}, address_{address}, index_{index} {}
     ElementReference(const ElementReference&) noexcept = default;
 
+    /// The value. In short: `+a(i)`, for numbers.
     [[nodiscard]] T get() const {
         if (address_ != nullptr) [[likely]]
             return *address_;
@@ -93,6 +96,58 @@ public:
         return *this;
     }
 
+    template <class U>
+    const ElementReference& operator%=(const U& operand) const {
+        set(static_cast<T>(get() % operand));
+        return *this;
+    }
+    template <class U>
+    const ElementReference& operator&=(const U& operand) const {
+        set(static_cast<T>(get() & operand));
+        return *this;
+    }
+    template <class U>
+    const ElementReference& operator|=(const U& operand) const {
+        set(static_cast<T>(get() | operand));
+        return *this;
+    }
+    template <class U>
+    const ElementReference& operator^=(const U& operand) const {
+        set(static_cast<T>(get() ^ operand));
+        return *this;
+    }
+    template <class U>
+    const ElementReference& operator<<=(const U& operand) const {
+        set(static_cast<T>(get() << operand));
+        return *this;
+    }
+    template <class U>
+    const ElementReference& operator>>=(const U& operand) const {
+        set(static_cast<T>(get() >> operand));
+        return *this;
+    }
+    const ElementReference& operator++() const {
+        T value = get();
+        set(++value);
+        return *this;
+    }
+    const ElementReference& operator--() const {
+        T value = get();
+        set(--value);
+        return *this;
+    }
+    /// The value from before, not a reference.
+    T operator++(int) const {
+        const T before = get();
+        ++*this;
+        return before;
+    }
+    T operator--(int) const {
+        const T before = get();
+        --*this;
+        return before;
+    }
+
     /// A hint that the element will be read soon by the calling thread: see Window::prefetch.
     void prefetch() const {
         if (address_ == nullptr) array_->prefetch_far(index_);
@@ -106,12 +161,42 @@ public:
         const array::Home home = array_->home("fetch_add", index_);
         return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);
     }
-    /// Atomic add without a result, which is complete at the next release: see Window::add.
+    /// Atomics without a result, which are complete at the next release, and travel hundreds in a message: see Window::add.
     void add(T operand) const
         requires AtomicValue<T>
     {
         const array::Home home = array_->home("add", index_);
         home.window.template add<T>(home.owner, home.offset, operand);
+    }
+    void bit_and(T operand) const
+        requires AtomicValue<T> && std::is_integral_v<T>
+    {
+        const array::Home home = array_->home("bit_and", index_);
+        home.window.template bit_and<T>(home.owner, home.offset, operand);
+    }
+    void bit_or(T operand) const
+        requires AtomicValue<T> && std::is_integral_v<T>
+    {
+        const array::Home home = array_->home("bit_or", index_);
+        home.window.template bit_or<T>(home.owner, home.offset, operand);
+    }
+    void bit_xor(T operand) const
+        requires AtomicValue<T> && std::is_integral_v<T>
+    {
+        const array::Home home = array_->home("bit_xor", index_);
+        home.window.template bit_xor<T>(home.owner, home.offset, operand);
+    }
+    void min(T operand) const
+        requires AtomicValue<T>
+    {
+        const array::Home home = array_->home("min", index_);
+        home.window.template min<T>(home.owner, home.offset, operand);
+    }
+    void max(T operand) const
+        requires AtomicValue<T>
+    {
+        const array::Home home = array_->home("max", index_);
+        home.window.template max<T>(home.owner, home.offset, operand);
     }
     T fetch_and(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T> && std::is_integral_v<T>

@@ -12,6 +12,7 @@
 #include <lapwing/element_reference.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/foreign_map.hpp>
+#include <lapwing/index_list.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/patch.hpp>
 #include <lapwing/reduction.hpp>
@@ -22,9 +23,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace lapwing {
 
@@ -63,6 +67,8 @@ class GlobalArray : public array::ArrayBase {
     static_assert(!std::is_const_v<T>);
     static_assert(std::default_initializable<T>,
                   "elements of a GlobalArray are made from bytes: T needs a default constructor");
+    static_assert(!values::leads_elsewhere<T>(),
+                  "lapwing: pointers, spans and views cannot be elements, since they lead nowhere on another rank; use indices");
     static_assert(alignof(T) <= array::max_alignment,
                   "parts of a GlobalArray begin at multiples of 64 bytes: alignof(T) is more");
 
@@ -170,7 +176,8 @@ public:
     }
 
     /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
-    /// calling rank owns it is checked at assertion level 1 (RangeError).
+    /// calling rank owns it is checked at assertion level 1 (RangeError). Each access compares its index, so that a loop over
+    /// all own elements does not become one of vector instructions: local_span() and local_view() do not compare.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T& local(I... indices) {
@@ -185,10 +192,19 @@ public:
     [[nodiscard]] const T& local(const Index<N>& index) const { return own_element(index); }
 
     /// The own part as memory: with Block and Replicated, element (0, …, 0) of the view is the first of local_domain();
-    /// with Cyclic and BlockCyclic the own indices lie close together in ascending order. Throws UsageError for a
-    /// distribution of the program's own, whose parts need not be rectangular.
+    /// with Cyclic and BlockCyclic the own indices lie close together in ascending order. The rows follow each other without
+    /// gaps: `local_view().data_handle()[k]` is element k of local_span(). Throws UsageError for a distribution of the program's
+    /// own, whose parts need not be rectangular, and, on every rank, where the rows of some rank's part have gaps between them:
+    /// BlockCyclic in two or more dimensions, if the blocks of one but the first do not go round evenly.
     [[nodiscard]] LocalView<T, N> local_view();
     [[nodiscard]] LocalView<const T, N> local_view() const;
+    /// The same where rows may have unused elements between them, which only the view's strides tell.
+    [[nodiscard]] LocalView<T, N> padded_local_view();
+    [[nodiscard]] LocalView<const T, N> padded_local_view() const;
+    /// The own elements one behind the other, in the order of local_view(): for loops over all of them at the speed of a
+    /// pointer, as algorithms and other libraries take them. Throws UsageError as local_view().
+    [[nodiscard]] std::span<T> local_span();
+    [[nodiscard]] std::span<const T> local_span() const;
 
     /// Calls `function(index, element)` with Index<N> and T& for each own element.
     template <class Function>
@@ -210,6 +226,66 @@ public:
     /// started.
     Completion start_get(const Domain<N>& domain, std::span<T> buffer) const;
     Completion start_put(const Domain<N>& domain, std::span<const T> buffer);
+    /// The same into and from memory whose rows lie apart, as the inside of a block with a margin:
+    /// `a.get(mine, LocalView<double, 2>{block, {n + 2, m + 2}}.part({1, 1}, {n, m}))`. The view has the extents of the domain
+    /// (RangeError otherwise), and what lies between its rows is not touched. No copy is made of either side.
+    template <std::same_as<T> U>
+    void get(const Domain<N>& domain, const LocalView<U, N>& buffer) const;
+    template <class U>
+        requires std::same_as<std::remove_const_t<U>, T>
+    void put(const Domain<N>& domain, const LocalView<U, N>& buffer);
+    template <std::same_as<T> U>
+    Completion start_get(const Domain<N>& domain, const LocalView<U, N>& buffer) const;
+    template <class U>
+        requires std::same_as<std::remove_const_t<U>, T>
+    Completion start_put(const Domain<N>& domain, const LocalView<U, N>& buffer);
+
+    // Lists of elements, whoever owns them: any range of Index<N>, or of integers in one dimension. The bounds of all are
+    // checked before anything moves: RangeError. Lists of other lengths than the values': RangeError.
+    //
+    // Cost: elements on this node are loaded and stored; for the rest a message an owner, which holds thousands (within 1 MiB),
+    // and its answer, with a progress thread or on the path service; else what the cost model chooses. To that come sorting the
+    // list and about 100 bytes of memory an element.
+
+    /// On return values[k] is the element at indices[k].
+    template <array::IndexList<N> Indices>
+    void gather(const Indices& indices, std::span<T> values) const {
+        start_gather(indices, values).wait();
+    }
+    /// The element at indices[k] becomes values[k]; of an index that comes twice the last value stays. Complete locally on
+    /// return, as put(). Replicated arrays: every copy.
+    template <array::IndexList<N> Indices>
+    void scatter(const Indices& indices, std::span<const T> values) {
+        start_scatter(indices, values).wait();
+    }
+    /// Non-blocking forms. The values must stay until the completion says so; the list of indices need not.
+    template <array::IndexList<N> Indices>
+    Completion start_gather(const Indices& indices, std::span<T> values) const;
+    template <array::IndexList<N> Indices>
+    Completion start_scatter(const Indices& indices, std::span<const T> values);
+
+    /// Atomics on a list of elements, each by itself, in the list's order where they meet on an element: before[k] becomes what
+    /// the element at indices[k] was. Operands are one for all, or a range. Complete when the results are there.
+    /// `a.fetch(Atomic::min, vertices, level, before)`. See Window::fetch for the rest; `operand`s are copied.
+    /// Throws UsageError for replicated arrays. Cost: a message and its answer for each owner and 500 elements.
+    template <array::IndexList<N> Indices, class Operands>
+        requires AtomicValue<T>
+    void fetch(Atomic operation, const Indices& indices, const Operands& operands, std::span<T> before) {
+        start_fetch(operation, indices, operands, before).wait();
+    }
+    template <array::IndexList<N> Indices, class Operands>
+        requires AtomicValue<T>
+    [[nodiscard]] Completion start_fetch(Atomic operation, const Indices& indices, const Operands& operands, std::span<T> before);
+    /// The same for compare_swap: of a claim, `before[k] == expected` says who won it.
+    template <array::IndexList<N> Indices, class Expected, class Desired>
+        requires AtomicValue<T>
+    void compare_swap(const Indices& indices, const Expected& expected, const Desired& desired, std::span<T> before) {
+        start_compare_swap(indices, expected, desired, before).wait();
+    }
+    template <array::IndexList<N> Indices, class Expected, class Desired>
+        requires AtomicValue<T>
+    [[nodiscard]] Completion start_compare_swap(const Indices& indices, const Expected& expected, const Desired& desired,
+                                                std::span<T> before);
 
     // Collective calls. They start and end with a barrier: what any rank wrote to the array before is included or
     // overwritten, and on return every rank sees the result.
@@ -342,11 +418,25 @@ private:
     /// its neighbours `index_stride` apart in the last dimension.
     template <class Run>
     void for_each_run(Run run) const;
-    [[nodiscard]] LocalView<T, N> view() const;
+    [[nodiscard]] LocalView<T, N> view(const char* call) const;
+    [[nodiscard]] LocalView<T, N> dense_view(const char* call) const;
+    /// The rank by which the map knows what the calling rank has.
+    [[nodiscard]] Rank own_place() const noexcept { return Rank{replicated_ ? 0 : own_rank_}; }
     struct CheckedMap;
     /// Cuts a patch, all of whose indices have been checked, into pieces.
     void cut(const Domain<N>& domain, const array::BufferShape<N>& buffer, array::PieceVisitor& visitor) const;
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
+    /// Throws RangeError unless the view has the extents of the domain and its rows lie in ascending order; where the domain's
+    /// elements are in it.
+    [[nodiscard]] array::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
+                                                      const LocalView<const T, N>& buffer) const;
+    /// Starts a patch that has been checked. Only read for Direction::put.
+    [[nodiscard]] Completion start_patch(array::Direction direction, const Domain<N>& domain, const array::BufferShape<N>& shape,
+                                         const T* buffer) const;
+    /// Where the elements of a list are. Throws RangeError, also unless there are as many of `others` (SIZE_MAX: no matter).
+    template <class Indices>
+    [[nodiscard]] std::vector<array::ListedPlace> places_of(const char* call, const Indices& indices,
+                                                            std::initializer_list<std::size_t> others) const;
     /// Whether this rank's parts of both hold the same elements at the same places. It may be so on one rank only: two
     /// teams may number their ranks in different orders.
     [[nodiscard]] bool same_part(const GlobalArray& other) const;

@@ -55,7 +55,7 @@ void GlobalArray<T, N>::fetch_own(const GlobalArray& other, array::PatchTransfer
     if (foreign_ == nullptr) {
         // Neighbours in an own domain are neighbours in memory, whatever the distance of their indices.
         array::BufferShape<N> shape;
-        for (std::size_t d = 0; d < N; ++d) shape.strides[d] = map_.dimensions()[d].local_stride;
+        shape.strides = map_.strides(own_place());
         for (const Domain<N> domain : local_domains()) {
             if (domain.empty()) continue;
             shape.offset = map_.locate(domain.first()).offset;

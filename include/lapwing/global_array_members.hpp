@@ -116,11 +116,8 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
             remote_ = {map_, window_.map(), node_.serves()};
         }
     }
-    const Rank place = replicated_ ? Rank{0} : team.rank();
-    if (!map_.one_round() || map_.domain_count(place) != 1) return;
-    std::array<std::uint64_t, N> strides{};
-    for (std::size_t d = 0; d < N; ++d) strides[d] = map_.dimensions()[d].local_stride;
-    box_ = {map_.domain(place, 0), strides};
+    if (!map_.one_round() || map_.domain_count(own_place()) != 1) return;
+    box_ = {map_.domain(own_place(), 0), map_.strides(own_place())};
     if (near_box_.empty()) {
         near_box_ = box_;
         near_ = own_;
@@ -313,27 +310,51 @@ Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-LocalView<T, N> GlobalArray<T, N>::view() const {
-    this->require_open(".local_view");
-    if (foreign_ != nullptr) this->throw_no_view();
-    const int place = replicated_ ? 0 : own_rank_;
+LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
+    this->require_open(call);
+    if (foreign_ != nullptr) this->throw_no_view(call);
+    const std::array<std::uint64_t, N> places = map_.strides(own_place());
     Index<N> extents{};
     std::array<std::int64_t, N> strides{};
     for (std::size_t d = 0; d < N; ++d) {
         const array::DimensionMap& dimension = map_.dimensions()[d];
-        extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(place)));
-        strides[d] = static_cast<std::int64_t>(dimension.local_stride);
+        extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(own_place().value)));
+        strides[d] = static_cast<std::int64_t>(places[d]);
     }
     return {own_, Extents<N>{extents}, strides};
 }
 
 template <TriviallyCopyable T, std::size_t N>
+LocalView<T, N> GlobalArray<T, N>::dense_view(const char* call) const {
+    const LocalView<T, N> dense = view(call);
+    // On every rank, whether its own part has gaps or not: else a program fails on the one with the odd part only.
+    if (map_.has_gaps()) this->throw_gaps(call);
+    return dense;
+}
+
+template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::local_view() {
-    return view();
+    return dense_view(".local_view");
 }
 template <TriviallyCopyable T, std::size_t N>
 LocalView<const T, N> GlobalArray<T, N>::local_view() const {
-    return view();
+    return dense_view(".local_view");
+}
+template <TriviallyCopyable T, std::size_t N>
+LocalView<T, N> GlobalArray<T, N>::padded_local_view() {
+    return view(".padded_local_view");
+}
+template <TriviallyCopyable T, std::size_t N>
+LocalView<const T, N> GlobalArray<T, N>::padded_local_view() const {
+    return view(".padded_local_view");
+}
+template <TriviallyCopyable T, std::size_t N>
+std::span<T> GlobalArray<T, N>::local_span() {
+    return dense_view(".local_span").elements();
+}
+template <TriviallyCopyable T, std::size_t N>
+std::span<const T> GlobalArray<T, N>::local_span() const {
+    return dense_view(".local_span").elements();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -421,40 +442,150 @@ void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, s
 }
 
 template <TriviallyCopyable T, std::size_t N>
+array::BufferShape<N> GlobalArray<T, N>::checked_shape(const char* call, const Domain<N>& domain,
+                                                       const LocalView<const T, N>& buffer) const {
+    Index<N> sizes{};
+    for (std::size_t d = 0; d < N; ++d) sizes[d] = static_cast<std::int64_t>(domain.range(d).size());
+    this->check_view(call, domain.ranges(), sizes, buffer.extents().values(), buffer.strides());
+    array::BufferShape<N> shape;
+    for (std::size_t d = 0; d < N; ++d) shape.strides[d] = static_cast<std::uint64_t>(buffer.stride(d));
+    return shape;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Domain<N>& domain, const array::BufferShape<N>& shape,
+                                          const T* buffer) const {
+    // A put only reads the buffer; one type of pointer serves both directions.
+    array::PatchTransfer patch{window_, direction, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)), sizeof(T), replicated_};
+    cut(domain, shape, patch);
+    return patch.release();
+}
+
+template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::get(const Domain<N>& domain, std::span<T> buffer) const {
     check_patch(".get", domain, buffer.size());
-    array::PatchTransfer patch{window_, array::Direction::get, reinterpret_cast<std::byte*>(buffer.data()), sizeof(T),
-                               replicated_};
-    cut(domain, array::BufferShape<N>::row_major(domain), patch);
-    patch.wait();
+    start_patch(array::Direction::get, domain, array::BufferShape<N>::row_major(domain), buffer.data()).wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, std::span<T> buffer) const {
     check_patch(".start_get", domain, buffer.size());
-    array::PatchTransfer patch{window_, array::Direction::get, reinterpret_cast<std::byte*>(buffer.data()), sizeof(T),
-                               replicated_};
-    cut(domain, array::BufferShape<N>::row_major(domain), patch);
-    return patch.release();
+    return start_patch(array::Direction::get, domain, array::BufferShape<N>::row_major(domain), buffer.data());
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put(const Domain<N>& domain, std::span<const T> buffer) {
     check_patch(".put", domain, buffer.size());
-    // A put only reads the buffer; one type of pointer serves both directions.
-    auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(buffer.data()));
-    array::PatchTransfer patch{window_, array::Direction::put, bytes, sizeof(T), replicated_};
-    cut(domain, array::BufferShape<N>::row_major(domain), patch);
-    patch.wait();
+    start_patch(array::Direction::put, domain, array::BufferShape<N>::row_major(domain), buffer.data()).wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const T> buffer) {
     check_patch(".start_put", domain, buffer.size());
-    auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(buffer.data()));
-    array::PatchTransfer patch{window_, array::Direction::put, bytes, sizeof(T), replicated_};
-    cut(domain, array::BufferShape<N>::row_major(domain), patch);
-    return patch.release();
+    return start_patch(array::Direction::put, domain, array::BufferShape<N>::row_major(domain), buffer.data());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <std::same_as<T> U>
+void GlobalArray<T, N>::get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
+    check_patch(".get", domain, buffer.size());
+    start_patch(array::Direction::get, domain, checked_shape(".get", domain, buffer), buffer.data_handle()).wait();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <std::same_as<T> U>
+Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
+    check_patch(".start_get", domain, buffer.size());
+    return start_patch(array::Direction::get, domain, checked_shape(".start_get", domain, buffer), buffer.data_handle());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class U>
+    requires std::same_as<std::remove_const_t<U>, T>
+void GlobalArray<T, N>::put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
+    check_patch(".put", domain, buffer.size());
+    start_patch(array::Direction::put, domain, checked_shape(".put", domain, buffer), buffer.data_handle()).wait();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class U>
+    requires std::same_as<std::remove_const_t<U>, T>
+Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
+    check_patch(".start_put", domain, buffer.size());
+    return start_patch(array::Direction::put, domain, checked_shape(".start_put", domain, buffer), buffer.data_handle());
+}
+
+// Lists.
+
+template <TriviallyCopyable T, std::size_t N>
+template <class Indices>
+std::vector<array::ListedPlace> GlobalArray<T, N>::places_of(const char* call, const Indices& indices,
+                                                             std::initializer_list<std::size_t> others) const {
+    this->require_open(call);
+    const auto count = static_cast<std::size_t>(std::ranges::size(indices));
+    for (const std::size_t other : others)
+        if (other != count && other != SIZE_MAX) this->throw_list_lengths(call, count, other);
+    std::vector<array::ListedPlace> places;
+    places.reserve(count);
+    for (const auto& listed : indices) {
+        Index<N> index;
+        if constexpr (std::convertible_to<decltype(listed), const Index<N>&>) index = listed;
+        else index = to_index(listed);
+        const Location location = checked_location(call, index);
+        places.push_back({location.owner.value, location.offset * sizeof(T)});
+    }
+    return places;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <array::IndexList<N> Indices>
+Completion GlobalArray<T, N>::start_gather(const Indices& indices, std::span<T> values) const {
+    const std::vector<array::ListedPlace> places = places_of(".gather", indices, {values.size()});
+    return array::start_list(window_, array::Direction::get, places, sizeof(T), reinterpret_cast<std::byte*>(values.data()));
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <array::IndexList<N> Indices>
+Completion GlobalArray<T, N>::start_scatter(const Indices& indices, std::span<const T> values) {
+    std::vector<array::ListedPlace> places = places_of(".scatter", indices, {values.size()});
+    // Only read.
+    auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(values.data()));
+    if (replicated_) return this->start_list_to_all(places, sizeof(T), bytes);
+    return array::start_list(window_, array::Direction::put, places, sizeof(T), bytes);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <array::IndexList<N> Indices, class Operands>
+    requires AtomicValue<T>
+Completion GlobalArray<T, N>::start_fetch(Atomic operation, const Indices& indices, const Operands& operands,
+                                          std::span<T> before) {
+    const window::Operands<T> values{operands};
+    const auto places = places_of(".fetch", indices, {before.size(), values.size()});
+    if (replicated_) this->throw_no_home("fetch", {});
+    std::vector<window::ListedAtomic> list(places.size());
+    for (std::size_t k = 0; k < list.size(); ++k) {
+        list[k].operand = values.at(k);
+        list[k].before = &before[k];
+    }
+    return array::start_list_of_atomics(window_, operation, window::atomic_type_of<T>(), places, list, "fetch");
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <array::IndexList<N> Indices, class Expected, class Desired>
+    requires AtomicValue<T>
+Completion GlobalArray<T, N>::start_compare_swap(const Indices& indices, const Expected& expected, const Desired& desired,
+                                                 std::span<T> before) {
+    const window::Operands<T> old{expected};
+    const window::Operands<T> fresh{desired};
+    const auto places = places_of(".compare_swap", indices, {before.size(), old.size(), fresh.size()});
+    if (replicated_) this->throw_no_home("compare_swap", {});
+    std::vector<window::ListedAtomic> list(places.size());
+    for (std::size_t k = 0; k < list.size(); ++k) {
+        list[k].operand = fresh.at(k);
+        list[k].expected = old.at(k);
+        list[k].before = &before[k];
+    }
+    return array::start_list_of_atomics(window_, Atomic::replace, window::atomic_type_of<T>(), places, list, "compare_swap");
 }
 
 } // namespace lapwing

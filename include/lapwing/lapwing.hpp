@@ -10,6 +10,7 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/global_array.hpp>
+#include <lapwing/halo.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/layout_cursor.hpp>
 #include <lapwing/lock.hpp>

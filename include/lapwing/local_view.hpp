@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace lapwing {
 
@@ -23,6 +24,14 @@ public:
     constexpr LocalView() noexcept = default;
     constexpr LocalView(T* data, const Extents<N>& extents, const std::array<std::int64_t, N>& strides) noexcept
         : data_{data}, extents_{extents}, strides_{strides} {}
+    /// Rows without gaps.
+    constexpr LocalView(T* data, const Extents<N>& extents) noexcept : data_{data}, extents_{extents} {
+        std::int64_t stride = 1;
+        for (std::size_t d = N; d-- > 0;) {
+            strides_[d] = stride;
+            stride *= extents[d];
+        }
+    }
     /// A view that may only read, from one that may write.
     template <class U>
         requires(std::same_as<const U, T> && !std::same_as<U, T>)
@@ -45,12 +54,23 @@ public:
     [[nodiscard]] constexpr bool empty() const noexcept { return size() == 0; }
     /// Whether there is no gap between the rows.
     [[nodiscard]] constexpr bool is_exhaustive() const noexcept {
+        if (empty()) return true;
         std::int64_t dense = 1;
         for (std::size_t d = N; d-- > 0;) {
             if (extents_[d] > 1 && strides_[d] != dense) return false;
             dense *= extents_[d];
         }
         return true;
+    }
+
+    /// The elements one behind the other. Only for views whose rows have no gap between them, which is_exhaustive() tells.
+    [[nodiscard]] constexpr std::span<T> elements() const noexcept { return {data_, static_cast<std::size_t>(size())}; }
+    /// The part of the view from index `first` on, of these extents: what lies inside a margin is
+    /// `view.part({1, 1}, {n - 2, m - 2})`. Not checked.
+    [[nodiscard]] constexpr LocalView part(const Index<N>& first, const Extents<N>& extents) const noexcept {
+        std::int64_t offset = 0;
+        for (std::size_t d = 0; d < N; ++d) offset += first[d] * strides_[d];
+        return {data_ + offset, extents, strides_};
     }
 
     /// Not checked.

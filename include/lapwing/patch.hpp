@@ -104,7 +104,7 @@ void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buf
     }
 }
 
-class PendingPatch;
+class PendingTransfers;
 
 enum class Direction : std::uint8_t { get, put };
 
@@ -137,7 +137,7 @@ private:
     bool replicated_;
     std::byte* buffer_;
     std::uint64_t element_bytes_;
-    std::unique_ptr<PendingPatch> pending_; ///< null while everything so far was memory
+    std::unique_ptr<PendingTransfers> pending_; ///< null while everything so far was memory
 };
 
 } // namespace lapwing::array

@@ -77,6 +77,11 @@ public:
     void execute(std::span<const std::byte> memory);
     void execute(std::span<std::byte> memory);
 
+    /// For puts: as execute(), then adds one to notification counter `counter` at the target, behind the bytes: see
+    /// Window::put_notify. Throws RangeError before anything moves, UsageError for a get.
+    /// Cost: that of execute(); where the target is on another node, its flush, a round trip, and a message.
+    void execute_notify(const void* memory, unsigned counter);
+
     /// Non-blocking: starts what fits into the chunk buffers; test() and wait() of the completion go on with it, as do flushes,
     /// releases and accesses to the same bytes, which come behind it. The memory must stay as it is until the completion says
     /// so, which may outlive the window. In a cached window it is complete locally on return.

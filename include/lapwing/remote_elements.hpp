@@ -34,7 +34,12 @@ public:
         for (std::size_t d = 0; d < N; ++d) {
             const DimensionMap& from = map.dimensions()[d];
             Dimension& to = dimensions[d];
-            to = {from.extent, {}, from.local_stride, from.rank_stride, from.processes() > 1 ? 1 : from.extent, true};
+            to.extent = from.extent;
+            to.rank_stride = from.rank_stride;
+            to.run = from.processes() > 1 ? 1 : from.extent;
+            to.split = from.split;
+            to.many = from.many;
+            to.few = from.few;
             if (from.processes() == 1) continue; // as dealt to one process: no division at all
             if (from.block() == 1) {
                 to.divide = from.by_processes;
@@ -63,7 +68,8 @@ public:
     [[nodiscard]] bool find(const Index<N>& index, Place& place) const noexcept {
         int owner = 0;
         std::uint64_t offset = 0;
-        for (std::size_t d = 0; d < N; ++d) {
+        std::uint64_t stride = 1;
+        for (std::size_t d = N; d-- > 0;) {
             const Dimension& dimension = dimensions_[d];
             const auto i = static_cast<std::uint64_t>(index[d]);
             if (i >= dimension.extent) [[unlikely]]
@@ -72,7 +78,8 @@ public:
             if (dimension.dealt) std::swap(process, local);
             // Strides of the last dimension are 1.
             owner += d == N - 1 ? static_cast<int>(process) : static_cast<int>(process) * dimension.rank_stride;
-            offset += d == N - 1 ? local : local * dimension.local_stride;
+            offset += d == N - 1 ? local : local * stride;
+            if (d != 0) stride *= process < dimension.split ? dimension.many : dimension.few;
         }
         place = {owner, offset};
         return static_cast<unsigned>(owner - first_) >= count_;
@@ -97,10 +104,12 @@ private:
     struct Dimension {
         std::uint64_t extent = 0;
         Reciprocal divide;
-        std::uint64_t local_stride = 1;
         int rank_stride = 1;
         std::uint64_t run = 1; ///< indices that lie one behind the other
         bool dealt = true; ///< the remainder is the process and the quotient the place, not the other way round
+        std::uint64_t split = 0; ///< as in DimensionMap
+        std::uint64_t many = 0;
+        std::uint64_t few = 0;
     };
 
     std::array<std::uint64_t, N> extents_{}; ///< 0 if holds() cannot tell

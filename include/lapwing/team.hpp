@@ -6,14 +6,18 @@
 #include <lapwing/rank.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/statistics.hpp>
+#include <lapwing/values.hpp>
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 
 namespace lapwing {
 
@@ -96,6 +100,43 @@ public:
     void max(std::span<double> values);
     void max(std::span<std::int64_t> values);
     void broadcast(std::span<std::byte> bytes, Rank root);
+
+    /// The same for one number of every rank: returns the sum, the smallest, the largest on all of them. Integers of 64 bits
+    /// wrap around; a sum of narrower ones that its type cannot hold is a RangeError on every rank.
+    template <Number T>
+    [[nodiscard]] T sum(T value) {
+        // A narrow sum is exact in 64 bits for any number of ranks that there can be.
+        if constexpr (std::is_floating_point_v<T>) {
+            return static_cast<T>(reduced(static_cast<double>(value), &Team::sum));
+        } else {
+            const std::int64_t total = reduced(static_cast<std::int64_t>(value), &Team::sum);
+            if constexpr (sizeof(T) < 8)
+                if (total < std::int64_t{std::numeric_limits<T>::min()} || total > std::int64_t{std::numeric_limits<T>::max()})
+                    throw_sum_too_large(total, 8 * sizeof(T), std::is_signed_v<T>);
+            return static_cast<T>(total);
+        }
+    }
+    template <Number T>
+    [[nodiscard]] T min(T value) {
+        return from_ordered<T>(reduced(to_ordered(value), &Team::min));
+    }
+    template <Number T>
+    [[nodiscard]] T max(T value) {
+        return from_ordered<T>(reduced(to_ordered(value), &Team::max));
+    }
+    /// Collective. The value that rank `root` passes, on every rank. Throws RangeError.
+    template <class T>
+        requires(!values::Range<const T&>)
+    [[nodiscard]] T broadcast(const T& value, Rank root) {
+        T result = value;
+        if constexpr (values::check_value<T>()) broadcast(values::bytes_of(result), root);
+        return result;
+    }
+    /// Collective. Any contiguous range becomes that of rank `root`, in place; of the same size on all ranks.
+    template <values::Range V>
+    void broadcast(V&& values, Rank root) {
+        if constexpr (values::check_destination<V>()) broadcast(values::bytes_of(values), root);
+    }
     /// Collective, general form: MPI_Allreduce in place over `count` values of `type`.
     void all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation);
 
@@ -126,6 +167,25 @@ public:
     [[nodiscard]] window::TeamState& state() const;
 
 private:
+    template <class S>
+    [[nodiscard]] S reduced(S value, void (Team::*reduce)(std::span<S>)) {
+        (this->*reduce)(std::span<S>{&value, 1});
+        return value;
+    }
+    /// In the order of the 64-bit values that ranks can compare: unsigned ones of 64 bits move down by 2^63.
+    template <Number T>
+    [[nodiscard]] static constexpr auto to_ordered(T value) noexcept {
+        if constexpr (std::is_floating_point_v<T>) return static_cast<double>(value);
+        else if constexpr (sizeof(T) < 8 || std::is_signed_v<T>) return static_cast<std::int64_t>(value);
+        else return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) ^ std::uint64_t{1} << 63);
+    }
+    template <Number T, class Ordered>
+    [[nodiscard]] static constexpr T from_ordered(Ordered value) noexcept {
+        if constexpr (std::is_floating_point_v<T> || sizeof(T) < 8 || std::is_signed_v<T>) return static_cast<T>(value);
+        else return static_cast<T>(static_cast<std::uint64_t>(value) ^ std::uint64_t{1} << 63);
+    }
+    [[noreturn]] void throw_sum_too_large(std::int64_t sum, std::size_t bits, bool is_signed) const;
+
     std::unique_ptr<window::TeamState> state_;
     Rank rank_{};
     int size_ = 0;

@@ -5,18 +5,23 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/config.hpp>
 #include <lapwing/team.hpp>
+#include <lapwing/values.hpp>
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace lapwing {
 
@@ -73,15 +78,69 @@ struct MemoryMap {
 
 /// The operations of atomics that return the value from before.
 enum class AtomicOperation : std::uint8_t { add, bit_and, bit_or, bit_xor, min, max, replace, read };
+
+/// One atomic of a list at one rank.
+struct ListedAtomic {
+    std::uint64_t offset = 0;
+    const void* operand = nullptr;  ///< of compare_swap: what is written
+    const void* expected = nullptr; ///< of compare_swap; else null
+    void* before = nullptr;         ///< gets the value from before
+};
 } // namespace window
+
+/// What lists of atomics do: see Window::fetch.
+using Atomic = window::AtomicOperation;
 
 /// What an atomic can work on: 4- and 8-byte integers and floating point.
 template <class T>
 concept AtomicValue = (std::is_integral_v<T> || std::is_floating_point_v<T>) && !std::is_same_v<T, bool> &&
                       (sizeof(T) == 4 || sizeof(T) == 8);
 
-template <class T>
-concept TriviallyCopyable = std::is_trivially_copyable_v<T>;
+namespace window {
+
+/// The operands of a list of atomics: one for all, or a range of them.
+template <AtomicValue T>
+class Operands {
+public:
+    template <class V>
+    explicit Operands(const V& operands) {
+        if constexpr (std::is_convertible_v<const V&, T>) {
+            one_ = static_cast<T>(operands);
+        } else {
+            const std::span<const T> list{operands};
+            data_ = list.data();
+            size_ = list.size();
+        }
+    }
+    Operands(const Operands&) = delete; // at() may point inside
+    Operands& operator=(const Operands&) = delete;
+
+    /// SIZE_MAX: one for all.
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] const T* at(std::size_t k) const noexcept { return size_ == SIZE_MAX ? &one_ : data_ + k; }
+
+private:
+    T one_{};
+    const T* data_ = nullptr;
+    std::size_t size_ = SIZE_MAX;
+};
+
+/// True, or a message of the compiler and false.
+template <class Results>
+consteval bool check_results() {
+    static_assert(std::ranges::range<Results>, "lapwing: the results of a list of atomics go to a range: std::span{&before, 1} for one");
+    if constexpr (!std::ranges::range<Results>) {
+        return false;
+    } else if constexpr (!values::check_destination<Results>()) {
+        return false;
+    } else {
+        constexpr bool atomic = AtomicValue<std::ranges::range_value_t<Results>>;
+        static_assert(atomic, "lapwing: atomics work on integers and floating point numbers of 4 and 8 bytes");
+        return atomic;
+    }
+}
+
+} // namespace window
 
 struct WindowOptions {
     std::string name = {};                ///< for messages and statistics
@@ -107,6 +166,10 @@ public:
     /// when one of them cannot have its part, saying which and why; MismatchError on all when options differ that must not;
     /// MpiError.
     Window(Team& team, std::uint64_t bytes, WindowOptions options = {});
+    /// A negative number of bytes is one that cannot be had.
+    template <Integer I>
+    Window(Team& team, I bytes, WindowOptions options = {})
+        : Window{team, static_cast<std::uint64_t>(bytes), std::move(options)} {}
 
     /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
     /// memory of a window that the host program made (allocated, created or shared) and keeps owning: it must not be freed
@@ -168,36 +231,33 @@ public:
     Completion start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination);
     Completion start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source);
 
-    /// Typed forms: `offset` counts bytes, the span's size counts values of T.
-    template <TriviallyCopyable T>
-    void get(Rank target, Offset offset, std::span<T> destination) {
-        get_bytes(target, offset, bytes_of(destination));
+    /// Typed forms: one value, or any range of values that lie one behind the other (a vector, array, span, C array), of which
+    /// all elements are moved. `offset` counts bytes. Pointers, spans and views are never values: they do not compile.
+    template <class V>
+    void get(Rank target, Offset offset, V&& destination) {
+        if constexpr (values::check_destination<V>()) get_bytes(target, offset, values::bytes_of(destination));
     }
-    template <TriviallyCopyable T>
+    template <class T>
+        requires(!std::is_reference_v<T>)
     [[nodiscard]] T get(Rank target, Offset offset) {
         T value;
-        get_bytes(target, offset, std::as_writable_bytes(std::span<T, 1>{&value, 1}));
+        if constexpr (values::check_value<T>()) get_bytes(target, offset, values::bytes_of(value));
         return value;
     }
-    template <TriviallyCopyable T>
-    void put(Rank target, Offset offset, std::span<const T> source) {
-        put_bytes(target, offset, bytes_of(source));
+    template <class V>
+    void put(Rank target, Offset offset, const V& source) {
+        if constexpr (values::check_argument<const V&>()) put_bytes(target, offset, values::bytes_of(source));
     }
-    template <TriviallyCopyable T>
-    void put(Rank target, Offset offset, std::span<T> source) {
-        put_bytes(target, offset, bytes_of(source));
+    template <class V>
+    Completion start_get(Rank target, Offset offset, V&& destination) {
+        if constexpr (values::check_destination<V>()) return start_get_bytes(target, offset, values::bytes_of(destination));
+        else return {};
     }
-    template <TriviallyCopyable T>
-    void put(Rank target, Offset offset, const T& value) {
-        put_bytes(target, offset, std::as_bytes(std::span<const T, 1>{&value, 1}));
-    }
-    template <TriviallyCopyable T>
-    Completion start_get(Rank target, Offset offset, std::span<T> destination) {
-        return start_get_bytes(target, offset, bytes_of(destination));
-    }
-    template <TriviallyCopyable T>
-    Completion start_put(Rank target, Offset offset, std::span<const T> source) {
-        return start_put_bytes(target, offset, bytes_of(source));
+    template <class V>
+    Completion start_put(Rank target, Offset offset, V&& source) {
+        if constexpr (values::check_argument<V>() && values::check_lasting<V>())
+            return start_put_bytes(target, offset, values::bytes_of(source));
+        else return {};
     }
 
     /// Non-contiguous put: byte k of `source`, a layout of memory at `base`, goes to byte k of `destination`, a layout of
@@ -251,42 +311,42 @@ public:
     /// it an atomic of MPI and a flush, also on the own part, since the two kinds do not exclude each other.
     template <AtomicValue T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch(window::AtomicOperation::add, target, offset, operand, order);
+        return fetch_one(window::AtomicOperation::add, target, offset, operand, order);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     T fetch_and(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch(window::AtomicOperation::bit_and, target, offset, operand, order);
+        return fetch_one(window::AtomicOperation::bit_and, target, offset, operand, order);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     T fetch_or(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch(window::AtomicOperation::bit_or, target, offset, operand, order);
+        return fetch_one(window::AtomicOperation::bit_or, target, offset, operand, order);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     T fetch_xor(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch(window::AtomicOperation::bit_xor, target, offset, operand, order);
+        return fetch_one(window::AtomicOperation::bit_xor, target, offset, operand, order);
     }
     template <AtomicValue T>
     T fetch_min(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch(window::AtomicOperation::min, target, offset, operand, order);
+        return fetch_one(window::AtomicOperation::min, target, offset, operand, order);
     }
     template <AtomicValue T>
     T fetch_max(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch(window::AtomicOperation::max, target, offset, operand, order);
+        return fetch_one(window::AtomicOperation::max, target, offset, operand, order);
     }
     template <AtomicValue T>
     T swap(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        return fetch(window::AtomicOperation::replace, target, offset, value, order);
+        return fetch_one(window::AtomicOperation::replace, target, offset, value, order);
     }
     template <AtomicValue T>
     T atomic_read(Rank target, Offset offset, std::memory_order order = std::memory_order_relaxed) {
-        return fetch(window::AtomicOperation::read, target, offset, T{}, order);
+        return fetch_one(window::AtomicOperation::read, target, offset, T{}, order);
     }
     template <AtomicValue T>
     void atomic_write(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        (void)fetch(window::AtomicOperation::replace, target, offset, value, order);
+        (void)fetch_one(window::AtomicOperation::replace, target, offset, value, order);
     }
     /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the value from before.
     template <AtomicValue T>
@@ -297,22 +357,107 @@ public:
         return result;
     }
 
-    /// Atomic add without a result: as fetch_add, complete like a put, at the next release or flush; atomic with respect to all
-    /// atomics on this window. Adds to other nodes are gathered for each rank and travel hundreds in a message; memory for them
-    /// is bounded. Throws RangeError. Cost: a few nanoseconds, and 1/250 of a message; a processor atomic on the own node.
+    /// Atomics without a result: as fetch_add and its like, complete like a put, at the next release or flush; atomic with
+    /// respect to all atomics on this window. Those to other nodes are gathered for each rank and travel hundreds in a message,
+    /// as long as one follows another of the same operation and type to that rank; memory for them is bounded.
+    /// Throws RangeError. Cost: a few nanoseconds, and 1/250 of a message; a processor atomic on the own node.
     template <AtomicValue T>
     void add(Rank target, Offset offset, T operand) {
-        atomic_add(window::atomic_type_of<T>(), target, offset, &operand);
+        atomic_update(Atomic::add, window::atomic_type_of<T>(), target, offset, &operand);
+    }
+    template <AtomicValue T>
+        requires std::is_integral_v<T>
+    void bit_and(Rank target, Offset offset, T operand) {
+        atomic_update(Atomic::bit_and, window::atomic_type_of<T>(), target, offset, &operand);
+    }
+    template <AtomicValue T>
+        requires std::is_integral_v<T>
+    void bit_or(Rank target, Offset offset, T operand) {
+        atomic_update(Atomic::bit_or, window::atomic_type_of<T>(), target, offset, &operand);
+    }
+    template <AtomicValue T>
+        requires std::is_integral_v<T>
+    void bit_xor(Rank target, Offset offset, T operand) {
+        atomic_update(Atomic::bit_xor, window::atomic_type_of<T>(), target, offset, &operand);
+    }
+    template <AtomicValue T>
+    void min(Rank target, Offset offset, T operand) {
+        atomic_update(Atomic::min, window::atomic_type_of<T>(), target, offset, &operand);
+    }
+    template <AtomicValue T>
+    void max(Rank target, Offset offset, T operand) {
+        atomic_update(Atomic::max, window::atomic_type_of<T>(), target, offset, &operand);
+    }
+
+    /// Many atomics at one rank: `operation` on the value at each of the offsets, in their order, with one operand for all or a
+    /// range of as many; `before` gets the values from before. Each is atomic by itself, relaxed, and as fetch_add else.
+    /// Complete when the values are there. The operands are copied; `before` must stay until the completion of start_fetch()
+    /// says so.
+    /// `w.fetch(Atomic::add, target, offsets, 1, before)`.
+    /// Throws RangeError, also for ranges of other lengths, and UsageError for bit operations on floating point.
+    /// Cost: one message and its answer for `LAPWING_SERVICE_PACKET` / 16 of them (500 as it is set at first), by whatever path;
+    /// processor atomics on the own node. Where MPI's atomics are in use, those on the own node are one by one.
+    template <class Operands, class Results>
+    void fetch(Atomic operation, Rank target, std::span<const Offset> offsets, const Operands& operands, Results&& before) {
+        start_fetch(operation, target, offsets, operands, std::forward<Results>(before)).wait();
+    }
+    template <class Operands, class Results>
+    [[nodiscard]] Completion start_fetch(Atomic operation, Rank target, std::span<const Offset> offsets, const Operands& operands,
+                                         Results&& before) {
+        if constexpr (window::check_results<Results>()) {
+            using T = std::ranges::range_value_t<Results>;
+            const window::Operands<T> values{operands};
+            std::vector<window::ListedAtomic> list = make_list(offsets, std::ranges::size(before), values.size(), "fetch");
+            for (std::size_t k = 0; k < list.size(); ++k) {
+                list[k].operand = values.at(k);
+                list[k].before = std::ranges::data(before) + k;
+            }
+            return start_atomics(operation, window::atomic_type_of<T>(), target, list, "fetch");
+        } else {
+            return {};
+        }
+    }
+    /// The same for compare_swap: writes the desired value where the expected one is found. Both are one for all or ranges.
+    template <class Expected, class Desired, class Results>
+    void compare_swap(Rank target, std::span<const Offset> offsets, const Expected& expected, const Desired& desired,
+                      Results&& before)
+        requires std::ranges::range<Results>
+    {
+        start_compare_swap(target, offsets, expected, desired, std::forward<Results>(before)).wait();
+    }
+    template <class Expected, class Desired, class Results>
+    [[nodiscard]] Completion start_compare_swap(Rank target, std::span<const Offset> offsets, const Expected& expected,
+                                                const Desired& desired, Results&& before) {
+        if constexpr (window::check_results<Results>()) {
+            using T = std::ranges::range_value_t<Results>;
+            const window::Operands<T> old{expected};
+            const window::Operands<T> fresh{desired};
+            std::vector<window::ListedAtomic> list =
+                make_list(offsets, std::ranges::size(before), std::min(old.size(), fresh.size()), "compare_swap");
+            for (std::size_t k = 0; k < list.size(); ++k) {
+                list[k].operand = fresh.at(k);
+                list[k].expected = old.at(k);
+                list[k].before = std::ranges::data(before) + k;
+            }
+            return start_atomics(Atomic::replace, window::atomic_type_of<T>(), target, list, "compare_swap");
+        } else {
+            return {};
+        }
     }
 
     /// Notified put: writes the bytes, then adds one to notification counter `counter` at `target`. Whoever sees the
     /// counter there (wait_notified) sees the bytes. Complete locally on return. `source` may be empty.
     /// Throws RangeError. Cost: one message; nothing comes back.
     void put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter);
-    template <TriviallyCopyable T>
-    void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
-        put_notify_bytes(target, offset, bytes_of(source), counter);
+    /// One value or a range, as put().
+    template <class V>
+    void put_notify(Rank target, Offset offset, const V& source, unsigned counter) {
+        if constexpr (values::check_argument<const V&>()) put_notify_bytes(target, offset, values::bytes_of(source), counter);
     }
+    /// Notified put with a layout on either side, as put() with layouts; Plan::execute_notify() does the same for a plan.
+    /// Cost: that of the put, and where it leaves the node, a flush of `target` before the notification.
+    void put_notify(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
+                    unsigned counter);
     /// Waits until own counter `counter` has reached `count`, and takes `count` off it. Acquires. Threads of a rank may wait
     /// for the same counter: each notification is taken once. Throws RangeError, PeerLeftError.
     void wait_notified(unsigned counter, std::uint64_t count = 1);
@@ -328,6 +473,9 @@ public:
     [[nodiscard]] window::WindowState& state() const;
     /// Null if the window is not cached. Valid until close().
     [[nodiscard]] const cache::Fronts* fronts() const noexcept;
+    /// Of lists of atomics: what is in `list` is read before it returns, and what it points to, but for the results.
+    [[nodiscard]] Completion start_atomics(window::AtomicOperation operation, window::AtomicType type, Rank target,
+                                           std::span<const window::ListedAtomic> list, const char* call);
 
 private:
     explicit Window(std::unique_ptr<window::WindowState> state);
@@ -339,13 +487,6 @@ private:
             throw_out_of_range(target, offset, bytes, call);
         std::byte* const base = target.value == map_.own_rank ? map_.own : map_.base(target.value);
         return base == nullptr ? nullptr : base + offset.bytes;
-    }
-    /// The bytes of `values`. A count of which 64 bits cannot hold the bytes gives all of memory, which no part has.
-    template <class T>
-    [[nodiscard]] static auto bytes_of(std::span<T> values) noexcept {
-        using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
-        const std::size_t bytes = values.size() <= SIZE_MAX / sizeof(T) ? values.size_bytes() : SIZE_MAX;
-        return std::span<Byte>{reinterpret_cast<Byte*>(values.data()), bytes};
     }
     /// Throws UsageError on a closed window.
     [[nodiscard]] window::WindowState& open_state(const char* call) const;
@@ -366,7 +507,7 @@ private:
     void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);
 
     template <AtomicValue T>
-    T fetch(window::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
+    T fetch_one(window::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
         T result;
         atomic_fetch(operation, window::atomic_type_of<T>(), target, offset, &operand, &result, order);
         return result;
@@ -374,7 +515,11 @@ private:
     void check_atomic(window::AtomicType type, Rank target, Offset offset, const char* call) const;
     void atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
                       const void* operand, void* result, std::memory_order order);
-    void atomic_add(window::AtomicType type, Rank target, Offset offset, const void* operand);
+    void atomic_update(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
+                       const void* operand);
+    /// With the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one for all).
+    [[nodiscard]] std::vector<window::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
+                                                              std::size_t operands, const char* call) const;
     void atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,
                              const void* desired, void* result, std::memory_order order);
 

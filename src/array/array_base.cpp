@@ -1,5 +1,6 @@
 #include <lapwing/array_base.hpp>
 
+#include "src/array/pending_transfers.hpp"
 #include "src/support/mpi_error.hpp"
 #include "window/team_state.hpp"
 #include "window/window_state.hpp"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -124,10 +126,17 @@ void ArrayBase::throw_not_one_domain(std::uint64_t domains) const {
                                  start_of_text(".local_domain"), domains)};
 }
 
-void ArrayBase::throw_no_view() const {
+void ArrayBase::throw_no_view(const char* call) const {
     throw UsageError{fmt::format("{}: parts of a distribution of the program's own need not be rectangular; use "
                                  "for_each_local() or local()",
-                                 start_of_text(".local_view"))};
+                                 start_of_text(call))};
+}
+
+void ArrayBase::throw_gaps(const char* call) const {
+    throw UsageError{fmt::format("{}: the blocks of the distribution do not go round evenly over {} ranks, so that rows of some "
+                                 "parts have unused elements at their ends; use padded_local_view() and its strides, "
+                                 "for_each_local(), or extents that the blocks of all processes divide",
+                                 start_of_text(call), team_->size())};
 }
 
 void ArrayBase::throw_no_home(const char* call, std::span<const std::int64_t> index) const {
@@ -185,6 +194,48 @@ void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std:
     if (buffer_size < size)
         throw RangeError{fmt::format("{}({}): the buffer has {} elements, the domain {}; it needs domain.size() of them",
                                      start_of_text(call), text(domain), buffer_size, size)};
+}
+
+void ArrayBase::check_view(const char* call, std::span<const Range> domain, std::span<const std::int64_t> sizes,
+                           std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) const {
+    std::int64_t inside = 1; // places that one step of a dimension passes over
+    for (std::size_t d = sizes.size(); d-- > 0;) {
+        if (extents[d] != sizes[d])
+            throw RangeError{fmt::format("{}({}): the view has extents {} for a domain of {} indices; they must be equal, see "
+                                         "LocalView::part",
+                                         start_of_text(call), text(domain), text(extents), text(sizes))};
+        if (extents[d] > 1 && strides[d] < inside)
+            throw RangeError{fmt::format("{}({}): the view's stride {} of dimension {} is below the {} places of what lies inside; "
+                                         "strides grow from the last dimension, whose is 1, to the first",
+                                         start_of_text(call), text(domain), strides[d], d, inside)};
+        if (extents[d] > 0) inside = (extents[d] - 1) * strides[d] + inside;
+    }
+}
+
+void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth) const {
+    require_open(" (halo)");
+    if (depth < 0)
+        throw RangeError{fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the own block are read",
+                                     start_of_text(""), depth)};
+    for (const Range& range : own)
+        if (range.stride() != 1)
+            throw UsageError{fmt::format("{}: a halo is around a block of neighbours, and this rank owns {}; use Block",
+                                         start_of_text(""), text(own))};
+}
+
+void ArrayBase::throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const {
+    throw RangeError{fmt::format("{}: {} indices with {} values; pass as many of each, and operands one for all or as many",
+                                 start_of_text(call), indices, others)};
+}
+
+Completion ArrayBase::start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes, std::byte* values) const {
+    auto pending = std::make_unique<PendingTransfers>();
+    const window::MemoryMap& map = window_.map();
+    for (int step = 1; step <= map.ranks; ++step) { // as put_to_all()
+        for (ListedPlace& place : places) place.owner = (map.own_rank + step) % map.ranks;
+        pending->add(start_list(window_, Direction::put, places, element_bytes, values));
+    }
+    return Completion{std::move(pending)};
 }
 
 void ArrayBase::check_rank(const char* call, Rank rank) const {

@@ -52,6 +52,10 @@ std::uint64_t DimensionMap::capacity() const noexcept {
     return std::min(extent, ceil_divide(blocks(), by_processes.divisor()) * block());
 }
 
+bool DimensionMap::has_gaps() const noexcept {
+    return !one_round() && block() > 1 && (blocks() % by_processes.divisor() != 0 || extent % block() != 0);
+}
+
 std::uint64_t DimensionMap::count(int process) const noexcept {
     const auto p = static_cast<std::uint64_t>(process);
     const std::uint64_t dealt = by_processes.divisor();
@@ -114,7 +118,17 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
             block = std::min(static_cast<std::uint64_t>(blocks[d]), whole);
         dimension.by_block = Reciprocal{block};
         dimension.by_processes = Reciprocal{static_cast<std::uint64_t>(processes[d])};
-        dimension.local_stride = capacity;
+        if (dimension.one_round()) { // whole blocks, then perhaps a shorter one, then none
+            dimension.split = dimension.extent / block;
+            dimension.many = block;
+            dimension.few = dimension.extent % block == 0 ? block : dimension.extent % block;
+        } else if (block == 1) {
+            dimension.split = dimension.extent % dimension.by_processes.divisor();
+            dimension.few = dimension.extent / dimension.by_processes.divisor();
+            dimension.many = dimension.few + 1;
+        } else {
+            dimension.few = dimension.many = dimension.capacity();
+        }
         // A part without elements still has strides, which must not be 0 for the dimensions before.
         overflow |= __builtin_mul_overflow(capacity, std::max<std::uint64_t>(dimension.capacity(), 1), &capacity);
     }

@@ -132,35 +132,38 @@ void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain
         segments[d] = Segments{dimensions[d], domain[d]};
     }
 
-    // All combinations of a segment per dimension, the last dimension fastest. What the dimensions before d add up to is
-    // kept, so that a step costs one segment.
-    struct Sum {
-        int owner = 0;
-        std::uint64_t owner_offset = 0;
-        std::uint64_t buffer_offset = 0;
-    };
-    std::array<Sum, max_dimensions + 1> sums{};
-    sums[0].buffer_offset = buffer_offset;
+    // All combinations of a segment per dimension, the last dimension fastest. The segments of the dimensions before are
+    // kept, so that a step works one out.
+    std::array<Segments::Segment, max_dimensions> chosen;
     std::array<std::uint64_t, max_dimensions> k{};
     std::array<PieceLevel, max_piece_levels> levels;
-    const auto level = [&](const PieceLevel& of_dimension, std::size_t d) {
-        return PieceLevel{of_dimension.count, of_dimension.owner_stride * dimensions[d].local_stride,
-                          of_dimension.buffer_stride * buffer_strides[d]};
+    const auto visit = [&] {
+        // From the last dimension on: how long the owner's rows are depends on its place in the dimensions behind.
+        Piece piece{.buffer_offset = buffer_offset, .levels = {levels.data(), 2 * count}};
+        std::uint64_t stride = 1;
+        for (std::size_t d = count; d-- > 0;) {
+            const Segments::Segment& segment = chosen[d];
+            const DimensionMap& dimension = dimensions[d];
+            piece.owner += segment.process * dimension.rank_stride;
+            piece.owner_offset += segment.local * stride;
+            piece.buffer_offset += segment.position * buffer_strides[d];
+            const auto level = [&](const PieceLevel& of_dimension) {
+                return PieceLevel{of_dimension.count, of_dimension.owner_stride * stride,
+                                  of_dimension.buffer_stride * buffer_strides[d]};
+            };
+            levels[2 * d] = level(segment.blocks);
+            levels[2 * d + 1] = level(segment.in_block);
+            stride *= dimension.room(static_cast<std::uint64_t>(segment.process));
+        }
+        visitor.visit(piece);
     };
     for (std::size_t d = 0;;) {
-        const Segments::Segment segment = segments[d][k[d]];
-        const DimensionMap& dimension = dimensions[d];
-        sums[d + 1] = {sums[d].owner + segment.process * dimension.rank_stride,
-                       sums[d].owner_offset + segment.local * dimension.local_stride,
-                       sums[d].buffer_offset + segment.position * buffer_strides[d]};
-        levels[2 * d] = level(segment.blocks, d);
-        levels[2 * d + 1] = level(segment.in_block, d);
+        chosen[d] = segments[d][k[d]];
         if (d + 1 < count) {
             k[++d] = 0;
             continue;
         }
-        visitor.visit({sums[count].owner, sums[count].owner_offset, sums[count].buffer_offset,
-                       {levels.data(), 2 * count}});
+        visit();
         while (++k[d] == segments[d].count()) {
             if (d == 0) return;
             --d;

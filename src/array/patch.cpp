@@ -1,7 +1,7 @@
 #include <lapwing/patch.hpp>
 
+#include "src/array/pending_transfers.hpp"
 #include "src/array/strided_copy.hpp"
-#include "window/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -10,47 +10,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <memory>
 #include <utility>
-#include <vector>
 
 namespace lapwing::array {
-
-namespace {
-
-/// Transfers of a patch that are under way at a time; their book-keeping is memory too.
-constexpr std::size_t transfer_limit = 8192;
-
-} // namespace
-
-/// The transfers of a patch that are under way.
-class PendingPatch final : public window::PendingTransfer {
-public:
-    bool test() override {
-        for (; next_ < completions_.size(); ++next_)
-            if (!completions_[next_].test()) return false;
-        finish();
-        return true;
-    }
-    void wait() override {
-        for (; next_ < completions_.size(); ++next_) completions_[next_].wait();
-        finish();
-    }
-
-    /// Called before a transfer starts, since it may wait for all that have.
-    void make_room() {
-        if (completions_.size() >= transfer_limit) wait();
-    }
-    void add(Completion completion) { completions_.push_back(std::move(completion)); }
-
-private:
-    void finish() {
-        completions_.clear();
-        next_ = 0;
-    }
-
-    std::vector<Completion> completions_;
-    std::size_t next_ = 0;
-};
 
 PatchTransfer::PatchTransfer(Window& window, Direction direction, std::byte* buffer, std::uint64_t element_bytes,
                              bool replicated)
@@ -101,7 +65,7 @@ void PatchTransfer::copy(std::byte* owner_base, const Piece& piece) {
 }
 
 void PatchTransfer::start(int owner, const Piece& piece) {
-    if (pending_ == nullptr) pending_ = std::make_unique<PendingPatch>();
+    if (pending_ == nullptr) pending_ = std::make_unique<PendingTransfers>();
     pending_->make_room();
     const Rank target{owner};
     const auto layout = [&](std::uint64_t offset, std::uint64_t PieceLevel::* stride) {

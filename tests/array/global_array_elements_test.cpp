@@ -1,6 +1,7 @@
 // Elements of global arrays: read, written, assigned and changed atomically wherever they live.
 #include "tests/array/array_test.hpp"
 
+#include <cstdio>
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -108,6 +109,64 @@ TEST_CASE("a rank sees its own element writes at once, and compound assignments 
         CHECK(mismatches.text() == "none");
         runtime.barrier();
     });
+}
+
+TEST_CASE("compound assignments of bits and counts, for elements of every rank") {
+    Runtime runtime;
+    const std::int64_t n = 4 * runtime.size();
+    GlobalArray<std::uint32_t, 1> array{runtime, {n}, Cyclic{}};
+    const int own = runtime.rank().value;
+    for (std::int64_t k = 4 * own; k < 4 * own + 4; ++k) {
+        std::uint32_t expected = 0xF0F0;
+        array(k) = expected;
+        CHECK((array(k) ^= 0xFF).get() == (expected ^= 0xFF));
+        CHECK((array(k) |= 0x30000).get() == (expected |= 0x30000));
+        CHECK((array(k) &= 0xFFF0F).get() == (expected &= 0xFFF0F));
+        CHECK((array(k) <<= 3).get() == (expected <<= 3));
+        CHECK((array(k) >>= 1).get() == (expected >>= 1));
+        CHECK((array(k) %= 1000).get() == (expected %= 1000));
+        CHECK((++array(k)).get() == ++expected);
+        CHECK((--array(k)).get() == --expected);
+        CHECK(array(k)++ == expected++);
+        CHECK(array(k)-- == expected--);
+        CHECK(array(k) == expected);
+        // What a function with dots takes: not the reference.
+        char text[20];
+        std::snprintf(text, sizeof text, "%u", +array(k));
+        CHECK(text == std::to_string(expected));
+    }
+    runtime.barrier();
+}
+
+TEST_CASE("atomics without a result on elements") {
+    Runtime runtime;
+    const int ranks = runtime.size();
+    const auto own = static_cast<std::uint64_t>(runtime.rank().value);
+    GlobalArray<std::uint64_t, 1> array{runtime, {5 * ranks}, Cyclic{}};
+    for (const auto [i] : array.local_domain()) array.local(i) = i % 5 == 2 ? ~std::uint64_t{0} : 50;
+    runtime.barrier();
+    for (std::int64_t i = 0; i < 5 * ranks; ++i) {
+        switch (i % 5) {
+        case 0: array(i).bit_xor(own + 1); break;
+        case 1: array(i).bit_or(std::uint64_t{1} << (10 + own)); break;
+        case 2: array(i).bit_and(~(std::uint64_t{1} << own)); break;
+        case 3: array(i).min(40 + own); break;
+        default: array(i).max(60 + own); break;
+        }
+    }
+    runtime.barrier();
+    std::uint64_t exclusive = 50;
+    std::uint64_t bits = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        exclusive ^= static_cast<std::uint64_t>(rank) + 1;
+        bits |= std::uint64_t{1} << rank;
+    }
+    for (std::int64_t i = 0; i < 5 * ranks; ++i) {
+        const std::uint64_t last = static_cast<std::uint64_t>(ranks) - 1;
+        const std::array<std::uint64_t, 5> expected{exclusive, 50 | bits << 10, ~bits, 40, 60 + last};
+        CHECK(array(i) == expected[static_cast<std::size_t>(i % 5)]);
+    }
+    runtime.barrier();
 }
 
 TEST_CASE("an element is assigned the value of another, also of another type and array") {

@@ -140,7 +140,7 @@ TEST_CASE("a local view shows own memory in its own shape") {
         if (maker.foreign) return;
         GlobalArray<std::int64_t, 3> array = maker.make(runtime, extents);
         test::number_elements(array);
-        const LocalView<std::int64_t, 3> view = array.local_view();
+        const LocalView<std::int64_t, 3> view = array.padded_local_view();
         // In each dimension the own indices ascend, whatever blocks they come from.
         std::array<std::vector<std::int64_t>, 3> own;
         for (std::size_t d = 0; d < 3; ++d)
@@ -161,9 +161,80 @@ TEST_CASE("a local view shows own memory in its own shape") {
             mismatches.check(&view(place[0], place[1], place[2]) == &array.local(index), index);
         }
         CHECK(mismatches.text() == "none");
-        CHECK(std::as_const(array).local_view().data_handle() == view.data_handle());
+        CHECK(std::as_const(array).padded_local_view().data_handle() == view.data_handle());
+        if (!maker.name.starts_with("BlockCyclic")) CHECK(std::as_const(array).local_view().data_handle() == view.data_handle());
         runtime.barrier();
     });
+}
+
+TEST_CASE("rows of own memory follow each other without gaps, whatever the extents") {
+    Runtime runtime;
+    const auto check_dense = [&](const auto& distribution, const auto& extents, int copies = 1) {
+        GlobalArray<double, 2> array{runtime, extents, distribution};
+        array.fill(1.0);
+        const LocalView<double, 2> view = array.local_view();
+        CHECK(view.is_exhaustive());
+        // As programs loop that take the view for an array.
+        double sum = 0;
+        for (int k = 0; k < static_cast<int>(view.size()); ++k) sum += view.data_handle()[k];
+        CHECK(runtime.sum(sum) == static_cast<double>(copies * extents[0] * extents[1]));
+        const std::span<double> own = array.local_span();
+        CHECK(own.data() == view.data_handle());
+        CHECK(own.size() == view.size());
+        // And the places are those that everybody else sees.
+        for (double& element : own) element = 0;
+        double next = 1;
+        for (std::int64_t i = 0; i < view.extent(0); ++i)
+            for (std::int64_t j = 0; j < view.extent(1); ++j) view(i, j) = next++;
+        next = 1;
+        for (const double element : std::as_const(array).local_span()) CHECK(element == next++);
+        runtime.barrier();
+        next = 1;
+        test::Mismatches mismatches;
+        const Rank other = test::next(runtime);
+        for (const Domain<2> domain : array.local_domains(other))
+            for (const Index<2>& index : domain) mismatches.check(array(index) == next++, index);
+        CHECK(mismatches.text() == "none");
+        runtime.barrier();
+    };
+    for (const std::int64_t n : {40, 41}) { // 4 ranks: 20 and 21, 20 columns
+        const Extents<2> extents{n, n};
+        check_dense(Block{}, extents);
+        check_dense(Block{.grid = {1, runtime.size()}}, extents);
+        check_dense(Cyclic{}, extents);
+        check_dense(Cyclic{.grid = {1, runtime.size()}}, extents);
+    }
+    check_dense(Block{}, Extents<2>{401, 401});
+    check_dense(Block{.grid = {1, runtime.size()}}, Extents<2>{3, runtime.size() / 2 + 1}); // some have none
+    check_dense(Replicated{}, Extents<2>{7, 3}, runtime.size());
+}
+
+TEST_CASE("where rows have gaps on any rank, every rank hears of it when it asks for a view without") {
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    const BlockCyclic columns{.block = {4, 4}, .grid = {1, runtime.size()}};
+    const std::int64_t ranks = runtime.size();
+    GlobalArray<double, 2> even{runtime, {3, 8 * ranks}, columns, {.name = "even"}};
+    even.fill(1.0);
+    CHECK(even.local_span().size() == 3 * 8);
+    // One block more than goes round: rank 0 has the most, and its part no gaps.
+    GlobalArray<double, 2> odd{runtime, {3, 8 * ranks + 4}, columns, {.name = "odd"}};
+    for (const bool span : {false, true})
+        CHECK_THAT(test::message_of<UsageError>([&] {
+                       if (span) (void)odd.local_span();
+                       else (void)odd.local_view();
+                   }),
+                   test::says({runtime.who(), "GlobalArray(\"odd\")", span ? "local_span" : "local_view", "go round evenly",
+                               "padded_local_view"}));
+    odd.fill(1.0);
+    const LocalView<double, 2> view = odd.padded_local_view();
+    CHECK(view.stride(0) == 12);
+    CHECK(view.extent(1) == (runtime.rank() == 0 ? 12 : 8));
+    double sum = 0;
+    for (std::int64_t i = 0; i < view.extent(0); ++i)
+        for (std::int64_t j = 0; j < view.extent(1); ++j) sum += view(i, j);
+    CHECK(runtime.sum(sum) == static_cast<double>(3 * (8 * ranks + 4)));
+    runtime.barrier();
 }
 
 TEST_CASE("parts of a program's own distribution need not be rectangular, so there is no view of them") {

@@ -216,3 +216,67 @@ TEST_CASE("a patch of thousands of small blocks is one transfer for each owner")
     CHECK(array(79'997) == test::value_of<double>(79'997));
     runtime.barrier();
 }
+
+TEST_CASE("patches move into and out of memory whose rows lie apart, and touch nothing between them") {
+    Runtime runtime;
+    const Extents<2> extents{11, 13};
+    test::for_every_maker<std::int64_t, 2>(runtime.size(), [&](const test::Maker<std::int64_t, 2>& maker) {
+        if (maker.lower_triangle) return;
+        GlobalArray<std::int64_t, 2> array = maker.make(runtime, extents);
+        test::number_elements(array);
+        for (const Domain<2>& domain : {Domain<2>{{0, 11}, {0, 13}}, Domain<2>{{2, 9}, {3, 4}}, Domain<2>{Range{1, 11}.by(3), Range{0, 13}.by(2)},
+                                        Domain<2>{{5, 6}, {1, 12}}, Domain<2>{{3, 3}, {0, 2}}}) {
+            const Extents<2> inside{domain.range(0).size(), domain.range(1).size()};
+            const Extents<2> outside{inside[0] + 3, inside[1] + 2};
+            std::vector<std::int64_t> memory(static_cast<std::size_t>(outside[0] * outside[1]), -1);
+            const LocalView<std::int64_t, 2> block{memory.data(), outside};
+            const LocalView<std::int64_t, 2> part = block.part({2, 1}, inside);
+            const auto check = [&](std::uint64_t first) {
+                test::Mismatches mismatches;
+                for (const Index<2>& place : Domain<2>{outside}) {
+                    std::int64_t expected = -1;
+                    if (place[0] >= 2 && place[0] < 2 + inside[0] && place[1] >= 1 && place[1] < 1 + inside[1]) {
+                        const Index<2> index{domain.range(0)[static_cast<std::uint64_t>(place[0] - 2)],
+                                             domain.range(1)[static_cast<std::uint64_t>(place[1] - 1)]};
+                        expected = test::value_of<std::int64_t>(first + test::position_of(extents, index));
+                    }
+                    mismatches.check(block[place] == expected, place);
+                }
+                CHECK(mismatches.text() == "none");
+            };
+            array.get(domain, part);
+            check(0);
+            std::ranges::fill(memory, -1);
+            array.start_get(domain, part).wait();
+            check(0);
+            runtime.barrier();
+            // One rank writes other values, from memory of that kind.
+            if (runtime.rank() == 0) {
+                for (const Index<2>& place : Domain<2>{inside}) {
+                    const Index<2> index{domain.range(0)[static_cast<std::uint64_t>(place[0])],
+                                         domain.range(1)[static_cast<std::uint64_t>(place[1])]};
+                    part[place] = test::value_of<std::int64_t>(1000 + test::position_of(extents, index));
+                }
+                if (domain.range(0).size() % 2 == 0) array.put(domain, part);
+                else array.start_put(domain, LocalView<const std::int64_t, 2>{part}).wait();
+            }
+            runtime.barrier();
+            std::ranges::fill(memory, -1);
+            array.get(domain, part);
+            check(1000);
+            test::number_elements(array);
+        }
+    });
+}
+
+TEST_CASE("memory of another shape than the patch is refused") {
+    Runtime runtime;
+    GlobalArray<double, 2> array{runtime, {6, 6}, Block{}, {.name = "small"}};
+    std::vector<double> memory(100);
+    const Domain<2> domain{{0, 2}, {0, 3}};
+    CHECK_THAT(test::message_of<RangeError>([&] { array.get(domain, LocalView<double, 2>{memory.data(), {3, 2}}); }),
+               test::says({"small", ".get", "extents (3, 2)", "(2, 3)"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { array.put(domain, LocalView<double, 2>{memory.data(), {2, 3}, {2, 1}}); }),
+               test::says({"small", ".put", "stride 2 of dimension 0", "3 places"}));
+    runtime.barrier();
+}

@@ -5,6 +5,7 @@
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
+#include <lapwing/error.hpp>
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
 
@@ -272,4 +273,41 @@ TEST_CASE("a plan explains itself, and a setting forces its strategy") {
     runtime.barrier();
     window.close();
     runtime.close();
+}
+
+TEST_CASE("a notified put with layouts, or of a plan: who sees the notification sees every byte") {
+    Runtime runtime;
+    Window window{runtime, window_bytes};
+    const auto me = static_cast<std::uint64_t>(runtime.rank().value);
+    const auto before = static_cast<std::uint64_t>(test::previous(runtime).value);
+    test::RandomLayouts random{static_cast<unsigned>(test::number_from_environment("TEST_SEED", 5))};
+    Bytes memory(memory_bytes);
+    for (std::uint64_t round = 0; round < 40; ++round) {
+        const Sides sides = random_sides(random);
+        const PlanOptions options = random_options(random, window.path(test::next(runtime)));
+        for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(me, round, i);
+        std::ranges::fill(window.local(), std::byte{0});
+        runtime.barrier();
+        const auto counter = static_cast<unsigned>(round % 3);
+        if (round % 2 == 0)
+            window.put_notify(sides.source.layout, memory.data(), test::next(runtime), Offset{0}, sides.target.layout, counter);
+        else
+            Plan::put(window, sides.source.layout, test::next(runtime), Offset{0}, sides.target.layout, options)
+                .execute_notify(memory.data(), counter);
+        std::ranges::fill(memory, std::byte{0xEE}); // it may be reused
+        window.wait_notified(counter);
+        Bytes expected(window_bytes);
+        for (std::size_t k = 0; k < sides.target.flat.size(); ++k)
+            expected[static_cast<std::size_t>(sides.target.flat[k])] =
+                pattern(before, round, static_cast<std::uint64_t>(sides.source.flat[k]));
+        const bool arrived = std::ranges::equal(window.local(), expected);
+        REQUIRE(test::agree(runtime, arrived));
+    }
+    const Layout eight = Layout::contiguous(8);
+    const std::uint64_t value = 7;
+    CHECK_THAT(test::message_of<RangeError>([&] { window.put_notify(eight, &value, test::next(runtime), Offset{0}, eight, 99); }),
+               test::says({"put_notify", "counter 99", "[0, 16)"}));
+    Plan get = Plan::get(window, test::next(runtime), Offset{0}, eight, eight);
+    CHECK_THAT(test::message_of<UsageError>([&] { get.execute_notify(memory.data(), 0); }), test::says({"put_notify", "Plan::put"}));
+    runtime.barrier();
 }

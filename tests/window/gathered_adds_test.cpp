@@ -15,26 +15,32 @@
 
 namespace {
 
+using lapwing::window::AddKind;
 using lapwing::window::AddPayload;
 using lapwing::window::AddSender;
+using lapwing::window::AtomicOperation;
 using lapwing::window::AtomicType;
 using lapwing::window::GatheredAdds;
+
+constexpr AddKind int64{AtomicOperation::add, AtomicType::int64};
+constexpr AddKind int32{AtomicOperation::add, AtomicType::int32};
 
 /// Ranks that carry adds out at once.
 class Ranks final : public AddSender {
 public:
     explicit Ranks(Limits limits) : limits_{limits} {}
     [[nodiscard]] Limits add_limits() const override { return limits_; }
-    void send_adds(int target, AtomicType type, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override {
+    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override {
         outside += adds.empty() || adds.size() > limits_.message ? 1 : 0;
         if (target == failing) throw lapwing::MpiError{"no way", 1};
         if (target == left) throw lapwing::PeerLeftError{"gone"};
         ++messages;
         sent += adds.size();
+        last_operation = kind.operation;
         for (const AddPayload& add : adds) {
-            outside += begin > add.offset || add.offset + (type == AtomicType::int32 ? 4 : 8) > end ? 1 : 0;
+            outside += begin > add.offset || add.offset + (kind.type == AtomicType::int32 ? 4 : 8) > end ? 1 : 0;
             std::int64_t value = 0;
-            std::memcpy(&value, &add.operand, type == AtomicType::int32 ? 4 : 8);
+            std::memcpy(&value, &add.operand, kind.type == AtomicType::int32 ? 4 : 8);
             values[target][add.offset] += value;
         }
     }
@@ -43,6 +49,7 @@ public:
 
     int left = -1;
     int failing = -1;
+    AtomicOperation last_operation{};
     std::size_t messages = 0;
     std::size_t sent = 0;
     std::size_t outside = 0; ///< of what was told
@@ -65,7 +72,7 @@ TEST_CASE("adds to many ranks in random order travel in messages that shorten in
         std::size_t most_waiting = 0;
         for (std::size_t i = 0; i < times; ++i) {
             const std::int64_t one = 1;
-            adds.add(any(random), i % 50 * 8, AtomicType::int64, &one);
+            adds.add(any(random), i % 50 * 8, int64, &one);
             most_waiting = std::max(most_waiting, i + 1 - ranks.sent);
         }
         adds.send();
@@ -91,9 +98,9 @@ TEST_CASE("adds leave before another access to their bytes, before adds of anoth
     GatheredAdds adds{ranks};
     const std::int64_t three = 3;
     const std::int32_t four = 4;
-    adds.add(2, 64, AtomicType::int64, &three);
-    adds.add(2, 128, AtomicType::int64, &three);
-    adds.add(5, 64, AtomicType::int64, &three);
+    adds.add(2, 64, int64, &three);
+    adds.add(2, 128, int64, &three);
+    adds.add(5, 64, int64, &three);
     adds.before(2, 0, 64);
     adds.before(2, 136, 64);
     adds.before(3, 64, 8);
@@ -103,10 +110,10 @@ TEST_CASE("adds leave before another access to their bytes, before adds of anoth
     CHECK(ranks.values[2] == std::map<std::uint64_t, std::int64_t>{{64, 3}, {128, 3}});
     adds.before(2, 64, 8); // they are gone
     CHECK(ranks.messages == 1);
-    adds.add(5, 80, AtomicType::int32, &four);
+    adds.add(5, 80, int32, &four);
     CHECK(ranks.messages == 2);
     CHECK(ranks.values[5] == std::map<std::uint64_t, std::int64_t>{{64, 3}});
-    adds.add(2, 8, AtomicType::int64, &three);
+    adds.add(2, 8, int64, &three);
     adds.send(5);
     CHECK(ranks.messages == 3);
     CHECK(ranks.values[5] == std::map<std::uint64_t, std::int64_t>{{64, 3}, {80, 4}});
@@ -122,7 +129,7 @@ TEST_CASE("adds that cannot be sent keep no others back: lost and told if their 
     GatheredAdds adds{ranks};
     const std::int64_t one = 1;
     const auto add_to_three = [&] {
-        for (const int rank : {1, 2, 2, 3}) adds.add(rank, 8, AtomicType::int64, &one);
+        for (const int rank : {1, 2, 2, 3}) adds.add(rank, 8, int64, &one);
     };
     add_to_three();
     ranks.failing = 2;
@@ -143,10 +150,10 @@ TEST_CASE("adds that cannot be sent keep no others back: lost and told if their 
     CHECK(ranks.values[3][8] == 2);
     CHECK(adds.any_lost());
     // Also those that leave to make room, and for other reasons.
-    adds.add(2, 8, AtomicType::int64, &one);
+    adds.add(2, 8, int64, &one);
     adds.before(2, 8, 8);
     ranks.left = 5;
-    adds.add(5, 8, AtomicType::int64, &one);
+    adds.add(5, 8, int64, &one);
     adds.send(5);
     CHECK(adds.take_lost() == "3 adds to rank 2, 1 add to rank 5");
     CHECK_FALSE(adds.any_lost());
@@ -157,9 +164,28 @@ TEST_CASE("the least memory is enough, and a message of one add is a message") {
         Ranks ranks{{.message = message, .bytes = 1024, .ranks = 1000}};
         GatheredAdds adds{ranks};
         const std::int64_t one = 1;
-        for (int i = 0; i < 5000; ++i) adds.add(i % 3 == 0 ? 1 : i % 1000, 8, AtomicType::int64, &one);
+        for (int i = 0; i < 5000; ++i) adds.add(i % 3 == 0 ? 1 : i % 1000, 8, int64, &one);
         adds.send();
         CHECK(ranks.sent == 5000);
         CHECK(ranks.values[1][8] == 1667 + 4);
     }
+}
+
+TEST_CASE("operations of another kind stay behind those that wait for their rank, and keep no other rank's back") {
+    Ranks ranks{{.message = 100, .bytes = 65536, .ranks = 8}};
+    GatheredAdds adds{ranks};
+    const std::int64_t three = 3;
+    adds.add(2, 64, int64, &three);
+    adds.add(5, 64, int64, &three);
+    adds.add(2, 64, {AtomicOperation::max, AtomicType::int64}, &three);
+    CHECK(ranks.messages == 1);
+    CHECK(ranks.last_operation == AtomicOperation::add);
+    adds.add(2, 72, {AtomicOperation::max, AtomicType::int64}, &three);
+    CHECK(ranks.messages == 1);
+    adds.add(2, 80, int64, &three);
+    CHECK(ranks.messages == 2);
+    CHECK(ranks.sent == 3);
+    CHECK(ranks.last_operation == AtomicOperation::max);
+    adds.send();
+    CHECK(ranks.sent == 5);
 }

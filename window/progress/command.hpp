@@ -25,7 +25,8 @@ enum class CommandKind : std::uint8_t {
     bulk_scatter, ///< receive what `scatter` has as payload with tag `tag`, and unpack it
     bulk_gather,  ///< payload as of `gather`; send the packed bytes with tag `tag`
     atomic,   ///< payload: operand, expected; answer with the value from before
-    adds,     ///< atomic adds without an answer; payload: `size` bytes of AddPayload
+    atomics,  ///< payload: `size` bytes of AddPayload, of ListedSwap for compare_swap; answer with 8 bytes for each
+    adds,     ///< atomics of one kind without an answer; payload: `size` bytes of AddPayload
     departed, ///< rank `offset` left after `size` collective calls; `tag` says why
     waiting,  ///< the sender has waited for a while in a collective call; payload: WaitingNote
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
@@ -67,10 +68,16 @@ struct AtomicPayload {
     std::uint64_t expected = 0;
 };
 
-/// One add of many.
+/// One add of many, or one atomic of a list.
 struct AddPayload {
     std::uint64_t offset = 0;
     std::uint64_t operand = 0; ///< a value of the command's type, in the first bytes
+};
+
+/// One compare_swap of a list.
+struct ListedSwap {
+    std::uint64_t offset = 0;
+    AtomicPayload values;
 };
 
 struct BarrierToken {

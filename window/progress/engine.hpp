@@ -128,6 +128,8 @@ public:
     [[nodiscard]] std::uint64_t largest_staged() const noexcept { return limits_.staging_bytes; }
     /// Starts an atomic; the destination of `operation` gets 8 bytes.
     bool try_atomic(Operation& operation, int target, const Command& command, const AtomicPayload& payload);
+    /// Starts a list of atomics, of at most inline_limit() bytes; the destination of `operation` gets 8 bytes for each.
+    bool try_atomics(Operation& operation, int target, const Command& command, std::span<const std::byte> payload);
     /// Sends atomic adds, which are complete when flushed(). At most inline_limit() bytes.
     bool try_adds(int target, const Command& command, std::span<const AddPayload> adds);
     /// Asks the target's progress thread to stay awake.
@@ -263,6 +265,7 @@ private:
     void read_requests();
     bool carry_out(Peer& origin, const Command& command, const std::byte* payload);
     void carry_out_adds(const Peer& origin, const Command& command, const std::byte* payload);
+    bool carry_out_atomics(Peer& origin, const Command& command, const std::byte* payload);
     bool serve_bulk(Peer& origin, const Command& command, std::byte* address);
     bool serve_gather(Peer& origin, const Command& command, const std::byte* table);
     bool serve_bulk_scatter(Peer& origin, const Command& command);

@@ -252,6 +252,10 @@ bool Engine::try_atomic(Operation& operation, int target, const Command& command
     return true;
 }
 
+bool Engine::try_atomics(Operation& operation, int target, const Command& command, std::span<const std::byte> payload) {
+    return try_fetch_data(operation, target, command, false, payload, true);
+}
+
 bool Engine::try_adds(int target, const Command& command, std::span<const AddPayload> adds) {
     const std::lock_guard guard{mutex_};
     return try_send(peer(target), command, adds.data(), adds.size_bytes(), false);

@@ -5,6 +5,7 @@
 #include "src/support/mpi_error.hpp"
 #include "src/support/thread_sanitizer.hpp"
 #include "window/atomics.hpp"
+#include "window/progress/owner_atomics.hpp"
 #include "window/progress/pieces.hpp"
 #include "window/progress/tags.hpp"
 
@@ -52,6 +53,7 @@ void Engine::read_requests() {
         switch (command.kind) {
         case CommandKind::put:
         case CommandKind::adds:
+        case CommandKind::atomics:
         case CommandKind::scatter: reading_.position += padded(command.size); break;
         case CommandKind::gather:
         case CommandKind::bulk_gather: reading_.position += padded(command.offset); break;
@@ -128,6 +130,7 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
             processor_fetch(command.operation, command.type, address, &values.operand, answer);
         return true;
     }
+    case CommandKind::atomics: return carry_out_atomics(origin, command, payload);
     case CommandKind::adds: carry_out_adds(origin, command, payload); return true;
     case CommandKind::departed:
         listener_.on_departed(static_cast<int>(command.offset), command.size, command.tag);
@@ -163,15 +166,21 @@ void Engine::carry_out_adds(const Peer& origin, const Command& command, const st
         const ExposedMemory& memory = found->second;
         if (memory.atomics == MPI_WIN_NULL) {
             std::uint64_t before = 0;
-            processor_fetch(AtomicOperation::add, command.type, address, &add.operand, &before);
+            processor_fetch(command.operation, command.type, address, &add.operand, &before);
             continue;
         }
         // MPI's atomics and the processor's do not exclude each other.
         by_mpi = true;
+        if (is_unsigned_extreme(command.operation, command.type)) {
+            std::uint64_t before = 0;
+            if (const auto failed = fetch_by_mpi(memory, command.operation, command.type, add.offset, &add.operand, &before))
+                report(failed.code, failed.call);
+            continue;
+        }
         const MPI_Datatype type = mpi_type(command.type);
         const int code = PMPI_Accumulate(payload + at + offsetof(AddPayload, operand), 1, type, memory.rank,
                                          static_cast<MPI_Aint>(add.offset / static_cast<std::uint64_t>(memory.unit)), 1, type,
-                                         MPI_SUM, memory.atomics);
+                                         mpi_operation(command.operation), memory.atomics);
         if (code != MPI_SUCCESS) report(code, "MPI_Accumulate");
     }
     if (!by_mpi) return;

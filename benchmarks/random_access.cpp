@@ -1,0 +1,208 @@
+// random-access: the random updates of the HPC Challenge (GUPS), on a table in blocks over the ranks: atomics without a result
+// through elements, beside messages in buckets as the benchmark's MPI version has them, and beside one atomic at a time. As
+// an update is its own inverse, doing all of them twice must leave the table as it was: a table that is not ends the run.
+#include "cached_array.hpp"
+
+#include <fmt/format.h>
+
+#include <mpi.h>
+
+#include <bit>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lapwing::bench {
+namespace {
+
+constexpr std::int64_t words_each = std::int64_t{1} << 18; ///< of a rank: 2 MiB, more than most caches of a core
+constexpr std::uint64_t updates_each = std::uint64_t{1} << 17;
+constexpr std::uint64_t one_by_one_share = 64;
+constexpr std::size_t bucket = 1024; ///< updates that a rank may look ahead: the benchmark's rule
+
+using Table = GlobalArray<std::uint64_t, 1>;
+
+/// The benchmark's random numbers, x^63 + x^2 + x + 1 over GF(2), from a start of each rank's own.
+class RandomStream {
+public:
+    explicit RandomStream(int rank) : value_{scattered(static_cast<std::uint64_t>(rank) + 1) | 1} {}
+    std::uint64_t next() {
+        value_ = value_ << 1 ^ (value_ >> 63 != 0 ? 7 : 0);
+        return value_;
+    }
+
+private:
+    std::uint64_t value_;
+};
+
+/// Index i holds i after an even number of rounds.
+void check(bool correct, const char* who) {
+    if (!correct)
+        throw std::runtime_error{
+            fmt::format("random-access: {}: the table is wrong after all updates were done twice", who)};
+}
+
+/// A table of Lapwing's, and an operation that updates it.
+template <class Update>
+class Updates {
+public:
+    Updates(Runtime& runtime, const char* name, std::uint64_t count, Update update)
+        : runtime_{runtime},
+          name_{name},
+          count_{count},
+          update_{update},
+          table_{runtime, {words_each * runtime.size()}, Block{}} {
+        std::uint64_t index = static_cast<std::uint64_t>(table_.local_domain().range(0).first());
+        for (std::uint64_t& word : table_.local_span()) word = index++;
+        runtime.barrier();
+    }
+
+    double run(std::uint64_t iterations) {
+        rounds_ += iterations;
+        const auto size = static_cast<std::uint64_t>(table_.size());
+        return together(runtime_, [&] {
+            for (std::uint64_t round = 0; round < iterations; ++round) {
+                RandomStream random{runtime_.rank().value};
+                for (std::uint64_t k = 0; k < count_; ++k) {
+                    const std::uint64_t value = random.next();
+                    update_(table_(value % size), value);
+                }
+            }
+        });
+    }
+    /// Collective.
+    void check_table() {
+        if (rounds_ % 2 != 0) (void)run(1);
+        runtime_.barrier();
+        std::uint64_t index = static_cast<std::uint64_t>(table_.local_domain().range(0).first());
+        std::int64_t wrong = 0;
+        for (const std::uint64_t word : table_.local_span()) wrong += word != index++ ? 1 : 0;
+        check(runtime_.sum(wrong) == 0, name_);
+    }
+
+private:
+    Runtime& runtime_;
+    const char* name_;
+    std::uint64_t count_;
+    Update update_;
+    Table table_;
+    std::uint64_t rounds_ = 0;
+};
+
+/// The same with plain messages: what 1024 updates have for each rank is exchanged, and carried out by the owners.
+class Buckets {
+public:
+    explicit Buckets(MPI_Comm world) : world_{world} {
+        MPI_Comm_rank(world, &rank_);
+        MPI_Comm_size(world, &size_);
+        table_.resize(static_cast<std::size_t>(words_each));
+        first_ = static_cast<std::uint64_t>(words_each) * static_cast<std::uint64_t>(rank_);
+        for (std::size_t i = 0; i < table_.size(); ++i) table_[i] = first_ + i;
+        for (auto* counts : {&send_counts_, &receive_counts_, &send_places_, &receive_places_})
+            counts->resize(static_cast<std::size_t>(size_));
+        outgoing_.resize(bucket);
+    }
+
+    double run(std::uint64_t iterations) {
+        rounds_ += iterations;
+        return together(world_, [&] {
+            for (std::uint64_t round = 0; round < iterations; ++round) {
+                RandomStream random{rank_};
+                for (std::uint64_t done = 0; done < updates_each; done += bucket) exchange(random);
+            }
+        });
+    }
+    void check_table() {
+        if (rounds_ % 2 != 0) (void)run(1);
+        int wrong = 0;
+        for (std::size_t i = 0; i < table_.size(); ++i) wrong += table_[i] != first_ + i ? 1 : 0;
+        MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, world_);
+        check(wrong == 0, "MPI_Alltoallv");
+    }
+
+private:
+    [[nodiscard]] std::size_t owner(std::uint64_t value) const {
+        return static_cast<std::size_t>(value %
+                                        (static_cast<std::uint64_t>(words_each) * static_cast<std::uint64_t>(size_)) /
+                                        static_cast<std::uint64_t>(words_each));
+    }
+
+    void exchange(RandomStream& random) {
+        values_.clear();
+        std::fill(send_counts_.begin(), send_counts_.end(), 0);
+        for (std::size_t k = 0; k < bucket; ++k) {
+            values_.push_back(random.next());
+            ++send_counts_[owner(values_.back())];
+        }
+        MPI_Alltoall(send_counts_.data(), 1, MPI_INT, receive_counts_.data(), 1, MPI_INT, world_);
+        int sent = 0;
+        int received = 0;
+        for (std::size_t rank = 0; rank < send_counts_.size(); ++rank) {
+            send_places_[rank] = sent;
+            receive_places_[rank] = received;
+            sent += send_counts_[rank];
+            received += receive_counts_[rank];
+        }
+        next_ = send_places_;
+        for (const std::uint64_t value : values_) outgoing_[static_cast<std::size_t>(next_[owner(value)]++)] = value;
+        incoming_.resize(static_cast<std::size_t>(received));
+        MPI_Alltoallv(outgoing_.data(), send_counts_.data(), send_places_.data(), MPI_UINT64_T, incoming_.data(),
+                      receive_counts_.data(), receive_places_.data(), MPI_UINT64_T, world_);
+        const std::uint64_t size = static_cast<std::uint64_t>(words_each) * static_cast<std::uint64_t>(size_);
+        for (const std::uint64_t value : incoming_) table_[static_cast<std::size_t>(value % size - first_)] ^= value;
+    }
+
+    MPI_Comm world_;
+    int rank_ = 0;
+    int size_ = 1;
+    std::uint64_t first_ = 0;
+    std::uint64_t rounds_ = 0;
+    std::vector<std::uint64_t> table_;
+    std::vector<std::uint64_t> values_;
+    std::vector<std::uint64_t> outgoing_;
+    std::vector<std::uint64_t> incoming_;
+    std::vector<int> send_counts_;
+    std::vector<int> receive_counts_;
+    std::vector<int> send_places_;
+    std::vector<int> receive_places_;
+    std::vector<int> next_;
+};
+
+void random_access(Context& context) {
+    Runtime runtime;
+    context.measure_against(runtime);
+    {
+        Updates gathered{runtime, "bit_xor", updates_each,
+                         [](const auto& element, std::uint64_t value) { element.bit_xor(value); }};
+        Updates one_by_one{runtime, "fetch_xor", updates_each / one_by_one_share,
+                           [](const auto& element, std::uint64_t value) { (void)element.fetch_xor(value); }};
+        Buckets buckets{context.world()};
+        const auto all = static_cast<double>(updates_each) * runtime.size();
+        const Subject value{.name = "bit_xor",
+                            .run = [&](std::uint64_t iterations) { return gathered.run(iterations); }};
+        Subject messages{.name = "buckets of 1024 by MPI_Alltoallv",
+                         .run = [&](std::uint64_t iterations) { return buckets.run(iterations); }};
+        Subject single{.name = "fetch_xor one by one", .run = [&](std::uint64_t iterations) {
+                           return static_cast<double>(one_by_one_share) * one_by_one.run(iterations);
+                       }};
+        single.case_suffix = ", one by one";
+        context.compare(fmt::format("{} words a rank", words_each),
+                        {.metric = "updates", .unit = "GUP/s", .scale = all * 1e-9, .rate = true}, value,
+                        {std::move(messages), std::move(single)});
+        gathered.check_table();
+        one_by_one.check_table();
+        buckets.check_table();
+    }
+    runtime.close();
+}
+
+const Registration registration{
+    {.name = "random-access",
+     .summary = "random updates of the HPC Challenge (GUPS); fails unless the table is right",
+     .run = random_access,
+     .default_repetitions = 5}};
+
+} // namespace
+} // namespace lapwing::bench

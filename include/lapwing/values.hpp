@@ -1,0 +1,111 @@
+// Room: support
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+/// What a program may hand to a transfer: one value, or any range whose values lie one behind the other. Values travel as
+/// bytes, and a pointer, span or view among them would arrive as an address that means nothing there: those are refused with
+/// one line instead of being sent.
+namespace lapwing {
+
+template <class T>
+concept TriviallyCopyable = std::is_trivially_copyable_v<T>;
+
+/// What reductions and broadcasts of single numbers work on.
+template <class T>
+concept Number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
+
+namespace values {
+
+template <class T>
+inline constexpr bool is_reference_wrapper = false;
+template <class T>
+inline constexpr bool is_reference_wrapper<std::reference_wrapper<T>> = true;
+
+/// Whether a copy of a T leads to memory that is not in it. What a structure has inside nobody can see.
+template <class T>
+consteval bool leads_elsewhere() {
+    using Value = std::remove_cv_t<std::remove_all_extents_t<T>>;
+    if constexpr (std::is_pointer_v<Value> || std::is_member_pointer_v<Value> || std::is_null_pointer_v<Value> ||
+                  is_reference_wrapper<Value>)
+        return true;
+    else if constexpr (std::ranges::range<Value&>)
+        return std::ranges::enable_view<Value> || std::ranges::enable_borrowed_range<Value> ||
+               leads_elsewhere<std::ranges::range_value_t<Value&>>();
+    else
+        return false;
+}
+
+/// True, or a message of the compiler and false.
+template <class T>
+consteval bool check_value() {
+    constexpr bool elsewhere = leads_elsewhere<T>();
+    static_assert(!elsewhere, "lapwing: pointers, spans and views are no values, since they lead nowhere on another rank; pass what "
+                              "they point to, as std::span{pointer, count} or *pointer");
+    static_assert(elsewhere || TriviallyCopyable<T>, "lapwing: values travel as bytes, so their type must be trivially copyable");
+    return !elsewhere && TriviallyCopyable<T>;
+}
+
+template <class V>
+concept Range = std::ranges::range<V>;
+
+/// Of what a transfer is handed, as the V&& of a function: a reference or not.
+template <class V>
+consteval bool check_argument() {
+    if constexpr (Range<V>) {
+        constexpr bool contiguous = std::ranges::contiguous_range<V> && std::ranges::sized_range<V>;
+        static_assert(contiguous, "lapwing: the values of this range do not lie one behind the other in memory; copy them to a "
+                                  "std::vector (not of bool) or std::array");
+        if constexpr (contiguous) return check_value<std::ranges::range_value_t<V>>();
+        else return false;
+    } else {
+        return check_value<std::remove_cvref_t<V>>();
+    }
+}
+
+/// The memory of an argument outlives the call.
+template <class V>
+consteval bool check_lasting() {
+    constexpr bool lasting = std::is_lvalue_reference_v<V> || (Range<V> && std::ranges::borrowed_range<V>);
+    static_assert(lasting, "lapwing: this value or container is gone when the call returns, and the transfer still needs it; pass a "
+                           "variable, or a span of what stays");
+    return lasting;
+}
+
+template <class V>
+consteval bool check_destination() {
+    if constexpr (!check_argument<V>() || !check_lasting<V>()) {
+        return false;
+    } else {
+        constexpr bool constant = [] {
+            if constexpr (Range<V>) return std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<V>>>;
+            else return std::is_const_v<std::remove_reference_t<V>>;
+        }();
+        static_assert(!constant, "lapwing: the destination is constant; values that arrive cannot be written to it");
+        return !constant;
+    }
+}
+
+/// The bytes of an argument that has been checked. A count of which 64 bits cannot hold the bytes gives all of memory, which
+/// no part of a window has.
+template <class V>
+[[nodiscard]] auto bytes_of(V& argument) noexcept {
+    const auto bytes = [](auto* data, std::size_t count) {
+        using Value = std::remove_pointer_t<decltype(data)>;
+        using Byte = std::conditional_t<std::is_const_v<Value>, const std::byte, std::byte>;
+        const std::size_t size = count <= SIZE_MAX / sizeof(Value) ? count * sizeof(Value) : SIZE_MAX;
+        return std::span<Byte>{reinterpret_cast<Byte*>(data), size};
+    };
+    if constexpr (Range<V&>) return bytes(std::ranges::data(argument), static_cast<std::size_t>(std::ranges::size(argument)));
+    else return bytes(std::addressof(argument), 1);
+}
+
+} // namespace values
+} // namespace lapwing

@@ -1,0 +1,10 @@
+// A pointer in one process leads nowhere in another.
+#include <lapwing/global_array.hpp>
+
+void use() {
+#ifdef MUST_FAIL
+    lapwing::GlobalArray<double*, 1> rows;
+#else
+    lapwing::GlobalArray<double, 1> rows;
+#endif
+}
