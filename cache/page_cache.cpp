@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
+#include <new>
+#include <utility>
 
 namespace lapwing::cache {
 namespace {
@@ -53,8 +56,14 @@ PageCache::~PageCache() {
 }
 
 void PageCache::lay_out(std::uint64_t page_bytes) {
+    // The one thing that is allocated anew each time comes first: if it cannot be, nothing has changed.
+    const auto frames = static_cast<Frame>(configuration_.bytes / page_bytes);
+    std::unique_ptr<Replacement> replacement = configuration_.policy == CachePolicy::two_queues
+                                                   ? make_two_queues(frames, *this)
+                                                   : make_direct_mapped(frames, configuration_.ranks);
     page_bytes_ = page_bytes;
-    frames_ = static_cast<Frame>(configuration_.bytes / page_bytes);
+    frames_ = frames;
+    replacement_ = std::move(replacement);
     largest_cached_ = std::max(page_bytes, std::min(8 * page_bytes, configuration_.bytes / 8));
     valid_words_ = (page_bytes / line_bytes + 63) / 64;
     mask_words_ = page_bytes / 64;
@@ -73,8 +82,6 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     oldest_mask_ = newest_mask_ = none;
     to_clean_.reserve(masks);
     scratch_.resize(page_bytes);
-    replacement_ = configuration_.policy == CachePolicy::two_queues ? make_two_queues(frames_, *this)
-                                                                    : make_direct_mapped(frames_, configuration_.ranks);
     // Half of the ring at most is under way, or pages would leave before they are read.
     ahead_ = ReadAhead{page_bytes, std::min<std::uint64_t>(configuration_.read_ahead_bytes / page_bytes, frames_ / 4)};
 
@@ -158,7 +165,11 @@ void PageCache::adapt_page_size() {
     const std::uint64_t bytes = page_size_.choose(slow_reads_ + front_.hits_);
     if (bytes == page_bytes_) return;
     finish_all();
-    lay_out(bytes);
+    try {
+        lay_out(bytes);
+    } catch (const std::bad_alloc&) { // nothing has changed, and nothing needs to
+        return;
+    }
     statistics_.add(Counter::cache_page_changes);
 }
 
@@ -190,6 +201,12 @@ void PageCache::enter_writes(Frame frame) noexcept {
 void PageCache::leave_front(std::uint64_t number) noexcept {
     front_.leave_stretch(number);
     Front::ReadEntry& entry = reads_[Front::slot(number, front_.read_mask_)];
+    if (entry.page == number) entry.page = no_page;
+}
+
+void PageCache::leave_front_writes(std::uint64_t number) noexcept {
+    front_.leave_stretch(number);
+    Front::WriteEntry& entry = writes_[Front::slot(number, front_.write_mask_)];
     if (entry.page == number) entry.page = no_page;
 }
 
@@ -233,7 +250,11 @@ void PageCache::finish(Index index) {
     try {
         backend_.wait(done.token);
     } catch (...) { // the bytes have not arrived
-        for (Frame frame = done.first; frame < done.first + done.count; ++frame) std::ranges::fill(valid(frame), 0);
+        for (Frame frame = done.first; frame < done.first + done.count; ++frame) {
+            std::ranges::fill(valid(frame), 0);
+            drop_unread(pages_[frame]);
+            leave_front(pages_[frame].number);
+        }
         throw;
     }
 }
@@ -242,14 +263,27 @@ void PageCache::abandon() noexcept {
     for (Operation& operation : operations_) operation = {};
 }
 
+template <class Wanted>
+void PageCache::finish_if(Wanted&& wanted) {
+    // All of them, whatever becomes of the first: each uses this memory until it has been waited for.
+    std::exception_ptr problem;
+    for (Index index = 0; index < operations_.size(); ++index) {
+        if (operations_[index].count == 0 || !wanted(operations_[index])) continue;
+        try {
+            finish(index);
+        } catch (...) {
+            if (problem == nullptr) problem = std::current_exception();
+        }
+    }
+    if (problem != nullptr) std::rethrow_exception(problem);
+}
+
 void PageCache::finish_all() {
-    for (Index index = 0; index < operations_.size(); ++index)
-        if (operations_[index].count != 0) finish(index);
+    finish_if([](const Operation&) { return true; });
 }
 
 void PageCache::finish_puts() {
-    for (Index index = 0; index < operations_.size(); ++index)
-        if (operations_[index].count != 0 && operations_[index].put) finish(index);
+    finish_if([](const Operation& operation) { return operation.put; });
 }
 
 } // namespace lapwing::cache

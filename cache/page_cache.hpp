@@ -43,6 +43,9 @@ struct PageCacheConfiguration {
 /// Of a page's bytes, those of a valid line of this epoch, and the dirty ones, are what the program must read. A get never
 /// lands on dirty bytes, and the source of a put under way is not written.
 ///
+/// Where the backend throws, so does the call. It may be made again: lines whose get was not started, or failed, are not valid,
+/// and bytes whose put was not started stay dirty.
+///
 /// Calls are made by one thread at a time. The one that owns the front may use that without being kept apart from
 /// write_back_for_another_thread() by others.
 class PageCache final : private RecentUse {
@@ -67,7 +70,8 @@ public:
     void release(int rank);
     /// Before an operation that the cache does not make: puts the dirty bytes of a range.
     void write_back(int rank, std::uint64_t offset, std::uint64_t bytes);
-    /// Before a write that the cache does not make: forgets what it knows of a range, and that its bytes were dirty.
+    /// Before a write that the cache does not make: forgets what it knows of a range. Dirty bytes of it are put first, since the
+    /// write may fail.
     void forget(int rank, std::uint64_t offset, std::uint64_t bytes);
     /// After a large get that the cache did not make: the own writes that it cannot have seen.
     void overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const;
@@ -178,6 +182,7 @@ private:
     void enter_reads(Frame frame) noexcept;
     void enter_writes(Frame frame) noexcept;
     void leave_front(std::uint64_t number) noexcept;
+    void leave_front_writes(std::uint64_t number) noexcept;
 
     void read(int rank, std::uint64_t offset, std::span<std::byte> destination);
     void read_around(int rank, std::uint64_t offset, std::span<std::byte> destination);
@@ -209,6 +214,9 @@ private:
     void finish_page(Frame frame) {
         if (pages_[frame].operation != none) finish(pages_[frame].operation);
     }
+    /// Waits for the operations that are wanted: `wanted(operation)`. All of them, then it throws what the first one threw.
+    template <class Wanted>
+    void finish_if(Wanted&& wanted);
     void finish_puts();
 
     void attach_mask(Frame frame);
