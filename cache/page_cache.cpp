@@ -28,11 +28,19 @@ constexpr std::uint64_t least_pages_to_adapt = 64;
     return bytes;
 }
 
+[[nodiscard]] std::size_t read_entries(std::uint64_t frames) {
+    return std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(frames), 64, 8192);
+}
+[[nodiscard]] std::size_t write_entries(std::uint64_t masks) {
+    return std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(masks), 16, 4096);
+}
+
 } // namespace
 
 PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backend,
-                     const std::atomic<std::uint64_t>& epoch, support::Statistics& statistics)
-    : configuration_{configuration}, backend_{backend}, epoch_{epoch}, statistics_{statistics},
+                     const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages,
+                     support::Statistics& statistics)
+    : configuration_{configuration}, backend_{backend}, epoch_{epoch}, statistics_{statistics}, dirty_count_{dirty_pages},
       operations_(most_operations), ahead_{configuration.page_bytes, 0}, benefit_{configuration.adapt},
       page_size_{configuration.page_bytes, least_page_bytes(configuration), largest_page_bytes(configuration)} {
     memory_ = support::allocate_aligned(configuration.bytes, page_alignment);
@@ -60,7 +68,7 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     const auto frames = static_cast<Frame>(configuration_.bytes / page_bytes);
     std::unique_ptr<Replacement> replacement = configuration_.policy == CachePolicy::two_queues
                                                    ? make_two_queues(frames, *this)
-                                                   : make_direct_mapped(frames, configuration_.ranks);
+                                                   : make_direct_mapped(frames, configuration_.ranks, configuration_.victim_pages);
     page_bytes_ = page_bytes;
     frames_ = frames;
     replacement_ = std::move(replacement);
@@ -85,8 +93,8 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     // Half of the ring at most is under way, or pages would leave before they are read.
     ahead_ = ReadAhead{page_bytes, std::min<std::uint64_t>(configuration_.read_ahead_bytes / page_bytes, frames_ / 4)};
 
-    reads_.assign(std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(frames_), 64, 8192), {});
-    writes_.assign(std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(masks), 16, 4096), {});
+    reads_.assign(read_entries(frames_), {});
+    writes_.assign(write_entries(masks), {});
     front_.page_bytes_ = page_bytes;
     front_.page_shift_ = static_cast<unsigned>(std::countr_zero(page_bytes));
     front_.granule_shift_ = std::max(6U, front_.page_shift_ - std::min(front_.page_shift_, 6U));
@@ -96,6 +104,34 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     front_.writes_ = writes_.data();
     front_.write_mask_ = writes_.size() - 1;
     front_.stretch_ = {};
+}
+
+std::uint64_t PageCache::memory_for(const PageCacheConfiguration& configuration) noexcept {
+    const std::uint64_t least = least_page_bytes(configuration);
+    const std::uint64_t largest = largest_page_bytes(configuration);
+    const std::uint64_t frames = configuration.bytes / least;
+    const std::uint64_t masks = std::clamp<std::uint64_t>(frames / 4, 1, configuration.dirty_pages);
+    const std::uint64_t mask_words = std::max(masks * (least / 64), std::min(configuration.dirty_pages, configuration.bytes / largest) *
+                                                                        (largest / 64));
+    constexpr std::uint64_t of_replacement = 24; // at most, for a frame
+    return configuration.bytes +
+           frames * (sizeof(Page) + (least / line_bytes + 63) / 64 * sizeof(std::uint64_t) + of_replacement) +
+           std::bit_ceil(frames) * sizeof(Frame) + read_entries(frames) * sizeof(Front::ReadEntry) +
+           masks * (sizeof(Mask) + sizeof(Frame)) + mask_words * sizeof(std::uint64_t) +
+           write_entries(masks) * sizeof(Front::WriteEntry) + most_operations * sizeof(Operation) + most_runs * sizeof(Run) + largest;
+}
+
+std::uint64_t PageCache::bytes_within(PageCacheConfiguration configuration, std::uint64_t memory) noexcept {
+    const std::uint64_t page = configuration.page_bytes;
+    std::uint64_t low = 0;
+    std::uint64_t high = configuration.bytes / page; // pages; the answer is in [low, high]
+    while (low < high) {
+        const std::uint64_t middle = low + (high - low + 1) / 2;
+        configuration.bytes = middle * page;
+        if (memory_for(configuration) <= memory) low = middle;
+        else high = middle - 1;
+    }
+    return low * page;
 }
 
 std::uint64_t PageCache::memory_bytes() const noexcept {

@@ -1,4 +1,5 @@
 // The cache without MPI: against a plain array, and what it sends.
+#include "cache/budget.hpp"
 #include "cache/page_cache.hpp"
 
 #include "cache/simulated_memory.hpp"
@@ -22,9 +23,9 @@ using test::SimulatedMemory;
 struct Cached {
     Cached(std::vector<std::uint64_t> parts, PageCacheConfiguration configuration, std::uint64_t seed = 1, unsigned laziness = 90)
         : memory{parts, seed, laziness} {
-        configuration.ranks = static_cast<int>(parts.size());
+        if (configuration.ranks.all() == 1) configuration.ranks = static_cast<int>(parts.size());
         configuration.largest_part = *std::ranges::max_element(parts);
-        cache.emplace(configuration, memory, epoch, statistics);
+        cache.emplace(configuration, memory, epoch, dirty_pages, statistics);
     }
     template <class T>
     T read(int rank, std::uint64_t offset) {
@@ -50,6 +51,7 @@ struct Cached {
 
     SimulatedMemory memory;
     std::atomic<std::uint64_t> epoch{0};
+    std::atomic<std::uint32_t> dirty_pages{0};
     lapwing::support::Statistics statistics;
     std::optional<PageCache> cache;
 };
@@ -620,6 +622,106 @@ TEST_CASE("the victim cache keeps two pages of one place") {
     CHECK(cached.count(Counter::cache_misses) == 2);
 }
 
+TEST_CASE("the victim cache has as many pages as were asked for, up to a quarter of all") {
+    const auto misses = [](std::uint64_t victims, std::uint64_t pages_of_one_place) {
+        Cached cached{{64U << 20}, {.bytes = 64U << 10, .read_ahead_bytes = 0, .policy = CachePolicy::direct_mapped,
+                                    .victim_pages = victims, .adapt = false}};
+        const std::uint64_t places = 64 - std::min<std::uint64_t>(victims, 16);
+        for (int round = 0; round < 10; ++round)
+            for (std::uint64_t k = 0; k < pages_of_one_place; ++k) (void)cached.read<std::uint64_t>(0, k * places * 1024);
+        return cached.count(Counter::cache_misses);
+    };
+    CHECK(misses(0, 2) == 20);
+    CHECK(misses(1, 2) == 2);
+    CHECK(misses(8, 9) == 9);
+    CHECK(misses(8, 10) == 100);
+    CHECK(misses(12, 13) == 13);
+    CHECK(misses(1000, 17) == 17);
+    CHECK(misses(1000, 18) == 180);
+}
+
+TEST_CASE("only ranks that are cached have segments of a direct-mapped cache") {
+    using lapwing::cache::RemoteRanks;
+    // 64 places for pages in turn: all of them for the one rank that is cached of two.
+    const auto misses_of_rounds = [](RemoteRanks ranks, std::vector<int> read, std::uint64_t pages) {
+        Cached cached{std::vector<std::uint64_t>(8, 1U << 20), {.bytes = 64U << 10, .read_ahead_bytes = 0,
+                      .policy = CachePolicy::direct_mapped, .victim_pages = 0, .ranks = ranks, .adapt = false}};
+        for (int round = 0; round < 5; ++round)
+            for (const int rank : read)
+                for (std::uint64_t k = 0; k < pages; ++k) (void)cached.read<std::uint64_t>(rank, k * 1024);
+        return cached.count(Counter::cache_misses);
+    };
+    CHECK(misses_of_rounds(RemoteRanks{2, {0}}, {1}, 64) == 64);
+    CHECK(misses_of_rounds(RemoteRanks{2, {1}}, {0}, 64) == 64);
+    // Two segments of 32 for two nodes of two ranks more.
+    CHECK(misses_of_rounds(RemoteRanks{4, {0, 1}}, {2, 3}, 32) == 64);
+    CHECK(misses_of_rounds(RemoteRanks{4, {1, 2}}, {0, 3}, 32) == 64);
+    const RemoteRanks scattered{8, {1, 4, 5}};
+    CHECK(scattered.count() == 5);
+    std::vector<int> places;
+    for (const int rank : {0, 2, 3, 6, 7}) places.push_back(scattered.place(rank));
+    CHECK(places == std::vector<int>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("what a cache takes is known before it is made") {
+    SimulatedMemory memory{{64}, 1, 0};
+    const std::atomic<std::uint64_t> epoch{0};
+    std::atomic<std::uint32_t> dirty_pages{0};
+    lapwing::support::Statistics statistics;
+    for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped})
+        for (const std::uint64_t page : {64U, 1024U, 65536U})
+            for (const std::uint64_t pages : {4U, 100U, 3000U})
+                for (const bool adapt : {false, true}) {
+                    const PageCacheConfiguration configuration{.bytes = page * pages, .page_bytes = page, .policy = policy, .adapt = adapt};
+                    const std::uint64_t taken = PageCache{configuration, memory, epoch, dirty_pages, statistics}.memory_bytes();
+                    const std::uint64_t known = PageCache::memory_for(configuration);
+                    INFO(pages << " pages of " << page << ", adapt " << adapt);
+                    CHECK(taken <= known);
+                    CHECK(known <= taken + taken / 3);
+                    CHECK(PageCache::bytes_within(configuration, known) == configuration.bytes);
+                    const std::uint64_t half = PageCache::bytes_within(configuration, known / 2);
+                    CHECK(half < configuration.bytes);
+                    PageCacheConfiguration smaller = configuration;
+                    smaller.bytes = half;
+                    if (half != 0) CHECK(PageCache::memory_for(smaller) <= known / 2);
+                }
+}
+
+TEST_CASE("caches share a budget: all have what they want while there is enough, and else the same, but no more than they want") {
+    using lapwing::cache::Budget;
+    Budget budget{1000};
+    Budget::Share a{budget};
+    CHECK(a.claim(600, 10) == 600);
+    CHECK_FALSE(a.outdated());
+    {
+        Budget::Share b{budget};
+        CHECK(b.claim(100, 10) == 100);
+        CHECK_FALSE(a.outdated()); // enough for both
+        Budget::Share c{budget};
+        CHECK(c.claim(800, 10) == 300); // what is left
+        CHECK(budget.used() == 1000);
+        CHECK(a.outdated());
+        CHECK(a.claim(600, 10) == 450);
+        CHECK(c.outdated());
+        CHECK(c.claim(800, 10) == 450);
+        CHECK(b.claim(100, 10) == 100);
+        Budget::Share d{budget};
+        CHECK(d.claim(1, 1) == 0); // nothing is free
+        CHECK(a.claim(600, 10) == 449);
+        CHECK(d.outdated());
+        CHECK(d.claim(1, 1) == 1);
+        c.keep(400);
+        CHECK(budget.used() == 950);
+        CHECK(d.claim(2000, 700) == 0); // less is of no use to it
+        CHECK(budget.used() == 949);
+    }
+    CHECK(a.outdated());
+    CHECK(a.claim(600, 10) == 600);
+    CHECK(budget.used() == 600);
+    CHECK(budget.tell());
+    CHECK_FALSE(budget.tell());
+}
+
 TEST_CASE("pages grow for long vectors at random places") {
     const auto page_after = [](std::uint64_t vector_bytes, PageCacheConfiguration configuration) {
         Cached cached{{256U << 20}, configuration};
@@ -643,9 +745,10 @@ TEST_CASE("pages grow for long vectors at random places") {
 TEST_CASE("memory does not grow with the number of ranks") {
     SimulatedMemory memory{{64}, 1, 0};
     const std::atomic<std::uint64_t> epoch{0};
+    std::atomic<std::uint32_t> dirty_pages{0};
     lapwing::support::Statistics statistics;
     const auto bytes = [&](int ranks, CachePolicy policy) {
-        return PageCache{{.policy = policy, .ranks = ranks, .largest_part = 1U << 30}, memory, epoch, statistics}.memory_bytes();
+        return PageCache{{.policy = policy, .ranks = ranks, .largest_part = 1U << 30}, memory, epoch, dirty_pages, statistics}.memory_bytes();
     };
     CHECK(bytes(100000, CachePolicy::direct_mapped) == bytes(2, CachePolicy::direct_mapped));
     CHECK(bytes(100000, CachePolicy::two_queues) == bytes(2, CachePolicy::two_queues));
