@@ -409,6 +409,27 @@ TEST_CASE("prefetched elements are used") {
     if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1)
         CHECK(a.statistics()[Counter::read_ahead_used] >= 250);
     runtime.barrier();
+
+    // By a function that may only read the array, and of elements that are here; of these the processor alone knows.
+    const auto used_before = a.statistics()[Counter::read_ahead_used];
+    const auto read_only = [&](const GlobalArray<double, 1>& array, auto place) {
+        double differences = 0;
+        for (std::int64_t i = 0; i < 300; ++i) {
+            array.prefetch(place(i + 20));
+            differences += array(place(i)) == static_cast<double>(place(i)) ? 0 : 1;
+        }
+        return differences;
+    };
+    a.acquire();
+    CHECK(read_only(a, f) == 0);
+    if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1)
+        CHECK(a.statistics()[Counter::read_ahead_used] - used_before >= 250);
+    const std::int64_t own = runtime.rank().value * each;
+    CHECK(read_only(a, [&](std::int64_t i) { return own + i; }) == 0);
+    a.window().prefetch(runtime.rank(), Offset{0}, static_cast<std::uint64_t>(each) * sizeof(double));
+    a.window().prefetch(runtime.rank(), Offset{0}, 0);
+    CHECK_THROWS_AS(a.window().prefetch(runtime.rank(), Offset{8}, static_cast<std::uint64_t>(each) * sizeof(double)), lapwing::RangeError);
+    runtime.barrier();
 }
 
 TEST_CASE("cache options that differ between ranks are refused on all, with the ranks and the values") {
