@@ -72,6 +72,10 @@ public:
     /// Of a transfer that the window does not know of: only the first `bytes` of its bytes are there yet. Chunks that have others
     /// are not started.
     void limit(std::uint64_t bytes) noexcept { ready_ = bytes; }
+    /// How many must be there before the next chunk can be started.
+    [[nodiscard]] std::uint64_t next_chunk_end() const noexcept {
+        return plan_->shape.bytes - left_ + (left_ != 0 ? chunks_.next(left_, previous_) : 0);
+    }
 
     /// Starts what there is memory for. Unless that completes it, the window knows the transfer from now on.
     [[nodiscard]] bool start();
@@ -98,7 +102,7 @@ private:
     /// Whether chunks leave from, or arrive at, their place in the memory.
     [[nodiscard]] bool one_block_here() const noexcept { return source_ == nullptr && plan_->local.is_contiguous(); }
     [[nodiscard]] bool next_is_ready() const noexcept {
-        return ready_ >= plan_->shape.bytes || plan_->shape.bytes - left_ + chunks_.next(left_, previous_) <= ready_;
+        return ready_ >= plan_->shape.bytes || next_chunk_end() <= ready_;
     }
     /// Gives the buffers back and leaves the window.
     void end(bool intact) noexcept;

@@ -33,7 +33,7 @@ struct TransferShape {
     [[nodiscard]] std::uint64_t pairs() const noexcept { return std::max(local.blocks, remote.blocks); }
     [[nodiscard]] bool packs() const noexcept { return local.blocks > 1; }
     /// The largest chunk of a transfer that is produced: so that most of it travels before the last byte is there.
-    [[nodiscard]] std::uint64_t produced_chunk() const noexcept { return std::max<std::uint64_t>(bytes / 8, 16384); }
+    [[nodiscard]] std::uint64_t produced_chunk() const noexcept { return std::max<std::uint64_t>(bytes / 8, 65536); }
 
     friend bool operator==(const TransferShape&, const TransferShape&) = default;
 };

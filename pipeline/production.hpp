@@ -27,6 +27,7 @@ private:
     const std::byte* memory_;
     std::optional<PlannedTransfer> transfer_; ///< over the network
     std::uint64_t ready_ = 0;
+    std::uint64_t next_try_ = 0; ///< bytes that must be ready before the transfer is asked to go on
     std::uint64_t copied_ = 0;
 };
 

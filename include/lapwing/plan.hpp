@@ -121,7 +121,7 @@ public:
     /// put.finish();
     /// ```
     ///
-    /// Chunks are at most an eighth of the whole and at least 16 KiB, unless the plan's options say otherwise. A flush meanwhile
+    /// Chunks are at most an eighth of the whole, or 64 KiB, unless the plan's options say otherwise. A flush meanwhile
     /// completes what has been started; other accesses to the target's bytes wait until after finish(). The window stays open
     /// until then. Throws UsageError for a plan of a get.
     [[nodiscard]] Production produce(const void* memory);
