@@ -13,7 +13,7 @@ namespace lapwing::cache {
 /// While all have what they want there is nothing to share. When they want more than there is, every cache gets what it wants
 /// up to a level, the same for all, at which the limit is used up (max-min fairness). Those that hold more give it back when
 /// their thread releases the next time, and those that got less take it when theirs does; nobody takes memory away from a cache
-/// that is in use.
+/// that is in use. Until then each newcomer gets half of what is left.
 class Budget {
 public:
     explicit Budget(std::uint64_t limit) noexcept : limit_{limit}, level_{limit} {}

@@ -698,22 +698,24 @@ TEST_CASE("caches share a budget: all have what they want while there is enough,
         CHECK(b.claim(100, 10) == 100);
         CHECK_FALSE(a.outdated()); // enough for both
         Budget::Share c{budget};
-        CHECK(c.claim(800, 10) == 300); // what is left
-        CHECK(budget.used() == 1000);
+        CHECK(c.claim(800, 10) == 150); // half of what is left
+        CHECK(budget.used() == 850);
         CHECK(a.outdated());
         CHECK(a.claim(600, 10) == 450);
         CHECK(c.outdated());
-        CHECK(c.claim(800, 10) == 450);
+        CHECK(c.claim(800, 10) == 300);
+        CHECK(c.claim(800, 10) == 375);
         CHECK(b.claim(100, 10) == 100);
         Budget::Share d{budget};
-        CHECK(d.claim(1, 1) == 0); // nothing is free
-        CHECK(a.claim(600, 10) == 449);
+        CHECK(d.claim(100, 50) == 0); // 37 are of no use to it
+        CHECK_FALSE(d.outdated());
+        CHECK(a.claim(600, 10) == 400);
         CHECK(d.outdated());
-        CHECK(d.claim(1, 1) == 1);
-        c.keep(400);
-        CHECK(budget.used() == 950);
-        CHECK(d.claim(2000, 700) == 0); // less is of no use to it
-        CHECK(budget.used() == 949);
+        CHECK(d.claim(100, 50) == 62);
+        CHECK(budget.used() == 937);
+        c.keep(300);
+        CHECK(c.outdated());
+        CHECK(budget.used() == 862);
     }
     CHECK(a.outdated());
     CHECK(a.claim(600, 10) == 600);
