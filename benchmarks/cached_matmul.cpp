@@ -1,5 +1,6 @@
 // cached-matmul: the example of the MuPC report's section 5.5. Rows of A and C are own, columns of B are dealt to the ranks; the
-// naive loop takes the columns in turn for each row, the temporal one each column for all rows.
+// naive loop takes the columns in turn for each row, the temporal one each column for all rows. Page size and policy are those of
+// the row; "as it is" is the cache with its own settings, which adapts.
 #include "cached_array.hpp"
 
 #include <fmt/format.h>
@@ -48,16 +49,18 @@ void cached_matmul(Context& context) {
     };
     for (const Order order : {Order::naive, Order::temporal}) {
         const std::string name = order == Order::naive ? "naive" : "temporal";
-        for (const std::uint64_t page : {256U, 512U, 1024U, 2048U}) {
-            GlobalArray<double, 2> b = array({.mode = CacheMode::epoch, .bytes = page * pages, .page_bytes = page});
-            GlobalArray<double, 2> far = array(uncached());
-            context.compare(
-                fmt::format("{}, pages of {}", name, page), milliseconds(),
-                by_one("cached", runtime, [&] { multiply(a, b, c, rows, n, order); }),
-                {once(by_one("uncached", runtime, [&] { multiply(a, far, c, rows, n / share, order); }, share))});
+        GlobalArray<double, 2> far = array(uncached());
+        const auto compare = [&](const std::string& case_name, const CacheOptions& options) {
+            GlobalArray<double, 2> b = array(options);
+            context.compare(case_name, milliseconds(), by_one("cached", runtime, [&] { multiply(a, b, c, rows, n, order); }),
+                            {once(by_one("uncached", runtime, [&] { multiply(a, far, c, rows, n / share, order); }, share))});
             b.close();
-            far.close();
-        }
+        };
+        for (const CachePolicy policy : {CachePolicy::direct_mapped, CachePolicy::two_queues})
+            for (const std::uint64_t page : {256U, 512U, 1024U, 2048U})
+                compare(fmt::format("{}, {}, pages of {}", name, policy_name(policy), page), fixed_cache(policy, page, pages));
+        compare(fmt::format("{}, as it is", name), cached());
+        far.close();
     }
     runtime.close();
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 
 namespace lapwing::bench {
 namespace {
@@ -137,7 +139,7 @@ void paper(Context& context, const std::vector<StridedCell>& cells) {
     {
         StridedBench bench{context, runtime, route, most_extent};
         for (const StridedCell& cell : cells) {
-            const auto times = bench.measure(cell, {.pipelines = true, .parts = true});
+            const auto times = bench.measure(cell, {.pipelines = true, .parts = true, .paper = true});
             if (!times) continue;
             double other = times->of("full-pack").value_or(INFINITY);
             const bool packed = other <= times->of("per-block").value_or(INFINITY);
@@ -156,7 +158,12 @@ void paper(Context& context, const std::vector<StridedCell>& cells) {
                 context.add(std::move(line));
             };
             bandwidth("planned", times->planned);
-            for (const StridedTimes::Way& way : times->forced) bandwidth(way.name, way.seconds);
+            for (const StridedTimes::Way& way : times->forced)
+                bandwidth(way.name == "per-block" ? "per-block (maximal block)" : way.name, way.seconds);
+            // The planner beside the sizes that the paper gives for its own machine.
+            for (const std::string& way : {std::string{"FP(20 KB)"}, std::string{"SP(20 KB, 1.3)"}})
+                if (const auto seconds = times->of(way))
+                    context.add(compared(fmt::format("{}, beside {}", cell.name(), way), *times, way, *seconds));
         }
     }
     if (context.rank() == 0 && !reached.empty()) {
@@ -179,6 +186,50 @@ std::vector<StridedCell> specfem_cells(std::uint64_t block, std::uint64_t stride
     for (std::uint64_t total = 256 * kib; total <= 8 * mib; total *= 2)
         cells.push_back({.block = block, .stride = stride, .total = total / block * block, .indexed = indexed, .target_strided = false, .get = false});
     return cells;
+}
+
+/// The paper's figure 2: 800 KB in puts of 8 to 1000 bytes, one behind the other.
+void small_puts(Context& context) {
+    Runtime runtime;
+    const Route route = context.measure_against(runtime);
+    {
+        constexpr std::uint64_t total = 800'000;
+        Window window{runtime, total};
+        std::optional<raw::Window> raw_window;
+        if (route.path != Path::direct && context.windows_work()) raw_window.emplace(context, total);
+        std::vector<std::byte> memory(context.rank() == 0 ? total : 0);
+        const auto subject = [&](std::string name, auto put, auto flush, std::uint64_t size) {
+            return Subject{.name = std::move(name), .run = [&runtime, &memory, put, flush, size](std::uint64_t iterations) {
+                               return alone(runtime, [&] {
+                                   for (std::uint64_t n = 0; n < iterations; ++n) {
+                                       for (std::uint64_t at = 0; at < total; at += size) put(at, std::span{memory}.subspan(at, size));
+                                       flush();
+                                   }
+                               });
+                           }};
+        };
+        const auto put = [&](std::uint64_t at, std::span<const std::byte> bytes) { window.put_bytes(route.target, Offset{at}, bytes); };
+        const auto flush = [&] { window.flush(route.target); };
+        for (const std::uint64_t size : {8U, 16U, 40U, 80U, 200U, 400U, 1000U}) {
+            std::vector<Subject> baselines{subject("one put of 800,000 bytes", put, flush, total)};
+            if (raw_window) {
+                baselines.push_back(subject(
+                    "MPI_Put",
+                    [&](std::uint64_t at, std::span<const std::byte> bytes) {
+                        const int count = static_cast<int>(bytes.size());
+                        MPI_Put(bytes.data(), count, MPI_BYTE, route.target.value, static_cast<MPI_Aint>(at), count, MPI_BYTE,
+                                raw_window->handle());
+                    },
+                    [&] { raw_window->flush(route.target.value); }, size));
+                baselines.back().case_suffix = ", MPI";
+            }
+            context.compare(fmt::format("puts of {} B", size), microseconds(), subject("Window::put", put, flush, size),
+                            std::move(baselines));
+        }
+        raw_window.reset();
+        window.close();
+    }
+    runtime.close();
 }
 
 constexpr int repetitions = 9;
@@ -221,6 +272,11 @@ const Registration specfem_indexed{{.name = "strided/paper-specfem-indexed",
                                     .run = [](Context& context) { paper(context, specfem_cells(4, 8, true)); },
                                     .default_repetitions = repetitions,
                                     .paths = network_paths}};
+const Registration figure2{{.name = "strided/paper-puts",
+                            .summary = "800 KB in puts of 8 to 1000 bytes",
+                            .run = small_puts,
+                            .default_repetitions = repetitions,
+                            .paths = network_paths}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -155,11 +155,13 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
         result->repetitions = repetitions_;
         const Layout here = cell.here();
         const Layout there = cell.there();
-        const auto plan_of = [&](Strategy strategy) {
-            return cell.get ? Plan::get(window_, route_.target, Offset{0}, there, here, {.strategy = strategy})
-                            : Plan::put(window_, here, route_.target, Offset{0}, there, {.strategy = strategy});
+        const auto plan_with = [&](const PlanOptions& options) {
+            return cell.get ? Plan::get(window_, route_.target, Offset{0}, there, here, options)
+                            : Plan::put(window_, here, route_.target, Offset{0}, there, options);
         };
+        const auto plan_of = [&](Strategy strategy) { return plan_with({.strategy = strategy}); };
         std::vector<Plan> plans;
+        std::vector<std::string> labels; // of the last plans, if not their strategies
         plans.push_back(plan_of(Strategy::automatic));
         result->strategy = name(plans.front().strategy());
         result->predicted = plans.front().predicted_seconds();
@@ -171,6 +173,15 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
             plans.push_back(plan_of(Strategy::fixed_pipeline));
             plans.push_back(plan_of(Strategy::superpipeline));
             plans.push_back(plan_of(route_.path == Path::direct ? Strategy::direct_copy : Strategy::served));
+        }
+        const std::size_t first_label = plans.size();
+        if (beside.paper) {
+            constexpr std::uint64_t chunk = 20 * 1024;
+            plans.push_back(plan_with(
+                {.strategy = Strategy::fixed_pipeline, .first_chunk = chunk, .growth = 1, .largest_chunk = chunk}));
+            labels.emplace_back("FP(20 KB)");
+            plans.push_back(plan_with({.strategy = Strategy::superpipeline, .first_chunk = chunk, .growth = 1.3}));
+            labels.emplace_back("SP(20 KB, 1.3)");
         }
         std::vector<std::function<void()>> ways;
         for (Plan& plan : plans)
@@ -219,7 +230,7 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
             if (like_planned(i)) all[i] = planned;
         result->planned = median(all[0]);
         for (std::size_t i = 1; i < plans.size(); ++i)
-            result->forced.push_back({std::string{name(plans[i].strategy())}, median(all[i])});
+            result->forced.push_back({i < first_label ? std::string{name(plans[i].strategy())} : labels[i - first_label], median(all[i])});
         if (beside.parts) {
             result->packing = median(all[plans.size()]);
             result->wire = median(all[plans.size() + 1]);

@@ -72,6 +72,7 @@ public:
         bool pipelines = false; ///< all strategies; else only one by one and full pack
         bool parts = false;     ///< packing alone, and a contiguous transfer
         bool raw = false;       ///< MPI's derived datatypes
+        bool paper = false;     ///< the pipelines with the paper's own sizes, FP(20 KB) and SP(20 KB, 1.3)
     };
     /// All ways in turns; times on rank 0 only. Nothing where the cell's memory is more than was asked for, which is counted.
     std::optional<StridedTimes> measure(const StridedCell& cell, const Beside& beside);

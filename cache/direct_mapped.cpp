@@ -10,14 +10,14 @@ namespace {
 
 /// A segment shorter than this would evict what it has just read.
 constexpr Frame least_sets = 16;
-constexpr Frame most_victims = 8;
 
 class DirectMapped final : public Replacement {
 public:
-    DirectMapped(Frame frames, int ranks) : frame_at_(frames), place_of_(frames), page_at_(frames, none), home_of_(frames) {
-        victims_ = std::min(most_victims, frames / 4);
+    DirectMapped(Frame frames, const RemoteRanks& ranks, std::uint64_t victims)
+        : ranks_{ranks}, frame_at_(frames), place_of_(frames), page_at_(frames, none), home_of_(frames) {
+        victims_ = static_cast<Frame>(std::min<std::uint64_t>(victims, frames / 4));
         const Frame mapped = frames - victims_;
-        segments_ = std::max<Frame>(1, std::min(static_cast<Frame>(ranks), mapped / least_sets));
+        segments_ = std::max<Frame>(1, std::min(static_cast<Frame>(ranks_.count()), mapped / least_sets));
         sets_ = std::max<Frame>(1, mapped / segments_);
         std::iota(frame_at_.begin(), frame_at_.end(), Frame{0});
         std::iota(place_of_.begin(), place_of_.end(), Frame{0});
@@ -56,7 +56,7 @@ private:
 
     [[nodiscard]] Frame first_victim() const noexcept { return static_cast<Frame>(frame_at_.size()) - victims_; }
     [[nodiscard]] Frame place_for(std::uint64_t page, int rank) const noexcept {
-        return static_cast<Frame>(rank) % segments_ * sets_ + static_cast<Frame>(page % sets_);
+        return static_cast<Frame>(ranks_.place(rank)) % segments_ * sets_ + static_cast<Frame>(page % sets_);
     }
     void exchange(Frame a, Frame b) noexcept {
         std::swap(frame_at_[a], frame_at_[b]);
@@ -65,6 +65,7 @@ private:
         place_of_[frame_at_[b]] = b;
     }
 
+    RemoteRanks ranks_;
     Frame segments_ = 1;
     Frame sets_ = 1;
     Frame victims_ = 0;
@@ -77,8 +78,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Replacement> make_direct_mapped(Frame frames, int ranks) {
-    return std::make_unique<DirectMapped>(frames, ranks);
+std::unique_ptr<Replacement> make_direct_mapped(Frame frames, const RemoteRanks& ranks, std::uint64_t victims) {
+    return std::make_unique<DirectMapped>(frames, ranks, victims);
 }
 
 } // namespace lapwing::cache

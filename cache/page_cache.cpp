@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
+#include <new>
+#include <utility>
 
 namespace lapwing::cache {
 namespace {
@@ -25,11 +28,19 @@ constexpr std::uint64_t least_pages_to_adapt = 64;
     return bytes;
 }
 
+[[nodiscard]] std::size_t read_entries(std::uint64_t frames) {
+    return std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(frames), 64, 8192);
+}
+[[nodiscard]] std::size_t write_entries(std::uint64_t masks) {
+    return std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(masks), 16, 4096);
+}
+
 } // namespace
 
 PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backend,
-                     const std::atomic<std::uint64_t>& epoch, support::Statistics& statistics)
-    : configuration_{configuration}, backend_{backend}, epoch_{epoch}, statistics_{statistics},
+                     const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages,
+                     support::Statistics& statistics)
+    : configuration_{configuration}, backend_{backend}, epoch_{epoch}, statistics_{statistics}, dirty_count_{dirty_pages},
       operations_(most_operations), ahead_{configuration.page_bytes, 0}, benefit_{configuration.adapt},
       page_size_{configuration.page_bytes, least_page_bytes(configuration), largest_page_bytes(configuration)} {
     memory_ = support::allocate_aligned(configuration.bytes, page_alignment);
@@ -53,8 +64,14 @@ PageCache::~PageCache() {
 }
 
 void PageCache::lay_out(std::uint64_t page_bytes) {
+    // The one thing that is allocated anew each time comes first: if it cannot be, nothing has changed.
+    const auto frames = static_cast<Frame>(configuration_.bytes / page_bytes);
+    std::unique_ptr<Replacement> replacement = configuration_.policy == CachePolicy::two_queues
+                                                   ? make_two_queues(frames, *this)
+                                                   : make_direct_mapped(frames, configuration_.ranks, configuration_.victim_pages);
     page_bytes_ = page_bytes;
-    frames_ = static_cast<Frame>(configuration_.bytes / page_bytes);
+    frames_ = frames;
+    replacement_ = std::move(replacement);
     largest_cached_ = std::max(page_bytes, std::min(8 * page_bytes, configuration_.bytes / 8));
     valid_words_ = (page_bytes / line_bytes + 63) / 64;
     mask_words_ = page_bytes / 64;
@@ -73,13 +90,11 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     oldest_mask_ = newest_mask_ = none;
     to_clean_.reserve(masks);
     scratch_.resize(page_bytes);
-    replacement_ = configuration_.policy == CachePolicy::two_queues ? make_two_queues(frames_, *this)
-                                                                    : make_direct_mapped(frames_, configuration_.ranks);
     // Half of the ring at most is under way, or pages would leave before they are read.
     ahead_ = ReadAhead{page_bytes, std::min<std::uint64_t>(configuration_.read_ahead_bytes / page_bytes, frames_ / 4)};
 
-    reads_.assign(std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(frames_), 64, 8192), {});
-    writes_.assign(std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(masks), 16, 4096), {});
+    reads_.assign(read_entries(frames_), {});
+    writes_.assign(write_entries(masks), {});
     front_.page_bytes_ = page_bytes;
     front_.page_shift_ = static_cast<unsigned>(std::countr_zero(page_bytes));
     front_.granule_shift_ = std::max(6U, front_.page_shift_ - std::min(front_.page_shift_, 6U));
@@ -89,6 +104,34 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
     front_.writes_ = writes_.data();
     front_.write_mask_ = writes_.size() - 1;
     front_.stretch_ = {};
+}
+
+std::uint64_t PageCache::memory_for(const PageCacheConfiguration& configuration) noexcept {
+    const std::uint64_t least = least_page_bytes(configuration);
+    const std::uint64_t largest = largest_page_bytes(configuration);
+    const std::uint64_t frames = configuration.bytes / least;
+    const std::uint64_t masks = std::clamp<std::uint64_t>(frames / 4, 1, configuration.dirty_pages);
+    const std::uint64_t mask_words = std::max(masks * (least / 64), std::min(configuration.dirty_pages, configuration.bytes / largest) *
+                                                                        (largest / 64));
+    constexpr std::uint64_t of_replacement = 24; // at most, for a frame
+    return configuration.bytes +
+           frames * (sizeof(Page) + (least / line_bytes + 63) / 64 * sizeof(std::uint64_t) + of_replacement) +
+           std::bit_ceil(frames) * sizeof(Frame) + read_entries(frames) * sizeof(Front::ReadEntry) +
+           masks * (sizeof(Mask) + sizeof(Frame)) + mask_words * sizeof(std::uint64_t) +
+           write_entries(masks) * sizeof(Front::WriteEntry) + most_operations * sizeof(Operation) + most_runs * sizeof(Run) + largest;
+}
+
+std::uint64_t PageCache::bytes_within(PageCacheConfiguration configuration, std::uint64_t memory) noexcept {
+    const std::uint64_t page = configuration.page_bytes;
+    std::uint64_t low = 0;
+    std::uint64_t high = configuration.bytes / page; // pages; the answer is in [low, high]
+    while (low < high) {
+        const std::uint64_t middle = low + (high - low + 1) / 2;
+        configuration.bytes = middle * page;
+        if (memory_for(configuration) <= memory) low = middle;
+        else high = middle - 1;
+    }
+    return low * page;
 }
 
 std::uint64_t PageCache::memory_bytes() const noexcept {
@@ -158,7 +201,11 @@ void PageCache::adapt_page_size() {
     const std::uint64_t bytes = page_size_.choose(slow_reads_ + front_.hits_);
     if (bytes == page_bytes_) return;
     finish_all();
-    lay_out(bytes);
+    try {
+        lay_out(bytes);
+    } catch (const std::bad_alloc&) { // nothing has changed, and nothing needs to
+        return;
+    }
     statistics_.add(Counter::cache_page_changes);
 }
 
@@ -190,6 +237,12 @@ void PageCache::enter_writes(Frame frame) noexcept {
 void PageCache::leave_front(std::uint64_t number) noexcept {
     front_.leave_stretch(number);
     Front::ReadEntry& entry = reads_[Front::slot(number, front_.read_mask_)];
+    if (entry.page == number) entry.page = no_page;
+}
+
+void PageCache::leave_front_writes(std::uint64_t number) noexcept {
+    front_.leave_stretch(number);
+    Front::WriteEntry& entry = writes_[Front::slot(number, front_.write_mask_)];
     if (entry.page == number) entry.page = no_page;
 }
 
@@ -233,7 +286,11 @@ void PageCache::finish(Index index) {
     try {
         backend_.wait(done.token);
     } catch (...) { // the bytes have not arrived
-        for (Frame frame = done.first; frame < done.first + done.count; ++frame) std::ranges::fill(valid(frame), 0);
+        for (Frame frame = done.first; frame < done.first + done.count; ++frame) {
+            std::ranges::fill(valid(frame), 0);
+            drop_unread(pages_[frame]);
+            leave_front(pages_[frame].number);
+        }
         throw;
     }
 }
@@ -242,14 +299,27 @@ void PageCache::abandon() noexcept {
     for (Operation& operation : operations_) operation = {};
 }
 
+template <class Wanted>
+void PageCache::finish_if(Wanted&& wanted) {
+    // All of them, whatever becomes of the first: each uses this memory until it has been waited for.
+    std::exception_ptr problem;
+    for (Index index = 0; index < operations_.size(); ++index) {
+        if (operations_[index].count == 0 || !wanted(operations_[index])) continue;
+        try {
+            finish(index);
+        } catch (...) {
+            if (problem == nullptr) problem = std::current_exception();
+        }
+    }
+    if (problem != nullptr) std::rethrow_exception(problem);
+}
+
 void PageCache::finish_all() {
-    for (Index index = 0; index < operations_.size(); ++index)
-        if (operations_[index].count != 0) finish(index);
+    finish_if([](const Operation&) { return true; });
 }
 
 void PageCache::finish_puts() {
-    for (Index index = 0; index < operations_.size(); ++index)
-        if (operations_[index].count != 0 && operations_[index].put) finish(index);
+    finish_if([](const Operation& operation) { return operation.put; });
 }
 
 } // namespace lapwing::cache

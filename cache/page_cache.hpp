@@ -27,7 +27,8 @@ struct PageCacheConfiguration {
     std::uint64_t dirty_pages = 1024;
     std::uint64_t read_ahead_bytes = 512 << 10;
     CachePolicy policy = CachePolicy::two_queues;
-    int ranks = 1;
+    std::uint64_t victim_pages = 8; ///< of CachePolicy::direct_mapped
+    RemoteRanks ranks = 1;
     std::uint64_t largest_part = 0; ///< bytes of the largest part of a rank
     bool adapt = true;
     bool alone = true; ///< no two threads call at a time
@@ -37,18 +38,22 @@ struct PageCacheConfiguration {
 /// Language Runtime", 2015): pages of 64-byte lines with valid bits, byte-granular dirty bits for a bounded number of
 /// pages, sequential and strided read-ahead, write-behind. All memory is allocated by the constructor.
 ///
-/// An acquire moves the epoch, which is shared by the threads of a rank: lines of an earlier epoch are not read any more.
+/// An acquire moves the epoch, which other caches may share: lines of an earlier epoch are not read any more.
 /// It costs the same however much is in the cache.
 ///
 /// Of a page's bytes, those of a valid line of this epoch, and the dirty ones, are what the program must read. A get never
 /// lands on dirty bytes, and the source of a put under way is not written.
 ///
+/// Where the backend throws, so does the call. It may be made again: lines whose get was not started, or failed, are not valid,
+/// and bytes whose put was not started stay dirty.
+///
 /// Calls are made by one thread at a time. The one that owns the front may use that without being kept apart from
 /// write_back_for_another_thread() by others.
 class PageCache final : private RecentUse {
 public:
+    /// `dirty_pages` counts its pages with dirty bytes, for others to look at; 0.
     PageCache(const PageCacheConfiguration& configuration, Backend& backend, const std::atomic<std::uint64_t>& epoch,
-              support::Statistics& statistics);
+              std::atomic<std::uint32_t>& dirty_pages, support::Statistics& statistics);
     ~PageCache();
     PageCache(const PageCache&) = delete;
     PageCache& operator=(const PageCache&) = delete;
@@ -67,7 +72,8 @@ public:
     void release(int rank);
     /// Before an operation that the cache does not make: puts the dirty bytes of a range.
     void write_back(int rank, std::uint64_t offset, std::uint64_t bytes);
-    /// Before a write that the cache does not make: forgets what it knows of a range, and that its bytes were dirty.
+    /// Before a write that the cache does not make: forgets what it knows of a range. Dirty bytes of it are put first, since the
+    /// write may fail.
     void forget(int rank, std::uint64_t offset, std::uint64_t bytes);
     /// After a large get that the cache did not make: the own writes that it cannot have seen.
     void overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const;
@@ -86,6 +92,10 @@ public:
 
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
+    /// At least what one with this configuration takes.
+    [[nodiscard]] static std::uint64_t memory_for(const PageCacheConfiguration& configuration) noexcept;
+    /// The most bytes of pages, up to those of the configuration, with which one takes no more than `memory`.
+    [[nodiscard]] static std::uint64_t bytes_within(PageCacheConfiguration configuration, std::uint64_t memory) noexcept;
 
 private:
     static constexpr std::uint64_t line_bytes = 64;
@@ -178,6 +188,7 @@ private:
     void enter_reads(Frame frame) noexcept;
     void enter_writes(Frame frame) noexcept;
     void leave_front(std::uint64_t number) noexcept;
+    void leave_front_writes(std::uint64_t number) noexcept;
 
     void read(int rank, std::uint64_t offset, std::span<std::byte> destination);
     void read_around(int rank, std::uint64_t offset, std::span<std::byte> destination);
@@ -209,6 +220,9 @@ private:
     void finish_page(Frame frame) {
         if (pages_[frame].operation != none) finish(pages_[frame].operation);
     }
+    /// Waits for the operations that are wanted: `wanted(operation)`. All of them, then it throws what the first one threw.
+    template <class Wanted>
+    void finish_if(Wanted&& wanted);
     void finish_puts();
 
     void attach_mask(Frame frame);
@@ -229,6 +243,7 @@ private:
     Backend& backend_;
     const std::atomic<std::uint64_t>& epoch_;
     support::Statistics& statistics_;
+    std::atomic<std::uint32_t>& dirty_count_;
     Front front_;
 
     std::uint64_t page_bytes_ = 0;
@@ -246,7 +261,6 @@ private:
     Index free_mask_ = none; ///< list through `after`
     Index oldest_mask_ = none;
     Index newest_mask_ = none;
-    std::atomic<std::uint32_t> dirty_count_{0};
 
     std::vector<Operation> operations_;
     Index next_operation_ = 0;

@@ -131,6 +131,8 @@ void PageCache::start_fetch(Frame frame, Lines lines) {
     const std::uint64_t begin = lines.first * line_bytes;
     const std::uint64_t end = std::min(lines.last * line_bytes, page_end(page));
     if (any_dirty(frame, begin, end)) return fetch(frame, lines);
+    leave_front(page.number); // the next use must see the operation
+    if (page.dirty != none) leave_front_writes(page.number);
     page_size_.fetched(end - begin);
     finish_page(frame); // a put under way from these bytes
     begin_operation(backend_.start_get(page.rank, page.start + begin, {data(frame) + begin, end - begin}), frame, 1, false);
@@ -145,7 +147,13 @@ void PageCache::fetch(Frame frame, Lines lines) {
     finish_page(frame);
     page_size_.fetched(end - begin);
     if (!any_dirty(frame, begin, end)) {
-        backend_.get(page.rank, page.start + begin, {data(frame) + begin, end - begin});
+        try {
+            backend_.get(page.rank, page.start + begin, {data(frame) + begin, end - begin});
+        } catch (...) { // bytes of lines that were valid may have been overwritten in part
+            bits::clear(valid(frame), lines.first, lines.last);
+            leave_front(page.number);
+            throw;
+        }
     } else {
         backend_.get(page.rank, page.start + begin, {scratch_.data() + begin, end - begin});
         const auto dirty = dirty_bits(page.dirty);
@@ -203,7 +211,6 @@ Frame PageCache::start_reading(int rank, std::uint64_t offset, std::uint64_t byt
         if (whole) lines = all_lines(frame);
     }
     start_fetch(frame, lines);
-    leave_front(pages_[frame].number); // the next use must see the operation
     pages_[frame].unread = true;
     statistics_.add(Counter::read_ahead_issued);
     return frame;
@@ -228,6 +235,11 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame ke
     for (std::uint64_t i = 0; i < plan.count; ++i)
         if (replacement_->remembers(front_.page_of(rank, plan.first + i * plan.step))) ++again;
     const Reuse reuse = 2 * again > plan.count ? Reuse::expected : Reuse::none;
+    // After an error nobody sends the rest of the block, whose frames may then get other pages.
+    struct Forget {
+        Block& block;
+        ~Forget() { block = {}; }
+    } const forget{block_};
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t start = plan.first + i * plan.step;
         Frame frame = find(front_.page_of(rank, start));
@@ -239,10 +251,7 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame ke
             (void)start_reading(rank, start, std::min(page_bytes_, backend_.part_bytes(rank) - start), keep);
             continue;
         }
-        Page& page = pages_[frame];
-        page.unread = true;
-        bits::set(valid(frame), 0, all_lines(frame).last);
-        statistics_.add(Counter::read_ahead_issued);
+        const Page& page = pages_[frame];
         if (block_.count != 0 && (frame != block_.first + block_.count || pages_[frame - 1].number + 1 != page.number)) send_block();
         if (block_.count == 0) block_.first = frame;
         ++block_.count;
@@ -259,6 +268,13 @@ void PageCache::send_block() {
     page_size_.fetched(bytes);
     begin_operation(backend_.start_get(first.rank, first.start, {data(block.first), bytes}), block.first, block.count,
                     false);
+    // Only now: a page is not readable because it was going to be asked for.
+    for (Frame frame = block.first; frame < block.first + block.count; ++frame) {
+        pages_[frame].unread = true;
+        bits::set(valid(frame), 0, all_lines(frame).last);
+        leave_front(pages_[frame].number);
+        statistics_.add(Counter::read_ahead_issued);
+    }
 }
 
 } // namespace lapwing::cache

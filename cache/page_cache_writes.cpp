@@ -134,9 +134,7 @@ void PageCache::detach_mask(Frame frame) {
     // Bytes of lines that were written as a whole stay known.
     if (page.epoch == now()) (void)readable(frame, {0, page_bytes_ / line_bytes});
     std::ranges::fill(dirty_bits(mask), 0);
-    Front::WriteEntry& entry = writes_[Front::slot(page.number, front_.write_mask_)];
-    if (entry.page == page.number) entry.page = no_page;
-    front_.leave_stretch(page.number);
+    leave_front_writes(page.number);
     const Mask links = masks_[mask];
     (links.before != none ? masks_[links.before].after : oldest_mask_) = links.after;
     (links.after != none ? masks_[links.after].before : newest_mask_) = links.before;
@@ -177,9 +175,16 @@ void PageCache::clean_if(Wanted&& wanted) {
 
 void PageCache::clean(std::span<const Frame> frames) {
     for (const Frame frame : frames) finish_page(frame);
-    Writer writer{*this};
-    for (const Frame frame : frames) writer.add(frame);
-    writer.finish();
+    try {
+        Writer writer{*this};
+        for (const Frame frame : frames) writer.add(frame);
+        writer.finish();
+    } catch (...) {
+        // All stay dirty, and are put again. The next write to one whose put is under way must wait for that.
+        for (const Frame frame : frames)
+            if (pages_[frame].operation != none) leave_front_writes(pages_[frame].number);
+        throw;
+    }
     for (const Frame frame : frames) detach_mask(frame);
 }
 
@@ -214,16 +219,13 @@ void PageCache::write_back(int rank, std::uint64_t offset, std::uint64_t bytes) 
 }
 
 void PageCache::forget(int rank, std::uint64_t offset, std::uint64_t bytes) {
+    if (may_be_dirty()) write_back(rank, offset, bytes);
     const auto forget_page = [&](Frame frame) {
         Page& page = pages_[frame];
         finish_page(frame);
         const std::uint64_t begin = std::max(offset, page.start) - page.start;
         const std::uint64_t end = std::min(offset + bytes, page.start + page_bytes_) - page.start;
         const Lines lines = lines_of(begin, end - begin);
-        if (page.dirty != none) {
-            if (page.epoch == now()) (void)readable(frame, {0, page_bytes_ / line_bytes});
-            bits::clear(dirty_bits(page.dirty), begin, end);
-        }
         bits::clear(valid(frame), lines.first, lines.last);
         leave_front(page.number);
     };
@@ -239,36 +241,34 @@ void PageCache::forget(int rank, std::uint64_t offset, std::uint64_t bytes) {
 }
 
 void PageCache::write_back_for_another_thread() {
-    std::vector<std::byte> copies;
+    std::vector<std::byte> copies(page_bytes_);
+    std::vector<std::uint64_t> taken(mask_words_);
     for (Index mask = oldest_mask_; mask != none; mask = masks_[mask].after) {
         const Page& page = pages_[masks_[mask].frame];
         auto* const bits = reinterpret_cast<std::uint8_t*>(dirty_bits(mask).data());
+        auto* const taken_bits = reinterpret_cast<std::uint8_t*>(taken.data());
         std::byte* const bytes = data(masks_[mask].frame);
-        copies.resize(page_bytes_);
-        std::uint64_t begin = 0;
-        std::uint64_t end = 0; // of the run that is being copied
-        const auto send = [&] {
-            if (begin == end) return;
-            backend_.put(page.rank, page.start + begin, {copies.data() + begin, end - begin});
-            statistics_.add(Counter::cache_write_backs, Counter::cache_write_back_bytes, end - begin);
-        };
         for (std::uint64_t group = 0; group < page_bytes_ / 8; ++group) {
             std::atomic_ref<std::uint8_t> cell{bits[group]};
-            if (cell.load(std::memory_order_relaxed) == 0) continue;
             // The owner stores the bytes, then the bits; acquire so that the bytes of these bits are seen.
-            const unsigned taken = cell.exchange(0, std::memory_order_acquire);
-            for (unsigned bit = 0; bit < 8; ++bit) {
-                if ((taken >> bit & 1U) == 0) continue;
-                const std::uint64_t at = group * 8 + bit;
-                if (at != end) {
-                    send();
-                    begin = end = at;
-                }
-                copies[at] = std::atomic_ref<std::byte>{bytes[at]}.load(std::memory_order_relaxed);
-                ++end;
-            }
+            taken_bits[group] = cell.load(std::memory_order_relaxed) == 0 ? std::uint8_t{0} : cell.exchange(0, std::memory_order_acquire);
         }
-        send();
+        std::uint64_t sent = 0;
+        try {
+            bits::for_each_run(std::span<const std::uint64_t>{taken}, [&](std::uint64_t begin, std::uint64_t end) {
+                for (std::uint64_t at = begin; at < end; ++at)
+                    copies[at] = std::atomic_ref<std::byte>{bytes[at]}.load(std::memory_order_relaxed);
+                backend_.put(page.rank, page.start + begin, {copies.data() + begin, end - begin});
+                statistics_.add(Counter::cache_write_backs, Counter::cache_write_back_bytes, end - begin);
+                sent = end;
+            });
+        } catch (...) {
+            // The next release puts what this one could not; the owner may have set bits again meanwhile.
+            bits::clear(taken, 0, sent);
+            for (std::uint64_t group = 0; group < page_bytes_ / 8; ++group)
+                if (taken_bits[group] != 0) std::atomic_ref<std::uint8_t>{bits[group]}.fetch_or(taken_bits[group], std::memory_order_release);
+            throw;
+        }
     }
 }
 

@@ -2,8 +2,11 @@
 
 #include <lapwing/cache_options.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace lapwing::cache {
 
@@ -52,9 +55,30 @@ public:
 /// A1out is a hash table in which newer numbers overwrite older ones.
 [[nodiscard]] std::unique_ptr<Replacement> make_two_queues(Frame frames, RecentUse& recent);
 
-/// The remote reference cache of MuPC (Zhang, 2007, section 4.4.9): a page has one place, in the segment of its rank. With
-/// more ranks than the memory has segments for, ranks share them. The pages that were replaced last stay in a small,
-/// fully associative victim cache.
-[[nodiscard]] std::unique_ptr<Replacement> make_direct_mapped(Frame frames, int ranks);
+/// The ranks whose parts are cached: all but those that are reached by load and store.
+class RemoteRanks {
+public:
+    /// All of them.
+    RemoteRanks(int ranks) : ranks_{ranks} {}
+    /// `near` are those that are not cached, in ascending order.
+    RemoteRanks(int ranks, std::vector<int> near) : ranks_{ranks}, near_{std::move(near)} {}
+
+    /// With those that are not cached.
+    [[nodiscard]] int all() const noexcept { return ranks_; }
+    [[nodiscard]] int count() const noexcept { return std::max(1, ranks_ - static_cast<int>(near_.size())); }
+    /// Which of them a rank is, from 0 on.
+    [[nodiscard]] int place(int rank) const noexcept {
+        return rank - static_cast<int>(std::ranges::lower_bound(near_, rank) - near_.begin());
+    }
+
+private:
+    int ranks_;
+    std::vector<int> near_;
+};
+
+/// The remote reference cache of MuPC (Zhang, 2007, section 4.4.9): a page has one place, in the segment of its rank; with
+/// more ranks than the memory has segments for, ranks share them. Ranks that are never cached have none. The pages that were
+/// replaced last stay in a small, fully associative victim cache of `victims` pages, at most a quarter of all.
+[[nodiscard]] std::unique_ptr<Replacement> make_direct_mapped(Frame frames, const RemoteRanks& ranks, std::uint64_t victims);
 
 } // namespace lapwing::cache

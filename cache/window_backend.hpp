@@ -46,6 +46,7 @@ private:
     Token keep(std::unique_ptr<window::PendingTransfer> transfer) {
         if (transfer == nullptr) return complete;
         if (free_.empty()) {
+            free_.reserve(transfers_.size() + 1); // so that giving one back cannot fail
             transfers_.emplace_back();
             free_.push_back(static_cast<Token>(transfers_.size()));
         }

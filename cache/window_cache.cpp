@@ -1,5 +1,6 @@
 #include "cache/window_cache.hpp"
 
+#include "src/support/log.hpp"
 #include "window/team_registry.hpp"
 
 #include <lapwing/error.hpp>
@@ -13,6 +14,10 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
 
 namespace lapwing::support::settings_in {
 void cache_window_cache() {} // see cmake/LapwingSettings.cmake
@@ -31,6 +36,18 @@ const support::ChoiceSetting policy_setting{{.name = "LAPWING_CACHE_POLICY",
                                              .unit = "",
                                              .help = "which page makes room for another",
                                              .choices = {"two_queues", "direct_mapped"}}};
+const support::NumberSetting victims_setting{{.name = "LAPWING_CACHE_VICTIMS",
+                                              .default_value = "8",
+                                              .unit = "pages",
+                                              .help = "victim cache of the policy direct_mapped, at most a quarter of the pages",
+                                              .choices = {}},
+                                             0, 1U << 20};
+const support::ChoiceSetting acquire_setting{{.name = "LAPWING_CACHE_ACQUIRE",
+                                              .default_value = "rank",
+                                              .unit = "",
+                                              .help = "whose contents an acquire by one thread drops: those of all threads of its rank, "
+                                                      "or its own",
+                                              .choices = {"rank", "thread"}}};
 constexpr std::uint64_t least_page = 64;
 constexpr std::uint64_t largest_page = 65536;
 constexpr std::uint64_t least_pages = 4;
@@ -41,6 +58,13 @@ const support::NumberSetting bytes_setting{{.name = "LAPWING_CACHE_BYTES",
                                             .help = "cached pages of one window, for each thread",
                                             .choices = {}},
                                            least_page * least_pages, largest_cache};
+const support::NumberSetting memory_setting{{.name = "LAPWING_CACHE_MEMORY",
+                                             .default_value = "256m",
+                                             .unit = "bytes",
+                                             .help = "most memory of all caches of a process (for each runtime): of all windows and "
+                                                     "threads",
+                                             .choices = {}},
+                                            1U << 16, largest_cache * 2};
 const support::NumberSetting page_setting{{.name = "LAPWING_CACHE_PAGE",
                                            .default_value = "1k",
                                            .unit = "bytes",
@@ -62,7 +86,9 @@ const support::NumberSetting read_ahead_setting{{.name = "LAPWING_CACHE_READ_AHE
 const support::ChoiceSetting adapt_setting{{.name = "LAPWING_CACHE_ADAPT",
                                             .default_value = "on",
                                             .unit = "",
-                                            .help = "whether reads pass by a cache that does not pay",
+                                            .help = "whether reads pass by a cache that does not pay (counter cache_passed), and "
+                                                    "the page size follows the program (cache_page_changes): half of "
+                                                    "LAPWING_CACHE_PAGE to 4 times",
                                             .choices = {"on", "off"}}};
 
 [[nodiscard]] PageCacheConfiguration configuration_of(const Settings& settings, const CacheOptions& options) {
@@ -73,83 +99,166 @@ const support::ChoiceSetting adapt_setting{{.name = "LAPWING_CACHE_ADAPT",
     result.read_ahead_bytes = options.read_ahead_bytes ? *options.read_ahead_bytes : read_ahead_setting.get(settings);
     result.policy = options.policy.value_or(static_cast<CachePolicy>(policy_setting.get(settings)));
     result.adapt = options.adapt.value_or(adapt_setting.get(settings) == 0);
+    result.victim_pages = options.victim_pages ? *options.victim_pages : victims_setting.get(settings);
     return result;
+}
+
+[[nodiscard]] CacheAcquire scope_of(const Settings& settings, const CacheOptions& options) {
+    return options.acquire.value_or(static_cast<CacheAcquire>(acquire_setting.get(settings)));
 }
 
 } // namespace
 
-WindowCache::WindowCache(window::WindowState& window, CacheMode mode, const PageCacheConfiguration& configuration)
-    : window_{window}, mode_{mode}, configuration_{configuration} {}
+WindowCache::WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope,
+                         const PageCacheConfiguration& configuration, Budget& budget)
+    : window_{window}, mode_{mode}, scope_{scope}, configuration_{configuration}, budget_{budget} {}
 
 WindowCache::~WindowCache() {
     if (!window::TeamRegistry::mpi_ended()) return;
-    for (const auto& thread : owned_)
-        if (thread != nullptr) thread->pages.abandon();
+    for_each_thread([](OfThread& thread) {
+        if (thread.pages != nullptr) thread.pages->abandon();
+    });
+}
+
+template <class Function>
+void WindowCache::for_each_thread(Function&& function) const {
+    const unsigned count = thread_count_.load(std::memory_order_acquire);
+    for (unsigned thread = 0; thread < count; ++thread)
+        if (OfThread* const found = threads_[thread].load(std::memory_order_acquire)) function(*found);
 }
 
 WindowCache::OfThread* WindowCache::existing() const noexcept {
-    const unsigned shard = support::thread_shard();
-    return shard < threads_.size() ? threads_[shard].load(std::memory_order_acquire) : nullptr;
+    const unsigned thread = support::thread_number();
+    if (thread >= threads_.size()) return nullptr;
+    OfThread* const found = threads_[thread].load(std::memory_order_acquire);
+    return found != nullptr && found->pages != nullptr ? found : nullptr;
 }
 
 WindowCache::OfThread* WindowCache::mine() {
-    const unsigned shard = support::thread_shard();
-    if (shard >= threads_.size()) return nullptr;
-    if (OfThread* const found = threads_[shard].load(std::memory_order_acquire)) [[likely]]
-        return found;
-    // Only this thread has the shard.
-    owned_[shard] = std::make_unique<OfThread>(window_, configuration_, epoch_);
-    threads_[shard].store(owned_[shard].get(), std::memory_order_release);
-    fronts_.set_mine(owned_[shard]->pages.front());
-    return owned_[shard].get();
+    const unsigned thread = support::thread_number();
+    if (thread < threads_.size()) [[likely]]
+        if (OfThread* const found = threads_[thread].load(std::memory_order_acquire)) [[likely]] {
+            if (found->pages != nullptr) [[likely]]
+                return found;
+            if (!found->share.outdated()) return nullptr; // there is no more room in the budget than before
+        }
+    return make_mine(thread);
+}
+
+WindowCache::OfThread* WindowCache::make_mine(unsigned thread) {
+    if (thread >= threads_.size()) {
+        static std::once_flag said;
+        std::call_once(said, [this] {
+            support::log_line(fmt::format("{}: more than {} threads use cached windows at a time; the others are not cached",
+                                          window_.team_state().who(), threads_.size()));
+        });
+        return nullptr;
+    }
+    // Only this thread has the number.
+    std::unique_ptr<OfThread>& own = owned_[thread];
+    if (own == nullptr) {
+        own = std::make_unique<OfThread>(window_, budget_);
+        threads_[thread].store(own.get(), std::memory_order_release);
+        unsigned count = thread_count_.load(std::memory_order_relaxed);
+        while (count <= thread && !thread_count_.compare_exchange_weak(count, thread + 1, std::memory_order_release)) {
+        }
+    }
+    const support::BiasedMutex::Guard guard{own->mutex};
+    fit(*own);
+    return own->pages != nullptr ? own.get() : nullptr;
+}
+
+void WindowCache::fit(OfThread& own) {
+    PageCacheConfiguration configuration = configuration_;
+    const std::uint64_t wanted = PageCache::memory_for(configuration);
+    configuration.bytes = least_pages * configuration.page_bytes;
+    const std::uint64_t least = PageCache::memory_for(configuration);
+    const std::uint64_t before = own.share.held();
+    const std::uint64_t granted = own.share.claim(wanted, least);
+    if (granted < wanted && budget_.tell())
+        support::log_line(fmt::format("{}: the caches of this process want more than LAPWING_CACHE_MEMORY ({} bytes), so that each gets "
+                                      "less; this thread's has {} of {} bytes. Raise it, or lower LAPWING_CACHE_BYTES",
+                                      window_.who("cache"), budget_.limit(), granted, wanted));
+    if (granted == before) return;
+    configuration.bytes = granted == wanted ? configuration_.bytes : PageCache::bytes_within(configuration_, granted);
+    if (granted < before) { // others may have what this one gives back
+        fronts_.forget_mine();
+        own.pages.reset();
+    }
+    if (granted == 0) return;
+    try {
+        own.pages = std::make_unique<PageCache>(configuration, own.backend, scope_ == CacheAcquire::rank ? epoch_ : own.epoch,
+                                                own.dirty_pages, window_.statistics());
+    } catch (const std::bad_alloc&) {
+        own.share.keep(own.pages != nullptr ? before : 0);
+        if (before != 0) return; // a release: this thread goes on with the cache that it has, or without
+        throw RangeError{fmt::format("{}: there is no memory for a cache of {} bytes ({} with what it needs beside its pages) for this "
+                                     "thread; make it smaller (LAPWING_CACHE_BYTES, CacheOptions::bytes), bound all caches of the "
+                                     "process (LAPWING_CACHE_MEMORY), or do without (LAPWING_CACHE=off)",
+                                     window_.who("cache"), configuration.bytes, granted)};
+    }
+    fronts_.set_mine(own.pages->front());
+}
+
+std::uint64_t WindowCache::memory_bytes() const noexcept {
+    std::uint64_t bytes = 0;
+    for_each_thread([&](const OfThread& thread) { bytes += thread.pages != nullptr ? thread.pages->memory_bytes() : 0; });
+    return bytes;
+}
+
+void WindowCache::invalidate() {
+    begin_epoch(epoch_);
+    for_each_thread([](OfThread& thread) { begin_epoch(thread.epoch); });
 }
 
 void WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     OfThread* const own = mine();
     if (own == nullptr) return window_.get_uncached(target, offset, destination);
     if (destination.size() == 8 && offset % 8 == 0) {
-        if (const auto* value = own->pages.front().find<std::uint64_t>(target, offset)) {
+        if (const auto* value = own->pages->front().find<std::uint64_t>(target, offset)) {
             std::memcpy(destination.data(), value, 8);
             return;
         }
     }
     const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages.get(target, offset, destination);
+    own->pages->get(target, offset, destination);
 }
 
 void WindowCache::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     OfThread* const own = mine();
     if (own == nullptr) return window_.put_uncached(target, offset, source);
     const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages.put(target, offset, source);
+    own->pages->put(target, offset, source);
 }
 
 void WindowCache::prefetch(int target, std::uint64_t offset, std::uint64_t bytes) {
     OfThread* const own = mine();
     if (own == nullptr) return;
     const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages.prefetch(target, offset, bytes);
+    own->pages->prefetch(target, offset, bytes);
 }
 
 void WindowCache::before_read(int target, std::uint64_t offset, std::uint64_t bytes) {
     OfThread* const own = existing();
-    if (own == nullptr || !own->pages.may_be_dirty()) return;
+    if (own == nullptr || !own->pages->may_be_dirty()) return;
     const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages.write_back(target, offset, bytes);
+    own->pages->write_back(target, offset, bytes);
 }
 
 void WindowCache::before_write(int target, std::uint64_t offset, std::uint64_t bytes) {
     OfThread* const own = existing();
     if (own == nullptr) return;
     const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages.forget(target, offset, bytes);
+    own->pages->forget(target, offset, bytes);
 }
 
 void WindowCache::write_back() {
     OfThread* const own = existing();
     if (own != nullptr) {
         const support::BiasedMutex::Guard guard{own->mutex};
-        own->pages.release();
+        own->pages->release();
+        if (own->share.outdated()) [[unlikely]]
+            fit(*own);
     }
     write_back_others(own);
 }
@@ -158,32 +267,29 @@ void WindowCache::write_back(int target) {
     OfThread* const own = existing();
     if (own != nullptr) {
         const support::BiasedMutex::Guard guard{own->mutex};
-        own->pages.release(target);
+        own->pages->release(target);
     }
     write_back_others(own);
 }
 
 void WindowCache::settle() {
     write_back();
-    for (const auto& entry : threads_) {
-        OfThread* const thread = entry.load(std::memory_order_acquire);
-        if (thread == nullptr) continue;
-        const support::BiasedMutex::Guard guard{thread->mutex};
-        thread->pages.finish_all();
-    }
+    for_each_thread([](OfThread& thread) {
+        const support::BiasedMutex::Guard guard{thread.mutex};
+        if (thread.pages != nullptr) thread.pages->finish_all();
+    });
 }
 
 void WindowCache::write_back_others(const OfThread* mine) {
-    for (const auto& entry : threads_) {
-        OfThread* const other = entry.load(std::memory_order_acquire);
-        if (other == nullptr || other == mine || !other->pages.may_be_dirty()) continue;
-        const support::BiasedMutex::Guard guard{other->mutex};
-        other->pages.write_back_for_another_thread();
-    }
+    for_each_thread([&](OfThread& other) {
+        if (&other == mine || other.dirty_pages.load(std::memory_order_acquire) == 0) return;
+        const support::BiasedMutex::Guard guard{other.mutex};
+        if (other.pages != nullptr) other.pages->write_back_for_another_thread(); // its thread may have given it up meanwhile
+    });
 }
 
 void WindowCache::collect_statistics() {
-    if (OfThread* const own = existing()) own->pages.collect_hits();
+    if (OfThread* const own = existing()) own->pages->collect_hits();
 }
 
 } // namespace lapwing::cache
@@ -224,7 +330,9 @@ const std::array<Choice, cache_choices> choices{{{"mode", cache::mode_setting},
                                                  {"page_bytes", cache::page_setting},
                                                  {"dirty_pages", cache::dirty_setting},
                                                  {"read_ahead_bytes", cache::read_ahead_setting},
-                                                 {"adapt", cache::adapt_setting}}};
+                                                 {"adapt", cache::adapt_setting},
+                                                 {"victim_pages", cache::victims_setting},
+                                                 {"acquire", cache::acquire_setting}}};
 
 } // namespace
 
@@ -239,7 +347,9 @@ std::array<std::int64_t, cache_choices> chosen_cache(const Settings& settings, c
             number(chosen.page_bytes),
             number(chosen.dirty_pages),
             number(chosen.read_ahead_bytes),
-            chosen.adapt ? 0 : 1};
+            chosen.adapt ? 0 : 1,
+            number(chosen.victim_pages),
+            static_cast<std::int64_t>(cache::scope_of(settings, options))};
 }
 
 std::string name_cache_choice(std::size_t choice) {
@@ -257,14 +367,18 @@ std::unique_ptr<RemoteCache> make_remote_cache(WindowState& window, const CacheO
     const MemoryMap& map = window.map();
     if (mode == CacheMode::off || map.node_count == map.ranks) return nullptr; // nobody to cache
     cache::PageCacheConfiguration configuration = cache::configuration_of(settings, options);
-    configuration.ranks = map.ranks;
+    std::vector<int> near;
+    for (int rank = 0; rank < map.ranks; ++rank)
+        if (rank == map.own_rank || map.base(rank) != nullptr) near.push_back(rank);
+    configuration.ranks = {map.ranks, std::move(near)};
     configuration.largest_part = map.uniform_bytes;
     if (map.sizes != nullptr) configuration.largest_part = *std::max_element(map.sizes, map.sizes + map.ranks);
     // Below that, MPI itself asks that calls are kept apart.
     int level = MPI_THREAD_MULTIPLE;
     MPI_Query_thread(&level);
     configuration.alone = level != MPI_THREAD_MULTIPLE;
-    return std::make_unique<cache::WindowCache>(window, mode, configuration);
+    cache::Budget& budget = window.team_state().part<cache::TeamBudget>().budget(cache::memory_setting.get(settings));
+    return std::make_unique<cache::WindowCache>(window, mode, cache::scope_of(settings, options), configuration, budget);
 }
 
 } // namespace lapwing::window

@@ -1,27 +1,47 @@
 #pragma once
 
+#include "cache/budget.hpp"
 #include "cache/page_cache.hpp"
 #include "cache/window_backend.hpp"
 #include "src/support/biased_mutex.hpp"
 #include "window/remote_cache.hpp"
+#include "window/team_state.hpp"
 #include "window/window_state.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 
 namespace lapwing::cache {
 
-/// The cache of a window: one PageCache for each thread that uses it, made when the thread first does, and one epoch.
+/// The caches of a team's windows share this much memory.
+class TeamBudget final : public window::TeamPart {
+public:
+    /// The first window that is cached sets the limit.
+    [[nodiscard]] Budget& budget(std::uint64_t limit) {
+        std::call_once(made_, [&] { budget_.emplace(limit); });
+        return *budget_;
+    }
+
+private:
+    std::once_flag made_;
+    std::optional<Budget> budget_;
+};
+
+/// The cache of a window: one PageCache for each thread that uses it, made when the thread first does, and one epoch, or with
+/// CacheAcquire::thread one for each.
 ///
 /// A release by any thread writes back the dirty bytes of all, and an acquire by any makes the contents of all unusable, so
-/// that a program whose threads meet before one of them calls barrier() needs nothing more. Threads beyond those that
-/// have a statistics shard of their own read and write past the cache.
+/// that a program whose threads meet before one of them calls barrier() needs nothing more. Threads without a number of their own
+/// (support::numbered_threads) read and write past the cache, and so do those that the budget has no room for.
 class WindowCache final : public window::RemoteCache {
 public:
-    WindowCache(window::WindowState& window, CacheMode mode, const PageCacheConfiguration& configuration);
+    WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope, const PageCacheConfiguration& configuration,
+                Budget& budget);
     ~WindowCache() override;
 
     void get(int target, std::uint64_t offset, std::span<std::byte> destination) override;
@@ -33,39 +53,57 @@ public:
     void write_back(int target) override;
     void settle() override;
     void acquire() override {
-        if (mode_ != CacheMode::read_only) invalidate();
+        if (mode_ == CacheMode::read_only) return;
+        if (scope_ == CacheAcquire::rank) return begin_epoch(epoch_);
+        if (OfThread* const own = existing()) begin_epoch(own->epoch);
     }
-    void invalidate() override {
-        // Release order: a thread that sees the new epoch is behind what this thread has seen.
-        epoch_.fetch_add(1, std::memory_order_release);
-    }
+    void invalidate() override;
     void collect_statistics() override;
     [[nodiscard]] const Fronts& fronts() const noexcept override { return fronts_; }
+
+    /// Of all threads' caches. For tests, while none of them is in use.
+    [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
 private:
     /// The cache of one thread. Its mutex is held around all but the front's accesses.
     struct OfThread {
-        OfThread(window::WindowState& window, const PageCacheConfiguration& configuration,
-                 const std::atomic<std::uint64_t>& epoch)
-            : backend{window}, pages{configuration, backend, epoch, window.statistics()} {}
+        OfThread(window::WindowState& window, Budget& budget) : share{budget}, backend{window} {}
         support::BiasedMutex mutex;
+        std::atomic<std::uint64_t> epoch{0}; ///< of CacheAcquire::thread
+        std::atomic<std::uint32_t> dirty_pages{0};
+        Budget::Share share;
         WindowBackend backend;
-        PageCache pages;
+        /// Null while there is no room for it in the budget. Only the owner looks at it without the mutex.
+        std::unique_ptr<PageCache> pages;
     };
 
-    /// Null if the calling thread has none: it shares a shard with others.
+    static void begin_epoch(std::atomic<std::uint64_t>& epoch) noexcept {
+        // Release order: a thread that sees the new epoch is behind what this thread has seen.
+        epoch.fetch_add(1, std::memory_order_release);
+    }
+    /// Null if the calling thread has none, and cannot have one now.
     [[nodiscard]] OfThread* mine();
+    /// Null if the calling thread has none.
     [[nodiscard]] OfThread* existing() const noexcept;
+    [[nodiscard]] OfThread* make_mine(unsigned thread);
+    /// Makes the calling thread's cache as large as the budget permits now. With its mutex held, and nothing dirty.
+    void fit(OfThread& own);
     void write_back_others(const OfThread* mine);
+    /// Calls `function(thread)` for the threads that have had a cache.
+    template <class Function>
+    void for_each_thread(Function&& function) const;
 
     window::WindowState& window_;
     CacheMode mode_;
+    CacheAcquire scope_;
     PageCacheConfiguration configuration_;
+    Budget& budget_;
     std::atomic<std::uint64_t> epoch_{0};
     Fronts fronts_;
-    /// Written once each, by the thread that has the shard.
-    std::array<std::atomic<OfThread*>, support::statistics_shards - 1> threads_{};
-    std::array<std::unique_ptr<OfThread>, support::statistics_shards - 1> owned_;
+    /// Written once each, by the thread that has the number.
+    std::array<std::atomic<OfThread*>, support::numbered_threads> threads_{};
+    std::array<std::unique_ptr<OfThread>, support::numbered_threads> owned_;
+    std::atomic<unsigned> thread_count_{0}; ///< no thread with this number or above has had a cache
 };
 
 } // namespace lapwing::cache

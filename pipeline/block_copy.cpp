@@ -79,6 +79,11 @@ void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std:
 }
 
 void copy(std::byte* to, const Layout& target, const std::byte* from, const Layout& source) {
+    // One block each: nothing to look for.
+    if (target.is_contiguous() && source.is_contiguous() && source.bytes() == target.bytes()) {
+        if (!source.empty()) std::memcpy(to + target.lower(), from + source.lower(), source.bytes());
+        return;
+    }
     // One side in one block: a list of blocks on the other goes through the kernels as when it is packed.
     if (target.is_contiguous() && source.bytes() == target.bytes()) {
         // What exceeds the last cache has left it before anyone reads it. Only this way round is there code that goes around

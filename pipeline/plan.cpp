@@ -3,6 +3,7 @@
 #include "pipeline/block_copy.hpp"
 #include "pipeline/calibration.hpp"
 #include "pipeline/planned_transfer.hpp"
+#include "pipeline/production.hpp"
 #include "pipeline/team_costs.hpp"
 #include "window/window_state.hpp"
 
@@ -130,6 +131,12 @@ void PlanState::refresh() {
     decision = team_costs.decide(shape, options);
 }
 
+Decision PlanState::produced() const {
+    TransferShape produced = shape;
+    produced.produced = true;
+    return team_costs.decide(produced, options);
+}
+
 std::string PlanState::explain() const {
     const auto time = [](double seconds) {
         return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.2f} ms", 1e3 * seconds);
@@ -166,6 +173,7 @@ std::string PlanState::explain() const {
 } // namespace pipeline
 
 using pipeline::Direction;
+using pipeline::finish_earlier;
 using pipeline::PlannedTransfer;
 using pipeline::PlanState;
 
@@ -206,14 +214,6 @@ void require_within(const PlanState& plan, std::span<Byte> memory) {
                                  "holds them all",
                                  plan.window.who(pipeline::call_name(plan.direction)), plan.local.lower(), plan.local.upper(),
                                  memory.size())};
-}
-
-/// Long transfers of this window that were started before, and touch the same bytes, come first.
-void finish_earlier(PlanState& plan) {
-    window::LongTransfers& transfers = plan.window.long_transfers();
-    if (!transfers.empty()) [[unlikely]]
-        transfers.before(plan.rank, static_cast<std::uint64_t>(plan.remote.lower()), plan.remote.span(),
-                         plan.direction == Direction::put);
 }
 
 void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
@@ -263,6 +263,12 @@ void Plan::execute_notify(const void* memory, unsigned counter) {
     if (state_->path != Path::self && state_->path != Path::direct) window.flush(state_->rank);
     window.put_notify(state_->rank, 0, {}, counter);
 }
+
+Production Plan::produce(const void* memory) {
+    return Production{std::make_unique<pipeline::ProductionState>(state_, static_cast<const std::byte*>(memory))};
+}
+
+void Plan::execute_filled(std::uint64_t granule, const FillBytes& fill) { pipeline::execute_filled(state_, granule, fill); }
 
 Completion Plan::start(const void* memory) {
     require_target(*state_);

@@ -14,19 +14,21 @@
 namespace lapwing::pipeline {
 
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory)
+    : PlannedTransfer{plan, memory, plan->decision} {}
+
+PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision, ByteSource* source)
     : LongTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(),
                    plan->direction == Direction::put},
-      plan_{std::move(plan)}, memory_{memory}, slots_{plan_->decision.slots}, chunks_{plan_->decision.chunks},
+      plan_{std::move(plan)}, memory_{memory}, source_{source}, slots_{decision.slots}, chunks_{decision.chunks},
       remote_{plan_->remote}, local_{plan_->local}, left_{plan_->shape.bytes} {
-    const bool one_block_here = plan_->local.is_contiguous();
-    if (plan_->decision.strategy == Strategy::served) {
+    if (decision.strategy == Strategy::served) {
         way_ = Way::served;
         const bool put = plan_->direction == Direction::put;
         if (!plan_->remote.is_contiguous())
             table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit();
         // A put goes behind its table; a get arrives at its place.
-        if (!one_block_here || (put && table_room_ != 0)) data_room_ = chunks_.largest;
-    } else if (plan_->decision.strategy != Strategy::per_block && !one_block_here) {
+        if (!one_block_here() || (put && table_room_ != 0)) data_room_ = chunks_.largest;
+    } else if (source_ != nullptr || (decision.strategy != Strategy::per_block && !one_block_here())) {
         // One block here needs no copy: its chunks leave from, or arrive at, their place.
         way_ = Way::packed;
         data_room_ = chunks_.largest;
@@ -52,6 +54,8 @@ bool PlannedTransfer::take_buffers(bool must) {
                 chunks_.largest = data_room_;
                 chunks_.first = std::min(chunks_.first, chunks_.largest);
             }
+        } else if (source_ != nullptr) { // nowhere else to be
+            own_memory_ = support::allocate_aligned(slots_ * slot_space());
         } else { // block by block works without
             way_ = Way::in_place;
             const std::uint64_t block = plan_->shape.bytes / std::max<std::uint64_t>(plan_->shape.pairs(), 1);
@@ -81,6 +85,7 @@ void PlannedTransfer::end(bool intact) noexcept {
         for (auto& slot : buffers_->under_way) slot.clear();
         if (intact) plan_->pool.give_back(std::move(buffers_));
         else plan_->pool.keep(std::move(buffers_));
+        if (!intact) (void)own_memory_.release(); // as what the pool keeps: something under way may still read it
     }
     done_ = true;
     if (!entered_.load(std::memory_order_relaxed)) return;
@@ -113,9 +118,14 @@ void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, 
                             : window.start_get(plan_->rank, offset, {memory, bytes}));
 }
 
+void PlannedTransfer::pack_next(std::byte* packed, std::uint64_t bytes) {
+    if (source_ != nullptr) source_->next({packed, bytes});
+    else pack(packed, memory_, local_, bytes);
+}
+
 void PlannedTransfer::start_packed(std::uint64_t slot, std::uint64_t bytes) {
     std::byte* const packed = slot_memory(slot);
-    if (plan_->direction == Direction::put) pack(packed, memory_, local_, bytes);
+    if (plan_->direction == Direction::put) pack_next(packed, bytes);
     for (std::uint64_t done = 0; done < bytes;) {
         const ByteBlock block = remote_.next(bytes - done);
         start_operation(slot, static_cast<std::uint64_t>(block.offset), packed + done, block.bytes);
@@ -137,14 +147,14 @@ std::uint64_t PlannedTransfer::start_served(std::uint64_t slot, std::uint64_t by
     auto& under_way = buffers_->under_way[slot];
     if (put && !one_block) {
         std::byte* const data = table + runs.table_bytes;
-        pack(data, memory_, local_, bytes);
+        pack_next(data, bytes);
         under_way.push_back(window.start_scatter(plan_->rank, touched, {table, runs.table_bytes + bytes}, runs.table_bytes));
         return bytes;
     }
     // From or to the memory itself where it is one block.
     std::byte* data = slot_data(slot);
-    if (plan_->local.is_contiguous()) data = memory_ + local_.next(bytes).offset;
-    else if (put) pack(data, memory_, local_, bytes);
+    if (one_block_here()) data = memory_ + local_.next(bytes).offset;
+    else if (put) pack_next(data, bytes);
     if (!one_block) {
         under_way.push_back(window.start_gather(plan_->rank, touched, {table, runs.table_bytes}, {data, bytes}));
         return bytes;
@@ -200,10 +210,11 @@ void PlannedTransfer::finish_chunk() {
 
 bool PlannedTransfer::step(bool block) {
     while (left_ > 0 || finished_ < started_) {
-        if (left_ > 0 && started_ - finished_ < slots_) {
+        if (left_ > 0 && started_ - finished_ < slots_ && next_is_ready()) {
             start_chunk();
             continue;
         }
+        if (finished_ == started_) return false; // the rest is not ready
         if (!slot_complete(finished_ % slots_, block)) return false;
         finish_chunk();
     }

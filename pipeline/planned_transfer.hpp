@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 
 namespace lapwing::pipeline {
 
@@ -27,6 +28,8 @@ public:
 
     /// Decides anew if the cost model has changed since.
     void refresh();
+    /// How it is carried out while the bytes are still being computed.
+    [[nodiscard]] Decision produced() const;
     [[nodiscard]] std::string explain() const;
 
     window::WindowState& window;
@@ -48,6 +51,13 @@ private:
     void check() const;
 };
 
+/// The bytes of a put, from the first to the last: piece by piece, each computed into memory that is given.
+class ByteSource {
+public:
+    virtual ~ByteSource() = default;
+    virtual void next(std::span<std::byte> bytes) = 0;
+};
+
 /// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. What is under way
 /// is given back, and the window left, as soon as it is complete: the object may outlive the window.
 class PlannedTransfer final : public window::PendingTransfer,
@@ -55,7 +65,17 @@ class PlannedTransfer final : public window::PendingTransfer,
                               public support::Recycled<PlannedTransfer> {
 public:
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
+    /// As `decision` says, and not as the plan does. With a source the bytes come from there, and `memory` is null.
+    PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision, ByteSource* source = nullptr);
     ~PlannedTransfer() override;
+
+    /// Of a transfer that the window does not know of: only the first `bytes` of its bytes are there yet. Chunks that have others
+    /// are not started.
+    void limit(std::uint64_t bytes) noexcept { ready_ = bytes; }
+    /// How many must be there before the next chunk can be started.
+    [[nodiscard]] std::uint64_t next_chunk_end() const noexcept {
+        return plan_->shape.bytes - left_ + (left_ != 0 ? chunks_.next(left_, previous_) : 0);
+    }
 
     /// Starts what there is memory for. Unless that completes it, the window knows the transfer from now on.
     [[nodiscard]] bool start();
@@ -77,6 +97,13 @@ private:
     /// Calls `function()`, with the turn if the window knows the transfer.
     template <class Function>
     auto in_turn(Function&& function);
+    /// The next bytes, packed.
+    void pack_next(std::byte* packed, std::uint64_t bytes);
+    /// Whether chunks leave from, or arrive at, their place in the memory.
+    [[nodiscard]] bool one_block_here() const noexcept { return source_ == nullptr && plan_->local.is_contiguous(); }
+    [[nodiscard]] bool next_is_ready() const noexcept {
+        return ready_ >= plan_->shape.bytes || next_chunk_end() <= ready_;
+    }
     /// Gives the buffers back and leaves the window.
     void end(bool intact) noexcept;
     /// Starts the next chunk in the next slot, which must be free.
@@ -95,13 +122,16 @@ private:
     /// Both parts of a slot begin aligned.
     [[nodiscard]] std::uint64_t table_space() const noexcept { return support::rounded_to_alignment(table_room_); }
     [[nodiscard]] std::uint64_t slot_space() const noexcept { return table_space() + support::rounded_to_alignment(data_room_); }
-    [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept { return buffers_->memory.get() + slot * slot_space(); }
+    [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept { return (own_memory_ != nullptr ? own_memory_ : buffers_->memory).get() + slot * slot_space(); }
     /// Where the packed bytes of a get are, behind room for its table.
     [[nodiscard]] std::byte* slot_data(std::uint64_t slot) const noexcept { return slot_memory(slot) + table_space(); }
 
     std::shared_ptr<PlanState> plan_;
     std::byte* memory_;
+    ByteSource* source_;
+    std::uint64_t ready_ = ~std::uint64_t{0};
     std::unique_ptr<ChunkBuffers> buffers_;
+    support::AlignedMemory own_memory_; ///< in place of theirs, where there is no other memory that the bytes could be in
     /// How the bytes get from the memory to the operations, and back.
     enum class Way : std::uint8_t {
         in_place, ///< they do not: operations have the memory itself

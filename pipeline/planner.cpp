@@ -219,6 +219,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     const Sizes ends = shape.remote.blocks <= 1 ? ends_below_changes(transfers) : Sizes{};
     std::uint64_t most = std::max(std::min(shape.bytes, memory), smallest_chunk);
     if (options.largest_chunk != 0) most = std::min(most, options.largest_chunk);
+    else if (shape.produced) most = std::min(most, shape.produced_chunk());
     if (options.first_chunk != 0) {
         consider(fixed, {.first = options.first_chunk, .growth = 1, .largest = options.first_chunk});
     } else {
@@ -259,6 +260,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     if (serve || options.strategy == Strategy::served) {
         std::uint64_t cap = std::min(memory / 2, shape.remote.blocks > 1 ? largest_served_chunk : memory);
         if (options.largest_chunk != 0) cap = std::min(cap, options.largest_chunk);
+        else if (shape.produced) cap = std::min(cap, shape.produced_chunk());
         // A get sends the whole description ahead, in a packet.
         if (shape.direction == Direction::get && shape.table_share > 0)
             cap = std::min(cap, std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(shape.table_limit) / shape.table_share)));
@@ -294,8 +296,10 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
 
     boost::container::static_vector<Candidate, strategies> candidates;
     if (mapped) candidates.push_back(direct);
-    candidates.push_back(per_block);
-    candidates.push_back(full);
+    // What leaves at the end leaves nothing to hide behind the computation.
+    const bool whole = !shape.produced || options.strategy != Strategy::automatic || shape.bytes <= smallest_chunk;
+    if (whole) candidates.push_back(per_block);
+    if (whole) candidates.push_back(full);
     if (shape.bytes > smallest_chunk || options.strategy == Strategy::fixed_pipeline) candidates.push_back(fixed);
     if (shape.bytes > smallest_chunk || options.strategy == Strategy::superpipeline) candidates.push_back(super);
     if (serve || options.strategy == Strategy::served) candidates.push_back(served);
@@ -303,7 +307,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
     Strategy wanted = options.strategy;
     if (wanted == Strategy::automatic && mapped) wanted = Strategy::direct_copy;
     // Nothing to copy, and one operation: it needs no buffer.
-    if (wanted == Strategy::automatic && pairs == 1) wanted = Strategy::per_block;
+    if (wanted == Strategy::automatic && pairs == 1 && whole) wanted = Strategy::per_block;
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;

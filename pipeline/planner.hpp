@@ -27,10 +27,13 @@ struct TransferShape {
     bool may_be_served = false;    ///< by the owner's progress thread
     std::uint64_t table_limit = 0; ///< bytes of a message's description of the remote side
     double table_share = 0;        ///< bytes that describe the remote side, a byte of data
+    bool produced = false;         ///< the bytes are computed while the first of them travel already
 
     /// Blocks that are contiguous on both sides: at least the blocks of the finer side.
     [[nodiscard]] std::uint64_t pairs() const noexcept { return std::max(local.blocks, remote.blocks); }
     [[nodiscard]] bool packs() const noexcept { return local.blocks > 1; }
+    /// The largest chunk of a transfer that is produced: so that most of it travels before the last byte is there.
+    [[nodiscard]] std::uint64_t produced_chunk() const noexcept { return std::max<std::uint64_t>(bytes / 8, 65536); }
 
     friend bool operator==(const TransferShape&, const TransferShape&) = default;
 };

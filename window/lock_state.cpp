@@ -24,6 +24,20 @@ LockState::~LockState() {
     if (held()) passed_on();
 }
 
+template <class Step>
+auto LockState::at(Rank rank, const char* call, Step&& step) {
+    try {
+        return step();
+    } catch (const PeerLeftError&) {
+        team_.state().check_reachable(call, rank.value); // the same, in the words of the call that the program has made
+        team_.state().check_reachable(call, TeamState::any_rank);
+        throw;
+    } catch (const MpiError& error) {
+        throw MpiError{fmt::format("{}: {}: the queue of the lock at rank {}: {}", team_.who(), call, rank.value, error.what()),
+                       error.code()};
+    }
+}
+
 void LockState::take(std::unique_lock<std::mutex>& turn) {
     team_.acquire();
     holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
@@ -36,10 +50,10 @@ void LockState::lock() {
     std::unique_lock turn{turn_};
     window_.atomic_write(team_.rank(), next, std::int64_t{0});
     window_.atomic_write(team_.rank(), waiting, std::int64_t{1});
-    const auto before = window_.swap(home_, tail, own(), std::memory_order_release);
+    const auto before = at(home_, "Lock::lock", [&] { return window_.swap(home_, tail, own(), std::memory_order_release); });
     if (before != 0) {
         const Rank predecessor{static_cast<int>(before - 1)};
-        window_.atomic_write(predecessor, next, own());
+        at(predecessor, "Lock::lock", [&] { window_.atomic_write(predecessor, next, own()); });
         team_.state().wait_until([&] { return own_word(waiting) == 0; }, "Lock::lock");
     }
     take(turn);
@@ -50,7 +64,7 @@ bool LockState::try_lock() {
     std::unique_lock turn{turn_, std::try_to_lock};
     if (!turn.owns_lock()) return false;
     window_.atomic_write(team_.rank(), next, std::int64_t{0});
-    if (window_.compare_swap(home_, tail, std::int64_t{0}, own()) != 0) return false;
+    if (at(home_, "Lock::try_lock", [&] { return window_.compare_swap(home_, tail, std::int64_t{0}, own()); }) != 0) return false;
     take(turn);
     return true;
 }
@@ -62,12 +76,13 @@ void LockState::unlock() {
                                      team_.who())};
     team_.release();
     if (own_word(next) == 0) {
-        if (window_.compare_swap(home_, tail, own(), std::int64_t{0}) == own()) return passed_on();
+        if (at(home_, "Lock::unlock", [&] { return window_.compare_swap(home_, tail, own(), std::int64_t{0}); }) == own())
+            return passed_on();
         // Somebody is in the queue and about to say so.
         team_.state().wait_until([&] { return own_word(next) != 0; }, "Lock::unlock");
     }
     const Rank successor{static_cast<int>(own_word(next) - 1)};
-    window_.atomic_write(successor, waiting, std::int64_t{0});
+    at(successor, "Lock::unlock", [&] { window_.atomic_write(successor, waiting, std::int64_t{0}); });
     passed_on();
 }
 

@@ -48,6 +48,9 @@ private:
     [[nodiscard]] bool held_by_this_thread() const noexcept {
         return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
+    /// An operation on the queue's memory at `rank`, on behalf of `call`, which is what errors speak of.
+    template <class Step>
+    auto at(Rank rank, const char* call, Step&& step);
     /// This rank has the lock: `turn` stays with the thread until it unlocks.
     void take(std::unique_lock<std::mutex>& turn);
     void passed_on();

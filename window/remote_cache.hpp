@@ -63,7 +63,7 @@ public:
 /// Throws SettingError, starting with `who`, when an option or setting is not allowed or they do not fit together.
 void check_cache_options(const Settings& settings, const CacheOptions& options, const std::string& who);
 /// What all ranks must choose alike: the mode, then what the cache is like, or zeros if there is none.
-inline constexpr std::size_t cache_choices = 7;
+inline constexpr std::size_t cache_choices = 9;
 [[nodiscard]] std::array<std::int64_t, cache_choices> chosen_cache(const Settings& settings, const CacheOptions& options);
 /// One of these, for messages: "CacheOptions::mode (LAPWING_CACHE)"; and a value of it.
 [[nodiscard]] std::string name_cache_choice(std::size_t choice);

@@ -243,13 +243,15 @@ class Fronts {
 public:
     constexpr Fronts() noexcept { fronts_.fill(&nothing); }
     /// That of the calling thread; one that finds nothing if it has none.
-    [[nodiscard]] Front& mine() const noexcept { return *fronts_[support::shard_plus_one]; }
-    void set_mine(Front& front) noexcept { fronts_[support::shard_plus_one] = &front; }
+    [[nodiscard]] Front& mine() const noexcept { return *fronts_[support::thread_number_plus_one]; }
+    void forget_mine() noexcept { fronts_[support::thread_number_plus_one] = &nothing; }
+    void set_mine(Front& front) noexcept { fronts_[support::thread_number_plus_one] = &front; }
 
 private:
     static inline Front nothing{};
-    /// By shard: only the thread that has it, or had it before, uses an entry.
-    std::array<Front*, support::statistics_shards + 1> fronts_;
+    /// By number: only the thread that has it, or had it before, uses an entry. The last one is of all threads without a number of
+    /// their own, and finds nothing.
+    std::array<Front*, support::numbered_threads + 2> fronts_;
 };
 
 /// Those of an array that is not cached.

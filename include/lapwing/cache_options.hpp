@@ -18,18 +18,27 @@ enum class CacheMode : std::uint8_t {
 /// Which page makes room for another.
 enum class CachePolicy : std::uint8_t {
     two_queues,    ///< 2Q (Johnson and Shasha, 1994)
-    direct_mapped, ///< a segment for each group of ranks, and a victim cache, as in MuPC (Zhang, 2007)
+    direct_mapped, ///< a segment for each group of remote ranks, and a victim cache, as in MuPC (Zhang, 2007)
+};
+
+/// Whose contents an acquire by one thread makes unusable.
+enum class CacheAcquire : std::uint8_t {
+    rank,   ///< those of all threads of the rank: one thread may acquire, and the others read what it has seen
+    thread, ///< the calling thread's: every thread acquires for itself, first of all when it starts, as the tasks of the paper
 };
 
 /// A cache of one window, for each thread that uses it. What is left out comes from the settings LAPWING_CACHE…
 struct CacheOptions {
     std::optional<CacheMode> mode = {};
     std::optional<CachePolicy> policy = {};
-    std::optional<std::uint64_t> bytes = {};            ///< memory for pages, for each thread
+    std::optional<std::uint64_t> bytes = {};            ///< memory for pages, for each thread; LAPWING_CACHE_MEMORY bounds all
     std::optional<std::uint64_t> page_bytes = {};       ///< a power of two from 64 to 65536
     std::optional<std::uint64_t> dirty_pages = {};      ///< pages with bytes to be written back
     std::optional<std::uint64_t> read_ahead_bytes = {}; ///< most that is read ahead of a sequential access; 0: nothing
     std::optional<bool> adapt = {};                     ///< stop caching, and change the page size, where it does not pay
+    /// With CachePolicy::direct_mapped: pages of the victim cache, at most a quarter of all.
+    std::optional<std::uint64_t> victim_pages = {};
+    std::optional<CacheAcquire> acquire = {};
 };
 
 } // namespace lapwing

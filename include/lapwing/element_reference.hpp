@@ -148,9 +148,11 @@ public:
         return before;
     }
 
-    /// A hint that the element will be read soon by the calling thread: see Window::prefetch.
+    /// A hint that the element will be read soon by the calling thread: see Window::prefetch. One that is reached by load is
+    /// brought into the processor's cache.
     void prefetch() const {
-        if (address_ == nullptr) array_->prefetch_far(index_);
+        if (address_ != nullptr) __builtin_prefetch(address_);
+        else array_->prefetch_far(index_);
     }
 
     /// Atomics, as those of Window: the value from before is returned. Throw UsageError for replicated arrays.
@@ -260,7 +262,7 @@ private:
     Index<N> index_;
 };
 
-/// A hint that an element will be read soon: `prefetch(a(f(i + k)))`.
+/// A hint that an element will be read soon: `prefetch(a(f(i + k)))`. GlobalArray::prefetch serves arrays that may only be read.
 template <class T, std::size_t N>
 void prefetch(const ElementReference<T, N>& element) {
     element.prefetch();

@@ -175,6 +175,15 @@ public:
         return reference{*this, address<true>(".at", index), index}.get();
     }
 
+    /// A hint that the element will be read soon by the calling thread, also of an array that may only be read: an element of
+    /// another node is asked for now, if the array is cached, and one that is reached by load comes into the processor's cache.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    void prefetch(I... indices) const {
+        prefetch(to_index(indices...));
+    }
+    void prefetch(const Index<N>& index) const { reference{*this, address<assertion_level >= 1>("", index), index}.prefetch(); }
+
     /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
     /// calling rank owns it is checked at assertion level 1 (RangeError). Each access compares its index, so that a loop over
     /// all own elements does not become one of vector instructions: local_span() and local_view() do not compare.

@@ -18,6 +18,7 @@
 #include <lapwing/path.hpp>
 #include <lapwing/plan.hpp>
 #include <lapwing/rank.hpp>
+#include <lapwing/recording.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/statistics.hpp>

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@ namespace lapwing {
 
 namespace pipeline {
 class PlanState;
+class ProductionState;
 } // namespace pipeline
 
 /// How the bytes of a non-contiguous transfer travel (Schneider, Gerstenberger and Hoefler, "Compiler Optimizations for
@@ -44,6 +46,30 @@ struct PlanOptions {
     std::uint64_t largest_chunk = 0;
 
     friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
+};
+
+/// Writes bytes [first, first + bytes.size()) of a put's sequence.
+using FillBytes = std::function<void(std::uint64_t first, std::span<std::byte> bytes)>;
+
+/// A put whose bytes are sent while later ones are still being computed: see Plan::produce().
+class Production {
+public:
+    Production(Production&&) noexcept;
+    Production& operator=(Production&&) noexcept;
+    /// Without finish(): what has not been started is not put, and what has been is waited for.
+    ~Production();
+
+    /// The first `bytes` bytes of the source's sequence are computed, and stay as they are until finish() returns: chunks that
+    /// have no others are packed and started, as far as there are buffers. Does not wait. Less than before changes nothing.
+    /// Throws RangeError when the plan has fewer bytes; PeerLeftError, MpiError.
+    void ready(std::uint64_t bytes);
+    /// All bytes are ready. Complete locally on return, as Plan::execute.
+    void finish();
+
+private:
+    friend class Plan;
+    explicit Production(std::unique_ptr<pipeline::ProductionState> state) noexcept;
+    std::unique_ptr<pipeline::ProductionState> state_;
 };
 
 /// A transfer between memory of this rank and a part of a window, with a layout on either side: byte k of the source's
@@ -87,6 +113,29 @@ public:
     /// so, which may outlive the window. In a cached window it is complete locally on return.
     Completion start(const void* memory);
     Completion start(void* memory);
+
+    /// A put driven by the program that computes its bytes, in the order of the source layout: chunks are packed while they are
+    /// still in the processor's cache, and travel while the next are computed.
+    ///
+    /// ```cpp
+    /// Production put = plan.produce(matrix);
+    /// for (std::uint64_t row = 0; row < rows; ++row) {
+    ///     compute(matrix, row);
+    ///     put.ready((row + 1) * row_bytes);
+    /// }
+    /// put.finish();
+    /// ```
+    ///
+    /// Chunks are at most an eighth of the whole, or 64 KiB, unless the plan's options say otherwise. A flush meanwhile
+    /// completes what has been started; other accesses to the target's bytes wait until after finish(). The window stays open
+    /// until then. Throws UsageError for a plan of a get.
+    [[nodiscard]] Production produce(const void* memory);
+    /// The same without memory for the whole: `fill` computes the next bytes straight into the buffer that they are sent from, or
+    /// into the owner's memory where that is mapped here. Each call is for a multiple of `granule` bytes (a row, say), at an
+    /// address that is a multiple of 16 if `granule` is one; they come in order. Complete locally on return. Throws RangeError
+    /// unless the plan's bytes are a multiple of `granule`, UsageError for a plan of a get, and what `fill` throws, after which
+    /// an unknown part has been put.
+    void execute_filled(std::uint64_t granule, const FillBytes& fill);
 
     /// The strategy in use; never `automatic`.
     [[nodiscard]] Strategy strategy() const noexcept;

@@ -62,29 +62,31 @@ struct StatisticsValues {
 
 namespace support {
 
+/// Of the threads that are alive at a time so many have numbers of their own, [0, numbered_threads); all others share that number.
+inline constexpr unsigned numbered_threads = 255;
+/// The first threads have counters of their own, all others share the last shard.
 inline constexpr unsigned statistics_shards = 16;
 
-/// Shard of the calling thread plus one; 0 until `take_shard` has run on it. Constant-initialised, so that reading it
+/// Number of the calling thread plus one; 0 until `take_thread_number` has run on it. Constant-initialised, so that reading it
 /// needs no guard.
-inline constinit thread_local unsigned shard_plus_one = 0;
+inline constinit thread_local unsigned thread_number_plus_one = 0;
 
-/// Gives the calling thread a shard of its own, returned when the thread ends; threads beyond the number of shards
-/// share the last one.
-unsigned take_shard() noexcept;
+/// Gives the calling thread the lowest free number, returned when the thread ends.
+unsigned take_thread_number() noexcept;
 
-[[nodiscard]] inline unsigned thread_shard() noexcept {
-    return shard_plus_one != 0 ? shard_plus_one - 1 : take_shard();
+[[nodiscard]] inline unsigned thread_number() noexcept {
+    return thread_number_plus_one != 0 ? thread_number_plus_one - 1 : take_thread_number();
 }
 
 /// Counters that many threads add to without touching each other's cache lines.
 class Statistics {
 public:
-    void add(Counter counter, std::uint64_t amount = 1) noexcept { add_to(thread_shard(), counter, amount); }
+    void add(Counter counter, std::uint64_t amount = 1) noexcept { add_to(thread_number(), counter, amount); }
     /// One transfer of so many bytes.
     void add(Counter transfers, Counter transferred_bytes, std::uint64_t bytes) noexcept {
-        const unsigned shard = thread_shard();
-        add_to(shard, transfers, 1);
-        add_to(shard, transferred_bytes, bytes);
+        const unsigned thread = thread_number();
+        add_to(thread, transfers, 1);
+        add_to(thread, transferred_bytes, bytes);
     }
 
     void add(const StatisticsValues& values) noexcept {
@@ -97,13 +99,13 @@ private:
     struct alignas(64) Shard {
         std::array<std::atomic<std::uint64_t>, counter_count> cells{};
     };
-    void add_to(unsigned shard, Counter counter, std::uint64_t amount) noexcept {
-        auto& cell = shards_[shard].cells[static_cast<std::size_t>(counter)];
-        if (shard != statistics_shards - 1) [[likely]] {
+    void add_to(unsigned thread, Counter counter, std::uint64_t amount) noexcept {
+        if (thread < statistics_shards - 1) [[likely]] {
+            auto& cell = shards_[thread].cells[static_cast<std::size_t>(counter)];
             // Only this thread writes to its shard, so a plain add suffices; relaxed because nothing is ordered by it.
             cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
         } else {
-            cell.fetch_add(amount, std::memory_order_relaxed);
+            shards_[statistics_shards - 1].cells[static_cast<std::size_t>(counter)].fetch_add(amount, std::memory_order_relaxed);
         }
     }
 

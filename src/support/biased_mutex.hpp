@@ -66,7 +66,7 @@ private:
     /// With mutex_ held: the owner may have entered by its bias just before that was revoked.
     void wait_for_owner() noexcept;
     /// Different for all threads that are alive.
-    [[nodiscard]] static const void* this_thread() noexcept { return &shard_plus_one; }
+    [[nodiscard]] static const void* this_thread() noexcept { return &thread_number_plus_one; }
     void revoke();
 
     std::atomic<const void*> owner_{nullptr};

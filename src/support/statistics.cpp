@@ -1,5 +1,6 @@
 #include <lapwing/statistics.hpp>
 
+#include <bitset>
 #include <mutex>
 
 namespace lapwing {
@@ -50,37 +51,33 @@ StatisticsValues& StatisticsValues::operator+=(const StatisticsValues& other) {
 namespace support {
 namespace {
 
-/// The shards that no thread has; the last one is shared and never taken.
-std::mutex shards_mutex;
-std::uint32_t free_shards = (1U << (statistics_shards - 1)) - 1;
+/// The numbers that threads have.
+std::mutex numbers_mutex;
+std::bitset<numbered_threads> taken_numbers;
 
-/// Returns the thread's shard when the thread ends.
-struct ShardLease {
-    unsigned shard = statistics_shards - 1;
+/// Returns the thread's number when the thread ends.
+struct NumberLease {
+    unsigned number = 0;
 
-    ShardLease() {
-        const std::lock_guard guard{shards_mutex};
-        for (unsigned i = 0; i < statistics_shards - 1; ++i) {
-            if ((free_shards >> i & 1U) == 0) continue;
-            free_shards &= ~(1U << i);
-            shard = i;
-            return;
-        }
+    NumberLease() {
+        const std::lock_guard guard{numbers_mutex};
+        while (number < numbered_threads && taken_numbers.test(number)) ++number;
+        if (number < numbered_threads) taken_numbers.set(number);
     }
-    ~ShardLease() {
-        shard_plus_one = statistics_shards; // what runs later on this thread counts in the shared shard
-        if (shard == statistics_shards - 1) return;
-        const std::lock_guard guard{shards_mutex};
-        free_shards |= 1U << shard;
+    ~NumberLease() {
+        thread_number_plus_one = numbered_threads + 1; // what runs later on this thread has no number of its own
+        if (number == numbered_threads) return;
+        const std::lock_guard guard{numbers_mutex};
+        taken_numbers.reset(number);
     }
 };
 
 } // namespace
 
-unsigned take_shard() noexcept {
-    thread_local const ShardLease lease;
-    shard_plus_one = lease.shard + 1;
-    return lease.shard;
+unsigned take_thread_number() noexcept {
+    thread_local const NumberLease lease;
+    thread_number_plus_one = lease.number + 1;
+    return lease.number;
 }
 
 StatisticsValues Statistics::read() const noexcept {

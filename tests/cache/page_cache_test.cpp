@@ -1,4 +1,5 @@
 // The cache without MPI: against a plain array, and what it sends.
+#include "cache/budget.hpp"
 #include "cache/page_cache.hpp"
 
 #include "cache/simulated_memory.hpp"
@@ -22,9 +23,9 @@ using test::SimulatedMemory;
 struct Cached {
     Cached(std::vector<std::uint64_t> parts, PageCacheConfiguration configuration, std::uint64_t seed = 1, unsigned laziness = 90)
         : memory{parts, seed, laziness} {
-        configuration.ranks = static_cast<int>(parts.size());
+        if (configuration.ranks.all() == 1) configuration.ranks = static_cast<int>(parts.size());
         configuration.largest_part = *std::ranges::max_element(parts);
-        cache.emplace(configuration, memory, epoch, statistics);
+        cache.emplace(configuration, memory, epoch, dirty_pages, statistics);
     }
     template <class T>
     T read(int rank, std::uint64_t offset) {
@@ -50,6 +51,7 @@ struct Cached {
 
     SimulatedMemory memory;
     std::atomic<std::uint64_t> epoch{0};
+    std::atomic<std::uint32_t> dirty_pages{0};
     lapwing::support::Statistics statistics;
     std::optional<PageCache> cache;
 };
@@ -72,11 +74,12 @@ void number(std::vector<std::byte>& bytes) {
     for (std::uint64_t i = 0; i < bytes.size() / 8; ++i) std::memcpy(bytes.data() + 8 * i, &i, 8);
 }
 
-/// A random program of one rank's reads and writes, with other ranks that write bytes of their own in between.
+/// A random program of one rank's reads and writes, with other ranks that write bytes of their own in between. Of 1000 calls that
+/// the cache makes `failures` throw; the program catches that, and makes its call again or, if it was a read, goes on.
 class RandomProgram {
 public:
-    RandomProgram(std::uint64_t seed, std::uint64_t pages, std::uint64_t page_bytes, CachePolicy policy)
-        : random_{seed}, parts_{page_bytes * (page_bytes > 10000 ? 3 : 13) + 8 * (seed % 9), 64 + seed % 50,
+    RandomProgram(std::uint64_t seed, std::uint64_t pages, std::uint64_t page_bytes, CachePolicy policy, unsigned failures = 0)
+        : random_{seed}, failures_{failures}, parts_{page_bytes * (page_bytes > 10000 ? 3 : 13) + 8 * (seed % 9), 64 + seed % 50,
                  page_bytes * (page_bytes > 10000 ? 1 : 7) + seed % 64},
           cached_{parts_, configuration(seed, pages, page_bytes, policy), seed, static_cast<unsigned>(random_() % 101)} {
         for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
@@ -97,13 +100,34 @@ public:
             if (!wrong_.empty()) wrong_ = "step " + std::to_string(step) + ": " + wrong_;
         }
         if (!wrong_.empty()) return;
-        cached_.release();
+        release();
         for (std::size_t rank = 0; rank < parts_.size(); ++rank)
             if (cached_.memory.part(static_cast<int>(rank)) != expected_[rank]) wrong_ = "the memory is wrong at the end";
     }
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
+    [[nodiscard]] std::uint64_t failed() const { return failed_; }
 
 private:
+    /// Makes a call of the cache's until it succeeds, or gives up. Whether it has succeeded.
+    template <class Call>
+    bool attempt(Call&& call, bool give_up = false) {
+        for (int left = 5;; --left) {
+            cached_.memory.failures = left > 0 ? failures_ : 0;
+            bool done = true;
+            try {
+                call();
+            } catch (const test::Unreachable&) {
+                ++failed_;
+                done = false;
+            }
+            cached_.memory.failures = 0;
+            if (done || (give_up && random_() % 2 == 0)) return done;
+        }
+    }
+    void release() {
+        attempt([&] { cached_.cache->release(); });
+        cached_.release();
+    }
     static PageCacheConfiguration configuration(std::uint64_t seed, std::uint64_t pages, std::uint64_t page_bytes,
                                                 CachePolicy policy) {
         PageCacheConfiguration result = small(pages, page_bytes, policy);
@@ -123,12 +147,12 @@ private:
         const std::uint64_t size = parts_[static_cast<std::size_t>(rank)];
         switch (random_() % 24) {
         case 0: return synchronise();
-        case 1: return cached_.cache->prefetch(rank, random_() % size, 1);
+        case 1: attempt([&] { cached_.cache->prefetch(rank, random_() % size, 1); }, true); return;
         case 2: { // what an atomic does: the owner's bytes at once
             const std::uint64_t offset = random_() % (size / 8) * 8;
             if (!own(rank, offset, 8)) return;
-            cached_.cache->write_back(rank, offset, 8);
-            cached_.cache->forget(rank, offset, 8);
+            attempt([&] { cached_.cache->write_back(rank, offset, 8); });
+            attempt([&] { cached_.cache->forget(rank, offset, 8); });
             std::array<std::byte, 8> value{};
             cached_.memory.get(rank, offset, value);
             value[0] ^= std::byte{1};
@@ -137,8 +161,8 @@ private:
             return;
         }
         case 3: return others_write();
-        case 4: return cached_.cache->write_back_for_another_thread();
-        case 5: return cached_.cache->release(rank);
+        case 4: attempt([&] { cached_.cache->write_back_for_another_thread(); }, true); return;
+        case 5: attempt([&] { cached_.cache->release(rank); }, true); return;
         case 6: { // a sequential walk
             const std::uint64_t begin = random_() % (size / 8);
             const bool back = random_() % 2 == 0;
@@ -176,10 +200,11 @@ private:
         std::byte* const place = expected_[static_cast<std::size_t>(rank)].data() + offset;
         if (write) {
             const auto value = static_cast<T>(random_());
-            cached_.write(rank, offset, value);
+            attempt([&] { cached_.write(rank, offset, value); });
             std::memcpy(place, &value, sizeof value);
         } else {
-            const T value = cached_.read<T>(rank, offset);
+            T value{};
+            if (!attempt([&] { value = cached_.read<T>(rank, offset); }, true)) return;
             if (std::memcmp(&value, place, sizeof value) != 0)
                 wrong_ = "read of " + std::to_string(sizeof(T)) + " bytes at " + std::to_string(offset) + " of " + std::to_string(rank);
         }
@@ -194,14 +219,14 @@ private:
                 while (end < bytes && own(rank, offset + end, 1)) ++end;
                 if (end > begin) {
                     for (std::uint64_t i = begin; i < end; ++i) buffer[i] = static_cast<std::byte>(random_());
-                    cached_.cache->put(rank, offset + begin, std::span{buffer}.subspan(begin, end - begin));
+                    attempt([&] { cached_.cache->put(rank, offset + begin, std::span{buffer}.subspan(begin, end - begin)); });
                     std::memcpy(place + begin, buffer.data() + begin, end - begin);
                     std::ranges::fill(buffer, std::byte{0xEE}); // the source may be reused
                 }
                 begin = end + 1;
             }
         } else {
-            cached_.cache->get(rank, offset, buffer);
+            if (!attempt([&] { cached_.cache->get(rank, offset, buffer); }, true)) return;
             for (std::uint64_t i = 0; i < bytes; ++i)
                 if (own(rank, offset + i, 1) && buffer[i] != place[i])
                     wrong_ = "get of " + std::to_string(bytes) + " bytes at " + std::to_string(offset) + ": byte " + std::to_string(i);
@@ -218,7 +243,7 @@ private:
         }
     }
     void synchronise() {
-        cached_.release();
+        release();
         for (std::size_t rank = 0; rank < parts_.size(); ++rank)
             if (cached_.memory.part(static_cast<int>(rank)) != expected_[rank]) wrong_ = "the memory is wrong after a release";
         for (int i = 0; i < 50; ++i) {
@@ -231,6 +256,8 @@ private:
     }
 
     std::mt19937_64 random_;
+    unsigned failures_;
+    std::uint64_t failed_ = 0;
     std::vector<std::uint64_t> parts_;
     Cached cached_;
     std::vector<std::vector<std::byte>> expected_;
@@ -271,6 +298,116 @@ TEST_CASE("random programs read and leave what they do in a plain array") {
             }
         }
     }
+}
+
+TEST_CASE("random programs of which any call may fail read and leave what they do in a plain array") {
+    std::uint64_t failed = 0;
+    for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
+        for (const std::uint64_t page_bytes : {64U, 128U, 1024U, 8192U}) {
+            for (const std::uint64_t pages : {2U, 5U, 16U, 64U}) {
+                for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+                    RandomProgram program{seed * 1000 + pages, pages, page_bytes, policy, static_cast<unsigned>(10 + 20 * (seed % 4))};
+                    program.run(page_bytes > 2000 ? 100 : 300);
+                    INFO("policy " << static_cast<int>(policy) << ", " << pages << " pages of " << page_bytes << " bytes, seed " << seed);
+                    REQUIRE(program.wrong() == "");
+                    failed += program.failed();
+                }
+            }
+        }
+    }
+    CHECK(failed > 2000);
+}
+
+TEST_CASE("pages whose read-ahead could not be started are not read as if they were there") {
+    Cached cached{{1U << 20}, {}};
+    number(cached.memory.part(0));
+    std::uint64_t failed = 0;
+    for (std::uint64_t k = 0; k < 131072; ++k) {
+        if (k % 128 == 3) cached.memory.calls_until_failure = 1; // the next page's get succeeds, what is read ahead of it does not
+        std::uint64_t value = 0;
+        try {
+            value = cached.read<std::uint64_t>(0, 8 * k);
+        } catch (const test::Unreachable&) {
+            ++failed;
+            cached.memory.calls_until_failure = -1;
+            value = cached.read<std::uint64_t>(0, 8 * k);
+        }
+        if (value != k) FAIL("element " << k << " is " << value);
+    }
+    CHECK(failed > 5);
+}
+
+TEST_CASE("dirty bytes that another thread could not write back are written by the next release") {
+    for (const int calls : {0, 1, 2}) {
+        Cached cached{{4096}, {.alone = false}};
+        for (std::uint64_t k = 0; k < 3; ++k) cached.write<std::uint8_t>(0, 8 * k + 1, static_cast<std::uint8_t>(k + 1)); // three runs
+        cached.memory.calls_until_failure = calls;
+        CHECK_THROWS_AS(cached.cache->write_back_for_another_thread(), test::Unreachable);
+        cached.memory.complete_all();
+        cached.release();
+        for (std::uint64_t k = 0; k < 3; ++k) CHECK(cached.memory.part(0)[8 * k + 1] == static_cast<std::byte>(k + 1));
+    }
+}
+
+TEST_CASE("a write after a release that failed waits for the put that the release had started") {
+    Cached cached{{1U << 20, 4096}, {}, 1, 100};
+    for (std::uint64_t i = 0; i < 2048; ++i) cached.write(0, 8 * i, i); // one put from the cache's memory
+    cached.write<std::uint64_t>(1, 0, 1);
+    cached.memory.unreachable = 1;
+    CHECK_THROWS_AS(cached.cache->release(), test::Unreachable);
+    CHECK(cached.memory.under_way() == 1);
+    cached.write<std::uint64_t>(0, 0, 77);
+    CHECK_NOTHROW(cached.memory.complete_all()); // which looks whether the source of a put has changed
+    cached.memory.unreachable = -1;
+    cached.release();
+    std::uint64_t value = 0;
+    std::memcpy(&value, cached.memory.part(0).data(), sizeof value);
+    CHECK(value == 77);
+}
+
+TEST_CASE("a write after a read that failed waits for the get that the read had started") {
+    Cached cached{{1U << 20}, {}, 1, 100};
+    number(cached.memory.part(0));
+    cached.write<std::uint8_t>(0, 16000 + 300, 1); // the page has dirty bytes
+    cached.acquire();
+    (void)cached.read<std::uint64_t>(0, 0);
+    (void)cached.read<std::uint64_t>(0, 8000);
+    cached.memory.calls_until_failure = 1; // the next line can be asked for, and what is read ahead of it cannot
+    CHECK_THROWS_AS(cached.read<std::uint64_t>(0, 16000), test::Unreachable);
+    CHECK(cached.memory.under_way() == 1);
+    cached.write<std::uint64_t>(0, 16000, 77);
+    cached.memory.complete_all();
+    CHECK(cached.read<std::uint64_t>(0, 16000) == 77);
+    cached.release();
+    std::uint64_t value = 0;
+    std::memcpy(&value, cached.memory.part(0).data() + 16000, sizeof value);
+    CHECK(value == 77);
+}
+
+TEST_CASE("a large put that fails leaves the small writes before it") {
+    Cached cached{{1U << 20}, {}};
+    cached.write<std::uint64_t>(0, 4096, 7);
+    const std::vector<std::byte> large(1U << 16, std::byte{1});
+    cached.memory.calls_until_failure = 1; // what is dirty is put, the large put fails
+    CHECK_THROWS_AS(cached.cache->put(0, 0, large), test::Unreachable);
+    CHECK(cached.read<std::uint64_t>(0, 4096) == 7);
+    cached.memory.calls_until_failure = 0; // what is dirty cannot be put
+    cached.write<std::uint64_t>(0, 8192, 9);
+    CHECK_THROWS_AS(cached.cache->put(0, 0, large), test::Unreachable);
+    CHECK(cached.read<std::uint64_t>(0, 8192) == 9);
+    cached.release();
+    std::uint64_t value = 0;
+    std::memcpy(&value, cached.memory.part(0).data() + 8192, sizeof value);
+    CHECK(value == 9);
+}
+
+TEST_CASE("an error in one of the operations under way keeps nobody from waiting for the others") {
+    Cached cached{{1U << 20}, {}, 1, 100};
+    for (std::uint64_t i = 0; i < 8; ++i) cached.cache->prefetch(0, i * 16384, 8);
+    REQUIRE(cached.memory.under_way() == 8);
+    cached.memory.calls_until_failure = 2;
+    CHECK_THROWS_AS(cached.cache->finish_all(), test::Unreachable);
+    CHECK(cached.memory.under_way() == 0); // nothing arrives in memory that is given back next
 }
 
 TEST_CASE("a sequential read takes few messages, each byte once") {
@@ -485,6 +622,108 @@ TEST_CASE("the victim cache keeps two pages of one place") {
     CHECK(cached.count(Counter::cache_misses) == 2);
 }
 
+TEST_CASE("the victim cache has as many pages as were asked for, up to a quarter of all") {
+    const auto misses = [](std::uint64_t victims, std::uint64_t pages_of_one_place) {
+        Cached cached{{64U << 20}, {.bytes = 64U << 10, .read_ahead_bytes = 0, .policy = CachePolicy::direct_mapped,
+                                    .victim_pages = victims, .adapt = false}};
+        const std::uint64_t places = 64 - std::min<std::uint64_t>(victims, 16);
+        for (int round = 0; round < 10; ++round)
+            for (std::uint64_t k = 0; k < pages_of_one_place; ++k) (void)cached.read<std::uint64_t>(0, k * places * 1024);
+        return cached.count(Counter::cache_misses);
+    };
+    CHECK(misses(0, 2) == 20);
+    CHECK(misses(1, 2) == 2);
+    CHECK(misses(8, 9) == 9);
+    CHECK(misses(8, 10) == 100);
+    CHECK(misses(12, 13) == 13);
+    CHECK(misses(1000, 17) == 17);
+    CHECK(misses(1000, 18) == 180);
+}
+
+TEST_CASE("only ranks that are cached have segments of a direct-mapped cache") {
+    using lapwing::cache::RemoteRanks;
+    // 64 places for pages in turn: all of them for the one rank that is cached of two.
+    const auto misses_of_rounds = [](RemoteRanks ranks, std::vector<int> read, std::uint64_t pages) {
+        Cached cached{std::vector<std::uint64_t>(8, 1U << 20), {.bytes = 64U << 10, .read_ahead_bytes = 0,
+                      .policy = CachePolicy::direct_mapped, .victim_pages = 0, .ranks = ranks, .adapt = false}};
+        for (int round = 0; round < 5; ++round)
+            for (const int rank : read)
+                for (std::uint64_t k = 0; k < pages; ++k) (void)cached.read<std::uint64_t>(rank, k * 1024);
+        return cached.count(Counter::cache_misses);
+    };
+    CHECK(misses_of_rounds(RemoteRanks{2, {0}}, {1}, 64) == 64);
+    CHECK(misses_of_rounds(RemoteRanks{2, {1}}, {0}, 64) == 64);
+    // Two segments of 32 for two nodes of two ranks more.
+    CHECK(misses_of_rounds(RemoteRanks{4, {0, 1}}, {2, 3}, 32) == 64);
+    CHECK(misses_of_rounds(RemoteRanks{4, {1, 2}}, {0, 3}, 32) == 64);
+    const RemoteRanks scattered{8, {1, 4, 5}};
+    CHECK(scattered.count() == 5);
+    std::vector<int> places;
+    for (const int rank : {0, 2, 3, 6, 7}) places.push_back(scattered.place(rank));
+    CHECK(places == std::vector<int>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("what a cache takes is known before it is made") {
+    SimulatedMemory memory{{64}, 1, 0};
+    const std::atomic<std::uint64_t> epoch{0};
+    std::atomic<std::uint32_t> dirty_pages{0};
+    lapwing::support::Statistics statistics;
+    for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped})
+        for (const std::uint64_t page : {64U, 1024U, 65536U})
+            for (const std::uint64_t pages : {4U, 100U, 3000U})
+                for (const bool adapt : {false, true}) {
+                    const PageCacheConfiguration configuration{.bytes = page * pages, .page_bytes = page, .policy = policy, .adapt = adapt};
+                    const std::uint64_t taken = PageCache{configuration, memory, epoch, dirty_pages, statistics}.memory_bytes();
+                    const std::uint64_t known = PageCache::memory_for(configuration);
+                    INFO(pages << " pages of " << page << ", adapt " << adapt);
+                    CHECK(taken <= known);
+                    CHECK(known <= taken + taken / 3);
+                    CHECK(PageCache::bytes_within(configuration, known) == configuration.bytes);
+                    const std::uint64_t half = PageCache::bytes_within(configuration, known / 2);
+                    CHECK(half < configuration.bytes);
+                    PageCacheConfiguration smaller = configuration;
+                    smaller.bytes = half;
+                    if (half != 0) CHECK(PageCache::memory_for(smaller) <= known / 2);
+                }
+}
+
+TEST_CASE("caches share a budget: all have what they want while there is enough, and else the same, but no more than they want") {
+    using lapwing::cache::Budget;
+    Budget budget{1000};
+    Budget::Share a{budget};
+    CHECK(a.claim(600, 10) == 600);
+    CHECK_FALSE(a.outdated());
+    {
+        Budget::Share b{budget};
+        CHECK(b.claim(100, 10) == 100);
+        CHECK_FALSE(a.outdated()); // enough for both
+        Budget::Share c{budget};
+        CHECK(c.claim(800, 10) == 150); // half of what is left
+        CHECK(budget.used() == 850);
+        CHECK(a.outdated());
+        CHECK(a.claim(600, 10) == 450);
+        CHECK(c.outdated());
+        CHECK(c.claim(800, 10) == 300);
+        CHECK(c.claim(800, 10) == 375);
+        CHECK(b.claim(100, 10) == 100);
+        Budget::Share d{budget};
+        CHECK(d.claim(100, 50) == 0); // 37 are of no use to it
+        CHECK_FALSE(d.outdated());
+        CHECK(a.claim(600, 10) == 400);
+        CHECK(d.outdated());
+        CHECK(d.claim(100, 50) == 62);
+        CHECK(budget.used() == 937);
+        c.keep(300);
+        CHECK(c.outdated());
+        CHECK(budget.used() == 862);
+    }
+    CHECK(a.outdated());
+    CHECK(a.claim(600, 10) == 600);
+    CHECK(budget.used() == 600);
+    CHECK(budget.tell());
+    CHECK_FALSE(budget.tell());
+}
+
 TEST_CASE("pages grow for long vectors at random places") {
     const auto page_after = [](std::uint64_t vector_bytes, PageCacheConfiguration configuration) {
         Cached cached{{256U << 20}, configuration};
@@ -508,9 +747,10 @@ TEST_CASE("pages grow for long vectors at random places") {
 TEST_CASE("memory does not grow with the number of ranks") {
     SimulatedMemory memory{{64}, 1, 0};
     const std::atomic<std::uint64_t> epoch{0};
+    std::atomic<std::uint32_t> dirty_pages{0};
     lapwing::support::Statistics statistics;
     const auto bytes = [&](int ranks, CachePolicy policy) {
-        return PageCache{{.policy = policy, .ranks = ranks, .largest_part = 1U << 30}, memory, epoch, statistics}.memory_bytes();
+        return PageCache{{.policy = policy, .ranks = ranks, .largest_part = 1U << 30}, memory, epoch, dirty_pages, statistics}.memory_bytes();
     };
     CHECK(bytes(100000, CachePolicy::direct_mapped) == bytes(2, CachePolicy::direct_mapped));
     CHECK(bytes(100000, CachePolicy::two_queues) == bytes(2, CachePolicy::two_queues));

@@ -1,5 +1,5 @@
 // Remote memory for tests of the cache, without MPI: operations are carried out late, and in any order that the rules
-// allow.
+// allow; any of them may fail.
 #pragma once
 
 #include "cache/backend.hpp"
@@ -14,6 +14,11 @@
 #include <vector>
 
 namespace test {
+
+/// What calls throw that SimulatedMemory lets fail.
+struct Unreachable : std::runtime_error {
+    Unreachable() : std::runtime_error{"unreachable"} {}
+};
 
 class SimulatedMemory final : public lapwing::cache::Backend {
 public:
@@ -35,24 +40,34 @@ public:
     std::uint64_t get_bytes = 0;
     std::uint64_t puts = 0; ///< messages: a call of put_runs is one
     std::uint64_t waits = 0;
-    int unreachable = -1; ///< a rank that runs cannot be put to
+    int unreachable = -1;  ///< a rank that runs cannot be put to
+    unsigned failures = 0; ///< of 1000 calls so many throw Unreachable, and start nothing; waits for puts never do
+    int calls_until_failure = -1; ///< the call after so many throws, once; -1: none
 
     Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
+        may_fail();
         ++gets;
         get_bytes += destination.size();
         return start({.rank = rank, .offset = offset, .destination = destination});
     }
     Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+        may_fail();
         ++puts;
         return start({.rank = rank, .offset = offset, .source = source, .snapshot = {source.begin(), source.end()}});
     }
     bool test(Token token) override {
+        may_fail();
         some_progress();
         return std::ranges::none_of(operations_, [&](const Operation& operation) { return operation.token == token; });
     }
     void wait(Token token) override {
         ++waits;
         const auto at = std::ranges::find(operations_, token, &Operation::token);
+        if (at != operations_.end() && !at->destination.empty() && fails()) {
+            std::ranges::fill(at->destination, std::byte{0xDD}); // what a get that failed leaves is nothing to read
+            operations_.erase(at);
+            throw Unreachable{};
+        }
         if (at != operations_.end()) carry_out(static_cast<std::size_t>(at - operations_.begin()));
         some_progress();
     }
@@ -60,11 +75,13 @@ public:
         wait(start_get(rank, offset, destination));
     }
     void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+        may_fail();
         ++puts;
         (void)start({.rank = rank, .offset = offset, .snapshot = {source.begin(), source.end()}, .copied = true});
     }
     void put_runs(int rank, std::span<const lapwing::cache::Run> runs) override {
-        if (rank == unreachable) throw std::runtime_error{"unreachable"};
+        if (rank == unreachable) throw Unreachable{};
+        may_fail();
         ++puts;
         for (const lapwing::cache::Run& run : runs)
             (void)start({.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
@@ -82,6 +99,14 @@ private:
         bool copied = false;
         [[nodiscard]] std::uint64_t bytes() const { return destination.empty() ? snapshot.size() : destination.size(); }
     };
+
+    [[nodiscard]] bool fails() {
+        if (calls_until_failure >= 0 && calls_until_failure-- == 0) return true;
+        return failures != 0 && random_() % 1000 < failures;
+    }
+    void may_fail() {
+        if (fails()) throw Unreachable{};
+    }
 
     Token start(Operation operation) {
         const std::uint64_t size = parts_[static_cast<std::size_t>(operation.rank)].size();

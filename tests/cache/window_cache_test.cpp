@@ -1,4 +1,5 @@
 // The cache of windows and arrays: what it serves, when it is dropped, what it writes.
+#include "cache/window_cache.hpp"
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
@@ -9,9 +10,15 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
+#include <barrier>
 #include <cstdint>
+#include <fstream>
+#include <memory>
 #include <numeric>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -38,6 +45,14 @@ using test::says;
 
 /// Whether the window is cached here: with one node there is nothing to cache.
 [[nodiscard]] bool cached(const Window& window) { return window.fronts() != nullptr; }
+
+/// Bytes of it that this process uses.
+[[nodiscard]] std::uint64_t address_space() {
+    std::ifstream file{"/proc/self/statm"};
+    std::uint64_t pages = 0;
+    file >> pages;
+    return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 } // namespace
 
@@ -219,6 +234,164 @@ TEST_CASE("a release by one thread writes back what all have written, and an acq
     }
 }
 
+TEST_CASE("more threads than have counters of their own are cached") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    const std::int64_t each = 2000;
+    constexpr int count = 40;
+    GlobalArray<std::int64_t, 1> a{runtime, {each * runtime.size()}, Block{}, {.name = "many", .cache = epoch()}};
+    for (const auto [i] : a.local_domain()) a.local(i) = i;
+    runtime.barrier();
+    const std::int64_t begin = next(runtime).value * each;
+    std::atomic<std::int64_t> wrong{0};
+    std::barrier all_alive{count};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < count; ++t)
+        threads.emplace_back([&] {
+            std::int64_t mine = 0;
+            for (int round = 0; round < 2; ++round) {
+                for (std::int64_t i = begin; i < begin + each; ++i) mine += a(i) != i;
+                all_alive.arrive_and_wait(); // or a thread would take the number of one that has ended
+            }
+            wrong += mine;
+        });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == 0);
+    if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1) {
+        const auto values = a.statistics();
+        // 16 KB take a thread some gets of pages; element by element they would be 2000.
+        CHECK(values[Counter::rma_gets] + values[Counter::service_gets] < count * 40);
+    }
+    runtime.barrier();
+}
+
+TEST_CASE("the caches of all windows and threads stay within the memory that they share, and go on") {
+    if (!test::many_threads_allowed()) return;
+    const test::ScopedEnvironment bound{"LAPWING_CACHE_MEMORY", "4m"};
+    Runtime runtime;
+    constexpr int windows = 6;
+    constexpr int count = 4;
+    const std::int64_t each = 6000;
+    std::vector<std::unique_ptr<GlobalArray<std::int64_t, 1>>> arrays;
+    for (int w = 0; w < windows; ++w) {
+        arrays.push_back(std::make_unique<GlobalArray<std::int64_t, 1>>(
+            runtime, lapwing::Extents<1>{each * runtime.size()}, Block{}, lapwing::GlobalArrayOptions{.name = "shared", .cache = epoch()}));
+        for (const auto [i] : arrays.back()->local_domain()) arrays.back()->local(i) = i + w;
+    }
+    const auto bytes = [&] {
+        std::uint64_t sum = 0;
+        for (const auto& array : arrays)
+            if (auto* const cache = dynamic_cast<lapwing::cache::WindowCache*>(array->window().state().cache())) sum += cache->memory_bytes();
+        return sum;
+    };
+    const std::int64_t begin = next(runtime).value * each;
+    runtime.barrier();
+    for (int round = 1; round <= 4; ++round) {
+        std::atomic<std::int64_t> wrong{0};
+        std::vector<std::thread> threads;
+        std::barrier all_alive{count};
+        for (int t = 0; t < count; ++t)
+            threads.emplace_back([&, t] {
+                std::int64_t mine = 0;
+                for (int w = 0; w < windows; ++w) {
+                    auto& a = *arrays[static_cast<std::size_t>(w)];
+                    for (std::int64_t i = begin; i < begin + each; ++i) mine += a(i) != i * round + w;
+                    a.release(); // where those that have much give some of it back
+                    if (t == 0 && w % 2 == 0) a(begin) = begin * round + w; // a write that a release by another thread may meet
+                }
+                wrong += mine;
+                all_alive.arrive_and_wait();
+                if (t == 0)
+                    for (const auto& array : arrays) array->release();
+                all_alive.arrive_and_wait();
+            });
+        for (std::thread& thread : threads) thread.join();
+        CHECK(wrong == 0);
+        CHECK(bytes() <= std::uint64_t{4} << 20);
+        runtime.barrier();
+        for (int w = 0; w < windows; ++w)
+            for (const auto [i] : arrays[static_cast<std::size_t>(w)]->local_domain())
+                arrays[static_cast<std::size_t>(w)]->local(i) = i * (round + 1) + w;
+        runtime.barrier();
+    }
+    if (cached(arrays[0]->window()) && runtime.size() > 1 && arrays[0]->window().path(next(runtime)) != lapwing::Path::direct) {
+        // All got something.
+        for (const auto& array : arrays) {
+            const auto values = array->statistics();
+            CHECK(values[Counter::cache_hits] > 0);
+        }
+        CHECK(bytes() > std::uint64_t{1} << 19);
+    }
+    while (!arrays.empty()) arrays.pop_back();
+}
+
+TEST_CASE("a cache that there is no memory for is an error with window, bytes and settings, and the program goes on") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return; // they end the program where there is no memory
+#endif
+    const std::uint64_t bytes = std::uint64_t{64} << 30;
+    const test::ScopedEnvironment bound{"LAPWING_CACHE_MEMORY", "200g"};
+    Runtime other;
+    Window window{other, 64, {.name = "w", .cache = {.mode = CacheMode::epoch, .bytes = bytes}}};
+    window.local_as<int>()[0] = 5;
+    other.barrier();
+    const Rank target = next(other);
+    if (cached(window) && window.path(target) != lapwing::Path::direct && window.path(target) != lapwing::Path::self) {
+        rlimit before{};
+        getrlimit(RLIMIT_AS, &before);
+        rlimit little = before;
+        little.rlim_cur = address_space() + (std::uint64_t{1} << 30); // less than the cache
+        setrlimit(RLIMIT_AS, &little);
+        for (int i = 0; i < 2; ++i)
+            CHECK_THAT(message_of<lapwing::RangeError>([&] { (void)window.get<int>(target, Offset{0}); }),
+                       says({other.who(), "Window(\"w\")", "68719476736 bytes", "LAPWING_CACHE_BYTES", "LAPWING_CACHE=off"}));
+        setrlimit(RLIMIT_AS, &before);
+    }
+    window.flush();
+    other.barrier();
+    window.close();
+}
+
+TEST_CASE("with CacheAcquire::thread an acquire is for the calling thread, and else for all") {
+    if (!test::many_threads_allowed()) return;
+    Runtime runtime;
+    for (const lapwing::CacheAcquire scope : {lapwing::CacheAcquire::rank, lapwing::CacheAcquire::thread}) {
+        GlobalArray<std::int64_t, 1> a{runtime, {1000 * runtime.size()}, Block{},
+                                       {.name = "scopes", .cache = {.mode = CacheMode::epoch, .acquire = scope}}};
+        a.fill(1);
+        const std::int64_t far = next(runtime).value * 1000;
+        const bool remote = cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1;
+        const auto gets = [&] { return a.statistics()[Counter::rma_gets] + a.statistics()[Counter::service_gets]; };
+        std::barrier meet{2};
+        std::atomic<std::int64_t> after_other{0};
+        std::atomic<std::int64_t> after_own{0};
+        std::thread reader{[&] {
+            (void)static_cast<std::int64_t>(a(far));
+            meet.arrive_and_wait(); // 1: this thread has the element
+            meet.arrive_and_wait(); // 2: the owner has changed it, and the other thread has acquired
+            after_other = a(far);
+            a.acquire();
+            after_own = a(far);
+        }};
+        meet.arrive_and_wait();
+        runtime.barrier(); // all have read, and this thread acquires
+        for (const auto [i] : a.local_domain()) a.local(i) = 2;
+        runtime.barrier();
+        meet.arrive_and_wait();
+        reader.join();
+        // Without an acquire of its own a thread may go on with what it has: that is what it saves.
+        CHECK(after_other == (remote && scope == lapwing::CacheAcquire::thread ? 1 : 2));
+        CHECK(after_own == 2);
+        // The program whose threads meet before one of them acquires, which CacheAcquire::rank is for.
+        const std::uint64_t before = gets();
+        const std::int64_t value = a(far);
+        CHECK(value == 2);
+        CHECK(gets() - before <= 1);
+        a.window().invalidate_cache();
+        runtime.barrier();
+    }
+}
+
 TEST_CASE("prefetched elements are used") {
     Runtime runtime;
     const std::int64_t each = 50000;
@@ -235,6 +408,27 @@ TEST_CASE("prefetched elements are used") {
     CHECK(wrong == 0);
     if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1)
         CHECK(a.statistics()[Counter::read_ahead_used] >= 250);
+    runtime.barrier();
+
+    // By a function that may only read the array, and of elements that are here; of these the processor alone knows.
+    const auto used_before = a.statistics()[Counter::read_ahead_used];
+    const auto read_only = [&](const GlobalArray<double, 1>& array, auto place) {
+        double differences = 0;
+        for (std::int64_t i = 0; i < 300; ++i) {
+            array.prefetch(place(i + 20));
+            differences += array(place(i)) == static_cast<double>(place(i)) ? 0 : 1;
+        }
+        return differences;
+    };
+    a.acquire();
+    CHECK(read_only(a, f) == 0);
+    if (cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1)
+        CHECK(a.statistics()[Counter::read_ahead_used] - used_before >= 250);
+    const std::int64_t own = runtime.rank().value * each;
+    CHECK(read_only(a, [&](std::int64_t i) { return own + i; }) == 0);
+    a.window().prefetch(runtime.rank(), Offset{0}, static_cast<std::uint64_t>(each) * sizeof(double));
+    a.window().prefetch(runtime.rank(), Offset{0}, 0);
+    CHECK_THROWS_AS(a.window().prefetch(runtime.rank(), Offset{8}, static_cast<std::uint64_t>(each) * sizeof(double)), lapwing::RangeError);
     runtime.barrier();
 }
 
@@ -260,6 +454,10 @@ TEST_CASE("cache options that differ between ranks are refused on all, with the 
     CHECK_THAT(text(epoch_with({.read_ahead_bytes = first ? 0U : 1024U})),
                says({"CacheOptions::read_ahead_bytes", "0 on rank 0", "1024 on rank 1"}));
     CHECK_THAT(text(epoch_with({.adapt = first})), says({"CacheOptions::adapt", "on on rank 0", "off on rank 1"}));
+    CHECK_THAT(text(epoch_with({.victim_pages = first ? 3U : 4U})),
+               says({"CacheOptions::victim_pages", "LAPWING_CACHE_VICTIMS", "3 on rank 0", "4 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.acquire = first ? lapwing::CacheAcquire::thread : lapwing::CacheAcquire::rank})),
+               says({"CacheOptions::acquire", "LAPWING_CACHE_ACQUIRE", "thread on rank 0", "rank on rank 1"}));
     // What a cache that is off would be like is nobody's concern.
     Window window{runtime, 64, {.name = "w", .cache = {.mode = CacheMode::off, .page_bytes = first ? 512U : 2048U}}};
     window.put(next(runtime), Offset{0}, runtime.rank().value);

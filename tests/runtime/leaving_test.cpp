@@ -36,7 +36,7 @@ using test::says;
 struct Program {
     Runtime runtime{};
     Window window{runtime, 1U << 16, {.name = "left behind"}};
-    Lock lock{runtime};
+    Lock lock{runtime, Rank{runtime.size() - 1}}; // whose queue is at the rank that leaves
     std::array<std::int64_t, 2> values{1, 2};
 };
 
@@ -107,7 +107,7 @@ TEST_CASE("collective calls that a rank cannot come to any more are ended") {
 TEST_CASE("a wait for what only the rank that left could do is ended") {
     check_last_leaves("Window::wait_notified", [](Program& p) { p.window.wait_notified(2); });
     // The lock goes down with its holder.
-    check_last_leaves("", [](Program& p) { // in lock itself, or in an atomic that it makes
+    check_last_leaves("Lock::lock", [](Program& p) { // in lock itself, or in an atomic that it makes
         p.window.wait_notified(0);
         p.lock.lock();
     }, [](Program& p) {
@@ -115,6 +115,11 @@ TEST_CASE("a wait for what only the rank that left could do is ended") {
         for (int rank = 0; rank + 1 < p.runtime.size(); ++rank) p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
         p.window.flush();
     });
+    // Also where nothing can be asked of the queue any more.
+    check_last_leaves("Lock::lock", [](Program& p) {
+        REQUIRE_THROWS_AS(p.runtime.barrier(), PeerLeftError); // the news is here
+        p.lock.lock();
+    }, [](Program& p) { p.lock.lock(); });
     check_all_can_start_again();
 }
 
