@@ -29,14 +29,29 @@ const char* name(CollectiveCall call) {
     case CollectiveCall::window_create: return "the creation of a window or lock";
     case CollectiveCall::window_close: return "the close of a window or lock";
     case CollectiveCall::team_close: return "Team::close";
+    case CollectiveCall::on_window: return "a collective call on an array";
     }
     return "?";
 }
 
 bool begins_with_barrier(std::string_view call) {
     using enum CollectiveCall;
-    return std::ranges::any_of(std::array{barrier, window_create, window_close, team_close},
+    return std::ranges::any_of(std::array{barrier, window_create, window_close, team_close, on_window},
                                [&](CollectiveCall one) { return call == name(one); });
+}
+
+std::int64_t identity_on_window(std::string_view call, std::uint64_t window) noexcept {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < 6; ++i) word = word << 8 | (i < call.size() ? static_cast<unsigned char>(call[i]) & 0x7FU : 0U);
+    return static_cast<std::int64_t>(word << 16 | (window & 0xFFFF));
+}
+
+std::string text_on_window(std::int64_t identity) {
+    const auto word = static_cast<std::uint64_t>(identity);
+    std::string call;
+    for (int shift = 56; shift >= 16; shift -= 8)
+        if (const auto character = static_cast<char>(word >> shift & 0x7F); character != 0) call += character;
+    return fmt::format("{} on that made as number {}", call, word & 0xFFFF);
 }
 
 void Attendance::merge(const Attendance& other) {

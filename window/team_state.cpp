@@ -32,7 +32,7 @@ using support::check_mpi;
 const support::ChoiceSetting path_setting{{.name = "LAPWING_PATH",
                                            .default_value = "auto",
                                            .unit = "",
-                                           .help = "path between nodes; auto: rma if windows work, else service",
+                                           .help = "path between nodes; auto: rma if windows work and are no slower than messages, else service",
                                            .choices = {"auto", "direct", "rma", "service"},
                                            .collective = true}};
 const support::ChoiceSetting node_setting{{.name = "LAPWING_NODE",
@@ -253,10 +253,16 @@ void TeamState::choose_paths() {
     if (path == rma && !probe.works)
         throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
                                        who_, probe.reason)};
-    network_path_ = probe.works ? Path::rma : Path::service;
-    path_reason_ += path == rma ? "LAPWING_PATH=rma" : probe.works ? "windows work between the nodes" : probe.reason;
     if (thread && small == automatic) small_by_messages_ = probe.emulated;
-    if (small_by_messages_ && probe.works) path_reason_ += "; small operations as messages (LAPWING_RMA_SMALL)";
+    // Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers: Lapwing's
+    // own are faster at any size, and ask for no window over all ranks.
+    const bool emulated = path == automatic && small == automatic && small_by_messages_;
+    network_path_ = probe.works && !emulated ? Path::rma : Path::service;
+    path_reason_ += path == rma     ? "LAPWING_PATH=rma"
+                    : !probe.works  ? probe.reason
+                    : emulated      ? "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster"
+                                    : "windows work between the nodes";
+    if (small_by_messages_ && network_path_ == Path::rma) path_reason_ += "; small operations as messages (LAPWING_RMA_SMALL)";
 }
 
 void TeamState::make_node_barrier() {
@@ -585,6 +591,11 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
             throw MismatchError{fmt::format("{}: {}: this rank closes the window that was made as number {}, other ranks ones from number "
                                             "{} to {}; close windows, arrays and locks in the same order on all ranks. It stays open",
                                             who_, name(call), identity.value_or(0), all.lowest_identity, all.highest_identity)};
+        if (call == CollectiveCall::on_window)
+            throw MismatchError{fmt::format("{}: {}: this rank calls {}, and of the others one calls {} and one {}; all ranks of a team must "
+                                            "make the same collective calls in the same order",
+                                            who_, name(call), text_on_window(identity.value_or(0)), text_on_window(all.lowest_identity),
+                                            text_on_window(all.highest_identity))};
         throw MismatchError{fmt::format("{}: {}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet "
                                         "in the same barrier",
                                         who_, name(call), identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,

@@ -82,8 +82,9 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     // One number that orders by how much too much, then by rank.
     const std::int64_t alignment = options.alignment;
     const auto size = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
-    const std::array<std::int64_t, 7> numbers{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
-                                              -alignment, size, -size};
+    const auto identity = static_cast<std::int64_t>(options.identity.value);
+    const std::array<std::int64_t, 9> numbers{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
+                                              -alignment, size, -size, identity, ~identity};
     const auto choices = chosen_cache(state_.settings(), options.cache);
     auto worst = with_cache_choices(numbers, choices);
     team_.min(std::span{worst});
@@ -94,6 +95,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     if (worst[3] != -worst[4])
         throw MismatchError{
             fmt::format("{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
+    if (worst[7] != ~worst[8])
+        throw MismatchError{fmt::format("{}: {} here and on another rank differ; pass the same on all ranks", what, options.identity.what)};
     check_cache_choices(what, choices, std::span{worst}.last<2 * cache_choices>());
     if (worst[0] <= -(std::int64_t{3} << 32)) throw_no_memory(what, bytes, first_problem(state_.communicator(), problem));
     if (worst[0] != 0) {

@@ -65,11 +65,15 @@ public:
 
 protected:
     ArrayBase() noexcept = default;
-    /// Collective. `capacity` elements at every rank. Throws RangeError, MpiError.
-    ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
+    /// Collective. `capacity` elements at every rank. `identity` stands for what else all ranks must pass alike. Throws
+    /// RangeError, MpiError, MismatchError.
+    ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment, std::uint64_t identity,
               GlobalArrayOptions options);
 
     void close_window() { window_.close(); }
+
+    /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
+    void begin_collective(std::string_view call) const;
 
     void require_open(const char* call) const {
         if (window_.closed()) [[unlikely]]
@@ -140,6 +144,8 @@ private:
 /// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
 /// Collective, for assertion level 3. Throw MismatchError on every rank.
+/// A number for the extents, and how they are dealt: the same numbers if and, but for rare accidents, only if they are the same.
+[[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const DimensionMap> dimensions) noexcept;
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);
 /// `dimensions` are empty for a distribution of the program's own, of which only the capacity is compared, and for one
 /// that this rank could not make: it takes part, so that the others do not wait for it.

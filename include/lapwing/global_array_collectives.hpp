@@ -25,7 +25,7 @@ bool GlobalArray<T, N>::same_part(const GlobalArray& other) const {
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::fill(T value) {
     this->require_open(".fill");
-    barrier();
+    this->begin_collective("fill");
     for_each_run([&](const Index<N>&, T* data, std::uint64_t count, std::int64_t) { std::fill_n(data, count, value); });
     barrier();
 }
@@ -81,8 +81,8 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     if (extents_ != other.extents_) this->throw_extents_differ(extents_.values(), other.extents_.values());
     this->check_same_ranks<(assertion_level >= 2)>(other);
     if (this != &other && other.foreign_ != nullptr) other.require_stored(*this);
-    other.barrier();
-    if (&other.team() != team_) barrier();
+    other.begin_collective("copy");
+    if (&other.team() != team_) this->begin_collective("copy");
     if (this != &other) {
         if (same_part(other)) {
             if (capacity_ != 0) std::memcpy(own_bytes().data(), other.own_bytes().data(), own_bytes().size());
@@ -103,7 +103,7 @@ void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
     if (!replicated_) this->throw_not_replicated();
     this->check_rank(".broadcast", root);
-    barrier();
+    this->begin_collective("bcast");
     team().broadcast(own_bytes(), root);
     // Without it, a rank that is done could write to a copy that the broadcast has yet to reach.
     barrier();
@@ -126,7 +126,7 @@ auto GlobalArray<T, N>::sum() const
     // Integers are added as unsigned ones, which may wrap around.
     using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
     this->require_open(".sum");
-    barrier();
+    this->begin_collective("sum");
     array::Chains sum{Adder{}, std::plus<Adder>{}};
     for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { sum.add(data, count); });
     return reduced(static_cast<Sum>(sum.result()), [&](Sum own) { return array::sum_over_ranks(*team_, own); });
@@ -138,7 +138,7 @@ T GlobalArray<T, N>::min() const
 {
     this->require_open(".min");
     if (size() == 0) this->throw_empty(".min");
-    barrier();
+    this->begin_collective("min");
     // A comparison with a NaN is false, so that the value so far stays.
     array::Chains smallest{array::largest_value<T>(), [](T so_far, T value) { return value < so_far ? value : so_far; }};
     for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { smallest.add(data, count); });
@@ -153,7 +153,7 @@ T GlobalArray<T, N>::max() const
 {
     this->require_open(".max");
     if (size() == 0) this->throw_empty(".max");
-    barrier();
+    this->begin_collective("max");
     array::Chains largest{array::smallest_value<T>(), [](T so_far, T value) { return so_far < value ? value : so_far; }};
     for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { largest.add(data, count); });
     return reduced(largest.result(), [&](T own) {
@@ -165,7 +165,7 @@ template <TriviallyCopyable T, std::size_t N>
 template <array::Reducible R, class Combine, array::TransformOf<T, N> Transform>
 R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform transform) const {
     this->require_open(".reduce");
-    barrier();
+    this->begin_collective("reduce");
     R value = identity;
     for_each_run([&](Index<N> index, const T* data, std::uint64_t count, std::int64_t index_stride) {
         for (std::uint64_t k = 0; k < count; ++k) {

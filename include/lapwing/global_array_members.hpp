@@ -100,7 +100,9 @@ auto GlobalArray<T, N>::make_maps(Team& team, const Extents<N>& extents, const D
 template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps, GlobalArrayOptions options)
     : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
-                alignof(T), std::move(options)},
+                alignof(T),
+                array::identity_of(extents.values(), maps.foreign ? std::span<const array::DimensionMap>{} : maps.block_cyclic.dimensions()),
+                std::move(options)},
       map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents} {
     own_ = reinterpret_cast<T*>(window_.map().own);
     own_rank_ = team.rank().value;

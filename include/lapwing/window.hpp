@@ -149,6 +149,13 @@ struct WindowOptions {
     /// behind the other, without a gap where their sizes are multiples of it (on the path rma: of 16).
     unsigned alignment = 64;
     CacheOptions cache = {}; ///< of other nodes' parts; the same on all ranks
+    /// What stands on the window and all ranks must have alike, as a number, and its name for the message: a MismatchError on
+    /// every rank where the numbers differ.
+    struct Identity {
+        std::uint64_t value = 0;
+        std::string what = "the identity";
+    };
+    Identity identity = {};
 };
 
 /// Memory of every rank of a team that all of them can read and write: `size(rank)` bytes each, zero at the start.

@@ -47,13 +47,32 @@ std::uint64_t part_bytes(const Team& team, std::string_view name, std::uint64_t 
 
 } // namespace
 
+std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const DimensionMap> dimensions) noexcept {
+    // FNV-1a, by Fowler, Noll and Vo, over 64-bit words.
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto mix = [&](std::uint64_t word) { hash = (hash ^ word ^ word >> 32) * 0x100000001b3; };
+    mix(extents.size());
+    for (const std::int64_t extent : extents) mix(static_cast<std::uint64_t>(extent));
+    for (const DimensionMap& dimension : dimensions) {
+        mix(dimension.block());
+        mix(static_cast<std::uint64_t>(dimension.processes()));
+    }
+    return hash;
+}
+
+void ArrayBase::begin_collective(std::string_view call) const {
+    team_->state().barrier(window::CollectiveCall::on_window, window::identity_on_window(call, number_));
+}
+
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
-                     GlobalArrayOptions options)
+                     std::uint64_t identity, GlobalArrayOptions options)
     : window_{team,
               part_bytes(team, options.name, capacity, element_bytes),
               {.name = options.name,
                .alignment = std::max(least_alignment, element_alignment),
-               .cache = options.cache}},
+               .cache = options.cache,
+               .identity = {.value = identity ^ element_bytes * 0x9e3779b97f4a7c15,
+                            .what = "the extents, the distribution or the elements' size"}}},
       team_{&team}, name_{std::move(options.name)}, who_{team.who()}, number_{window_.state().number()},
       capacity_{capacity} {}
 

@@ -231,3 +231,31 @@ TEST_CASE("a program's own distribution that lists elements of other ranks, or n
         runtime.barrier();
     }
 }
+
+TEST_CASE("ranks that make different collective calls on arrays, or on different ones, are told so and go on") {
+    lapwing::Runtime runtime;
+    if (runtime.size() == 1) return;
+    lapwing::GlobalArray<int, 1> a{runtime, {40}, lapwing::Block{}};
+    lapwing::GlobalArray<int, 1> b{runtime, {40}, lapwing::Block{}};
+    const bool odd_one = runtime.rank() == lapwing::Rank{0};
+    const auto collective = "a collective call on an array";
+    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? a.fill(1) : static_cast<void>(a.sum()); }),
+               test::says({runtime.who(), collective, odd_one ? "this rank calls fill" : "this rank calls sum", "one calls fill on that",
+                           "one sum on that", "the same collective calls"}));
+    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? a.fill(1) : b.fill(1); }),
+               test::says({collective, "fill on that made as number 1", "fill on that made as number 2"}));
+    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? runtime.barrier() : a.fill(1); }),
+               test::says({"Team::barrier", collective}));
+    a.fill(3);
+    b.copy_from(a);
+    CHECK(b.sum() == 120);
+    CHECK_THAT(test::message_of<lapwing::MismatchError>(
+                   [&] { lapwing::GlobalArray<int, 1>{runtime, {100 + 10 * runtime.rank().value}, lapwing::Block{}}; }),
+               test::says({runtime.who(), "the extents, the distribution or the elements' size", "pass the same on all ranks"}));
+    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] {
+                   if (odd_one) lapwing::GlobalArray<int, 1>{runtime, {40}, lapwing::Block{}};
+                   else lapwing::GlobalArray<int, 1>{runtime, {40}, lapwing::Cyclic{}};
+               }),
+               test::says({"the extents, the distribution"}));
+    runtime.barrier();
+}

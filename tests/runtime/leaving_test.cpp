@@ -132,6 +132,7 @@ TEST_CASE("a loop that polls for what only the rank that left could do is ended"
         for (;;) {
             lapwing::Completion get = p.window.start_get(Rank{p.runtime.size() - 1}, Offset{0}, std::span{in});
             while (!get.test()) {}
+            (void)p.runtime.progress(); // through memory a transfer is complete at once
             p.runtime.state().check_reachable("the left team left", p.runtime.size() - 1);
         }
     });

@@ -60,11 +60,8 @@ TEST_CASE("between hosts the path is found without configuration and without a w
     lapwing::Window window{runtime, 1U << 20};
     CHECK(captured.text() == "");
     REQUIRE(runtime.nodes() == runtime.size());
-#ifdef OPEN_MPI
+    // Open MPI has no windows there, and MPICH makes messages of them, which are slower than Lapwing's own.
     CHECK(runtime.network_path() == lapwing::Path::service);
-#else
-    CHECK(runtime.network_path() == lapwing::Path::rma);
-#endif
     CHECK(window.path(test::next(runtime)) == runtime.network_path());
     CHECK(runtime.progress_mode() == lapwing::ProgressMode::thread);
 

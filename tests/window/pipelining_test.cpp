@@ -190,27 +190,28 @@ TEST_CASE("a flush waits for the transfers before it, and not for those that hav
     constexpr std::size_t bytes = 1U << 16;
     Window window{runtime, bytes};
     lapwing::window::Engine& engine = runtime.state().engine();
+    const Rank owner{runtime.size() - 1}; // of another node than rank 0
     int word = 0;
     if (runtime.rank() == Rank{0}) {
         std::vector<std::byte> first(bytes);
         std::vector<std::byte> second(bytes);
-        Completion before = window.start_get_bytes(Rank{1}, Offset{0}, first);
-        const auto ticket = engine.start_flush(1);
+        Completion before = window.start_get_bytes(owner, Offset{0}, first);
+        const auto ticket = engine.start_flush(owner.value);
         before.wait();
-        MPI_Send(&word, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
-        MPI_Recv(&word, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); // from here on it serves nobody
-        Completion after = window.start_get_bytes(Rank{1}, Offset{0}, second);
+        MPI_Send(&word, 1, MPI_INT, owner.value, 1, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, owner.value, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); // from here on it serves nobody
+        Completion after = window.start_get_bytes(owner, Offset{0}, second);
         bool flushed = false;
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
         while (!flushed && std::chrono::steady_clock::now() < end) {
             (void)runtime.progress();
-            flushed = engine.flushed(1, ticket);
+            flushed = engine.flushed(owner.value, ticket);
         }
         CHECK(flushed);
         CHECK_FALSE(after.test());
-        MPI_Send(&word, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+        MPI_Send(&word, 1, MPI_INT, owner.value, 3, MPI_COMM_WORLD);
         after.wait();
-    } else if (runtime.rank() == Rank{1}) {
+    } else if (runtime.rank() == owner) {
         for (int here = 0; here == 0; MPI_Iprobe(0, 1, MPI_COMM_WORLD, &here, MPI_STATUS_IGNORE)) (void)runtime.progress();
         MPI_Recv(&word, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (int i = 0; i < 100; ++i) (void)runtime.progress();

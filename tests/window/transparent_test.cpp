@@ -219,7 +219,7 @@ TEST_CASE("a window that is adopted already is not adopted again beside a cache"
     if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
-    const auto refused = test::says({runtime.who(), "Window::adopt(\"host\")", "is adopted already, as \"host\"", "cached", "close"});
+    const auto refused = test::says({runtime.who(), "Window::adopt(\"host\")", "is adopted already, as Window(\"host\")", "cached", "close"});
     {
         Window window = adopt(runtime, host);
         CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }), refused);

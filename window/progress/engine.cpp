@@ -234,8 +234,11 @@ std::vector<int> Engine::busy_targets() {
     const std::lock_guard guard{mutex_};
     std::vector<int> targets;
     if (active_.load(std::memory_order_relaxed) == 0) return targets;
-    for (const auto& [rank, to] : peers_)
-        if (to->busy()) targets.push_back(rank);
+    std::erase_if(busy_peers_, [&](Peer* to) {
+        if (to->busy()) targets.push_back(to->rank);
+        else to->listed_busy = false;
+        return !to->listed_busy;
+    });
     return targets;
 }
 

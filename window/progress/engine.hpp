@@ -154,6 +154,7 @@ public:
     FlushTicket start_flush(int target);
     [[nodiscard]] bool flushed(int target, const FlushTicket& ticket);
     /// The targets with operations that may not be complete.
+    /// Cost: by their number, whatever that of the ranks.
     [[nodiscard]] std::vector<int> busy_targets();
 
     /// One round of progress, unless another thread is making one. Returns whether anything moved.
@@ -180,6 +181,7 @@ private:
         Packet* open_request = nullptr; ///< being filled
         bool urgent = false;            ///< send it as soon as the window allows
         bool listed_open = false;       ///< in open_peers_
+        bool listed_busy = false;       ///< in busy_peers_
         Packet* open_reply = nullptr;
         bool listed_reply = false; ///< in reply_peers_
         std::uint64_t packets_sent = 0;
@@ -338,6 +340,7 @@ private:
     Peer* last_peer_ = nullptr; ///< most operations go to the same rank as the one before
     std::vector<Peer*> open_peers_;
     std::vector<Peer*> reply_peers_;
+    std::vector<Peer*> busy_peers_; ///< all that are busy(), and some that were
 
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_slots_;

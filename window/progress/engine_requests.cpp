@@ -28,6 +28,10 @@ std::byte* Engine::append_request(Peer& to, const Command& command, std::uint64_
         return nullptr;
     if (to.open_request == nullptr) to.open_request = request_pool_.take();
     if (to.open_request == nullptr) return nullptr;
+    if (!to.listed_busy) { // bulk transfers and packets that are sent begin here
+        to.listed_busy = true;
+        busy_peers_.push_back(&to);
+    }
     return to.open_request->append(command, payload_bytes);
 }
 
