@@ -47,6 +47,9 @@ private:
 class Patience {
 public:
     using Clock = std::chrono::steady_clock;
+    /// A wait for other ranks that is looked at: longer than what only takes time on a crowded machine, and nothing to a program
+    /// that would wait for ever.
+    static constexpr std::chrono::milliseconds suspicious{200};
 
     /// True at one look in many, when elapsed() is new.
     [[nodiscard]] bool looks_up() noexcept {

@@ -85,6 +85,7 @@ void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity) 
     merged_ = own;
     round_ = 0;
     gathered_ = node_ == nullptr;
+    gathering_.store(!gathered_, std::memory_order_relaxed);
     sent_ = false;
     active_ = true;
     advance_rounds();
@@ -114,6 +115,7 @@ void Barrier::advance_rounds() {
         if (node_->gathered.load(std::memory_order_acquire) <= sequence_) return;
         merged_ = node_->result[sequence_ & 1];
         gathered_ = true;
+        gathering_.store(false, std::memory_order_relaxed);
     }
     while (round_ < rounds()) {
         if (!sent_) {

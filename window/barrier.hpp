@@ -72,6 +72,8 @@ public:
     [[nodiscard]] bool complete() const noexcept;
     /// What they brought, once complete.
     [[nodiscard]] Attendance attendance();
+    /// This rank is the first of its node, has notified and looks whether the others have: nobody tells it.
+    [[nodiscard]] bool gathering() const noexcept { return gathering_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool notified() const noexcept { return notified_.load(std::memory_order_relaxed); }
     void end() noexcept;
 
@@ -117,6 +119,7 @@ private:
     std::uint64_t sequence_ = 0; ///< barriers that this rank has carried through
     int round_ = 0;
     bool gathered_ = false; ///< the ranks of the node have come
+    std::atomic<bool> gathering_{false}; ///< active and not gathered, for those without the mutex
     bool sent_ = false;
     bool active_ = false;
     Attendance merged_;

@@ -76,7 +76,7 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
         state_->complete(memory, "Team::broadcast", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
             // On a communicator of their own, broadcasts meet no reduction of a rank that is in another call.
-            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value, state_->engine_communicator(), &request),
+            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value, state_->broadcast_communicator(), &request),
                       "MPI_Ibcast", state_->who());
             return request;
         });
@@ -115,6 +115,7 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
         });
         combine(context, value.data(), memory.get());
     }
+    state_->count_collective(); // on every rank, whatever its part in the tree: the broadcast is another call
     broadcast(value, Rank{0});
 }
 

@@ -138,7 +138,7 @@ bool TeamRegistry::can_finalize() noexcept {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
     Backoff backoff{ProcessorShare::crowded};
     for (int all_here = 0; all_here == 0 && std::chrono::steady_clock::now() < end; backoff.pause())
-        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all_here, MPI_STATUSES_IGNORE);
+        if (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all_here, MPI_STATUSES_IGNORE) != MPI_SUCCESS) break;
     return false;
 #else
     return true;
@@ -152,7 +152,9 @@ TeamRegistry::LeftWindows TeamRegistry::left_windows_of(const TeamState& team) {
         if (&window->team_state() != &team) continue;
         // Of each of two numbers the sum and that of the squares: of two ranks' sums only equal ones have the mean's square.
         sums[0] += 1;
-        sums[2] += window->number() * window->number();
+        std::uint64_t mixed = (window->number() + 1) * 0x9e3779b97f4a7c15; // sums of the numbers may be equal by accident
+        mixed ^= mixed >> 32;
+        sums[2] += mixed & 0xFFFFFFFF;
     }
     sums[1] = sums[0] * sums[0];
     sums[3] = sums[2] * sums[2];

@@ -91,10 +91,6 @@ const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
                                                   .choices = {}},
                                                  0, 1'000'000};
 
-/// How long a wait for other ranks lasts before it is looked at: longer than anything that only takes time on a crowded machine,
-/// and nothing to a program that would wait for ever.
-constexpr std::chrono::milliseconds suspicious_wait{200};
-
 /// How long a wake command keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
 /// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
 /// the target of a steady stream never dozes.
@@ -146,6 +142,8 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         check_mpi(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
         check_mpi(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
         who_ = fmt::format("rank {} of {}", rank_, size_);
+        check_mpi(MPI_Comm_dup(communicator_, &broadcast_communicator_), "MPI_Comm_dup");
+        check_mpi(MPI_Comm_set_errhandler(broadcast_communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         check_mpi(MPI_Comm_dup(communicator_, &engine_communicator_), "MPI_Comm_dup");
         check_mpi(MPI_Comm_set_errhandler(engine_communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         choose_paths();
@@ -163,6 +161,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         wait_report_ = std::chrono::seconds{wait_report_setting.get(settings_)};
         make_node_barrier();
         needs_callers_ = progress_mode_ == ProgressMode::caller && size_ > 1;
+        serve_mask_ = needs_callers_ ? without_thread_mask : topology_->nodes() > 1 ? beside_thread_mask : 0;
         TeamRegistry::instance().add(*this);
         start_progress();
         report_no_thread();
@@ -331,7 +330,7 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
         awake_until_ = now + awake_time;
     }
     round.awake = engine_->busy();
-    round.alert = now < awake_until_;
+    round.alert = now < awake_until_ || barrier_->gathering();
     return round;
 }
 
@@ -376,8 +375,13 @@ void TeamState::on_progress() {
         for (std::uint32_t left = news.untold; left != 0; left &= left - 1) {
             const int round = std::countr_zero(left);
             const auto neighbour = static_cast<int>((rank_ + (std::int64_t{1} << round)) % size_);
-            if (is_departed(neighbour) || engine_->try_send_locked(neighbour, command, nullptr, 0))
-                news.untold &= ~(std::uint32_t{1} << round);
+            bool told = false;
+            try {
+                told = is_departed(neighbour) || engine_->try_send_locked(neighbour, command, nullptr, 0);
+            } catch (...) { // MPI fails, which has been recorded: the rest of the round goes on
+                told = true;
+            }
+            if (told) news.untold &= ~(std::uint32_t{1} << round);
         }
     }
     std::erase_if(news_, [](const News& news) { return news.untold == 0; });
@@ -447,7 +451,7 @@ void TeamState::check_trouble(const char* call, int target) {
     const auto found = std::ranges::find_if(departed_, [&](const Departed& departed) {
         switch (target) {
         case any_rank: return true;
-        case next_collective: return departed.collectives <= collectives_.load(std::memory_order_relaxed);
+        case next_collective: return hopeless || departed.collectives <= collectives_.load(std::memory_order_relaxed);
         // A rank that others left can still reach the ones that stayed, but not all departures may be known.
         default: return departed.rank == target || (hopeless && target != rank_);
         }
@@ -468,8 +472,8 @@ void TeamState::wait(MPI_Request& request, const char* call) {
 }
 
 void TeamState::look_after(Patience& patience, const char* call, int target) {
-    if (patience.elapsed() < suspicious_wait) return;
-    if (target == next_collective) {
+    if (patience.elapsed() < Patience::suspicious) return;
+    if (target == next_collective && !last_collective_) {
         barrier_->mark_waiting();
         const std::uint64_t collectives = collectives_.load(std::memory_order_relaxed);
         if (const std::string other = watch_->look(collectives, call, closing_window_, begins_with_barrier(call)); !other.empty()) {
@@ -625,7 +629,7 @@ void TeamState::order_memory() {
 
 void TeamState::acquire() {
     check_usable("Team::acquire");
-    serve_now_and_then();
+    serve_looks();
     const std::shared_lock guard{windows_mutex_};
     order_memory();
     for (WindowState* window : windows_) window->drop_cached();
@@ -684,6 +688,7 @@ void TeamState::close() {
     close_notified_.store(false, std::memory_order_relaxed); // if another rank is elsewhere, the next close starts anew
     check_attendance(CollectiveCall::team_close, {});
     close_notified_.store(true, std::memory_order_relaxed);
+    last_collective_ = true;
     // Everything sent is acknowledged and everything owed has left; then wait until that holds for all, so that no message
     // is on its way when the receives are taken back.
     wait_until([this] { return engine_->idle(); }, "Team::close");
@@ -723,6 +728,7 @@ void TeamState::free_mpi() noexcept {
     if (node_window_ != MPI_WIN_NULL) MPI_Win_free(&node_window_);
     if (topology_ != nullptr) topology_->close();
     if (engine_communicator_ != MPI_COMM_NULL) MPI_Comm_free(&engine_communicator_);
+    if (broadcast_communicator_ != MPI_COMM_NULL) MPI_Comm_free(&broadcast_communicator_);
 }
 
 void TeamState::free_communicator() noexcept {

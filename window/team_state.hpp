@@ -51,7 +51,9 @@ public:
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return size_; }
     [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
-    /// The engine's: its messages and collective calls on it do not meet.
+    /// Of broadcasts, which so meet no reduction of a rank that is in another call.
+    [[nodiscard]] MPI_Comm broadcast_communicator() const noexcept { return broadcast_communicator_; }
+    /// Of the engine's messages alone.
     [[nodiscard]] MPI_Comm engine_communicator() const noexcept { return engine_communicator_; }
     [[nodiscard]] const Topology& topology() const noexcept { return *topology_; }
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
@@ -128,11 +130,13 @@ public:
     /// One round of progress by the calling thread, for this team and those that have no progress thread.
     bool progress();
     /// By calls that programs repeat until another rank has done something, and that wait for nothing themselves: a round of
-    /// progress every few calls where nobody else makes any. Else one load.
+    /// progress every few calls where no thread makes any.
     void serve_now_and_then() {
-        if (!needs_callers_) return;
-        constexpr std::uint32_t calls = 16; // a round costs as much as some of them
-        if (unserved_calls_.fetch_add(1, std::memory_order_relaxed) % calls == 0) progress();
+        if (needs_callers_) serve_at_call(without_thread_mask);
+    }
+    /// By those of them that only look: a progress thread may be asleep, or without a processor beside a loop of such calls.
+    void serve_looks() {
+        if (serve_mask_ != 0) serve_at_call(serve_mask_);
     }
     /// Only calls into Lapwing keep this team moving, those that concern other teams too.
     [[nodiscard]] bool needs_callers() const noexcept { return needs_callers_; }
@@ -316,6 +320,7 @@ private:
     Settings settings_;
     support::Statistics statistics_;
     MPI_Comm communicator_ = MPI_COMM_NULL;        ///< collectives and windows
+    MPI_Comm broadcast_communicator_ = MPI_COMM_NULL;
     MPI_Comm engine_communicator_ = MPI_COMM_NULL; ///< the engine's messages
     int rank_ = 0;
     int size_ = 0;
@@ -369,7 +374,15 @@ private:
 
     bool progressing_ = false;
     bool needs_callers_ = false;
-    std::atomic<std::uint32_t> unserved_calls_{0};
+    /// One less than the calls between two rounds of progress that calls make: powers of 2. 0: they make none.
+    std::uint32_t serve_mask_ = 0; ///< of calls that look
+    static constexpr std::uint32_t without_thread_mask = 15; ///< a round costs as much as some calls
+    static constexpr std::uint32_t beside_thread_mask = 63;
+    void serve_at_call(std::uint32_t mask) {
+        static thread_local std::uint32_t calls = 0;
+        if ((++calls & mask) == 0) progress();
+    }
+    bool last_collective_ = false; ///< behind the close's barrier: no message may be on its way any more
     std::atomic<bool> close_notified_{false}; ///< read by closes of other teams
     bool closed_ = false;
     bool left_ = false;

@@ -66,6 +66,7 @@ private:
 Completion WindowState::start_atomics(AtomicOperation operation, AtomicType type, int target,
                                       std::span<const ListedAtomic> list) {
     if (list.empty()) return {};
+    state_.serve_now_and_then();
     const bool swaps = list.front().expected != nullptr;
     if (std::byte* const base = map_.base(target); base != nullptr) {
         for (const ListedAtomic& one : list) {

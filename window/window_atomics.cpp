@@ -36,7 +36,8 @@ void WindowState::check_atomic(AtomicType type, int target, std::uint64_t offset
 
 void WindowState::atomic_fetch(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
                                const void* operand, void* result, std::memory_order order) {
-    state_.serve_now_and_then();
+    if (operation == AtomicOperation::read) state_.serve_looks();
+    else state_.serve_now_and_then();
     if (releases(order)) release();
     if (mpi_atomics_ && is_unsigned_extreme(operation, type)) {
         fetch_unsigned_extreme(operation, type, target, offset, operand, result);

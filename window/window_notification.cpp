@@ -44,7 +44,6 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
 
 void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
     check_counter(counter, "wait_notified");
-    constexpr std::chrono::milliseconds suspicious_wait{200};
     Patience patience;
     // Several threads may wait: each takes its notifications in the same step in which it sees them.
     bool taken = false; // wait_until may ask once more
@@ -55,7 +54,8 @@ void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
             while (!taken && seen >= count)
                 taken = notifications.compare_exchange_weak(seen, seen - count, std::memory_order_acquire,
                                                             std::memory_order_relaxed);
-            if (!taken && patience.looks_up() && patience.elapsed() >= suspicious_wait)
+            const bool suspicious = !taken && patience.looks_up() && patience.elapsed() >= Patience::suspicious;
+            if (suspicious && notifications.load(std::memory_order_relaxed) < count) // it may have come since
                 state_.check_notifiers(*this, "Window::wait_notified");
             return taken;
         },

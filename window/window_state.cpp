@@ -287,7 +287,7 @@ void WindowState::forget(int target, Versions versions) noexcept {
 
 void WindowState::acquire() {
     state_.check_usable("Window::acquire");
-    state_.serve_now_and_then();
+    state_.serve_looks();
     order_memory();
     if (cache_ != nullptr) cache_->acquire();
 }

@@ -104,6 +104,48 @@ TEST_CASE("collective calls that a rank cannot come to any more are ended") {
     check_all_can_start_again();
 }
 
+TEST_CASE("ranks that wait in different collective calls without a barrier are told so") {
+    if (test::world_size() == 1) return;
+    const bool odd_one = test::world_rank() == 0;
+    std::array<std::int64_t, 1> values{1};
+    const auto told = [&](const char* name, const auto& call) {
+        INFO(name);
+        test::world_barrier();
+        bool heard = false;
+        bool told_by_another = false;
+        try {
+            Runtime runtime;
+            Window window{runtime, 80, {.name = "w"}};
+            Window another{runtime, 80, {.name = "another"}};
+            test::world_barrier();
+            try {
+                call(runtime, window);
+            } catch (const lapwing::MismatchError& error) {
+                heard = true;
+                CHECK_THAT(std::string{error.what()}, says({runtime.who(), "the same collective calls"}));
+                throw;
+            } catch (const PeerLeftError&) { // or hears of another that was told, and left
+                told_by_another = true;
+                throw;
+            } catch (const lapwing::UsageError& error) {
+                heard = true;
+                CHECK_THAT(std::string{error.what()}, says({runtime.who(), "Window::wait_notified", "are closing the window"}));
+                throw;
+            }
+        } catch (const lapwing::Error&) { // and leaves the team
+        }
+        CHECK((heard || told_by_another));
+        CHECK_FALSE(test::on_all_ranks(!heard));
+    };
+    told("a barrier and a sum", [&](Runtime& runtime, Window&) { odd_one ? runtime.barrier() : runtime.sum(values); });
+    told("a broadcast and a sum", [&](Runtime& runtime, Window&) {
+        odd_one ? runtime.broadcast(std::as_writable_bytes(std::span{values}), Rank{1}) : runtime.sum(values);
+    });
+    told("a sum and a close", [&](Runtime& runtime, Window& window) { odd_one ? window.close() : runtime.sum(values); });
+    told("a wait for a notification and a close",
+         [&](Runtime&, Window& window) { odd_one ? window.wait_notified(0) : window.close(); });
+}
+
 TEST_CASE("a wait for what only the rank that left could do is ended") {
     check_last_leaves("Window::wait_notified", [](Program& p) { p.window.wait_notified(2); });
     // The lock goes down with its holder.

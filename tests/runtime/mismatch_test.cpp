@@ -93,48 +93,6 @@ TEST_CASE("windows that are closed in different orders stay open, and the ranks 
     first.close();
 }
 
-TEST_CASE("ranks that wait in different collective calls without a barrier are told so") {
-    if (test::world_size() == 1) return;
-    const bool odd_one = test::world_rank() == 0;
-    std::array<std::int64_t, 1> values{1};
-    const auto told = [&](const char* name, const auto& call) {
-        INFO(name);
-        test::world_barrier();
-        bool heard = false;
-        bool told_by_another = false;
-        try {
-            Runtime runtime;
-            Window window{runtime, 80, {.name = "w"}};
-            Window another{runtime, 80, {.name = "another"}};
-            test::world_barrier();
-            try {
-                call(runtime, window);
-            } catch (const MismatchError& error) {
-                heard = true;
-                CHECK_THAT(std::string{error.what()}, says({runtime.who(), "the same collective calls"}));
-                throw;
-            } catch (const lapwing::PeerLeftError&) { // or hears of another that was told, and left
-                told_by_another = true;
-                throw;
-            } catch (const UsageError& error) {
-                heard = true;
-                CHECK_THAT(std::string{error.what()}, says({runtime.who(), "Window::wait_notified", "are closing the window"}));
-                throw;
-            }
-        } catch (const lapwing::Error&) { // and leaves the team
-        }
-        CHECK((heard || told_by_another));
-        CHECK_FALSE(test::on_all_ranks(!heard));
-    };
-    told("a barrier and a sum", [&](Runtime& runtime, Window&) { odd_one ? runtime.barrier() : runtime.sum(values); });
-    told("a broadcast and a sum", [&](Runtime& runtime, Window&) {
-        odd_one ? runtime.broadcast(std::as_writable_bytes(std::span{values}), lapwing::Rank{1}) : runtime.sum(values);
-    });
-    told("a sum and a close", [&](Runtime& runtime, Window& window) { odd_one ? window.close() : runtime.sum(values); });
-    told("a wait for a notification and a close",
-         [&](Runtime&, Window& window) { odd_one ? window.wait_notified(0) : window.close(); });
-}
-
 TEST_CASE("a call that waits long says for whom, once") {
     if (test::world_size() == 1) return;
     const lapwing::Settings settings{{"LAPWING_WAIT_REPORT", "1"}};

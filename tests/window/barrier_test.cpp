@@ -6,8 +6,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
+#include <thread>
 
 using lapwing::Offset;
 using lapwing::Rank;
@@ -101,4 +105,31 @@ TEST_CASE("barriers of several teams do not mix") {
         half.barrier();
     }
     MPI_Comm_free(&half_communicator);
+}
+
+TEST_CASE("ranks that are late in a collective call are no mismatch") {
+    // Longer than a wait is suspicious: others are in later steps of the same call by then.
+    Runtime runtime;
+    const auto late = [&](int rank) {
+        if (runtime.rank() == Rank{rank}) std::this_thread::sleep_for(std::chrono::milliseconds{350});
+    };
+    const auto add = [](void*, void* left, const void* right) {
+        int sum = 0;
+        int more = 0;
+        std::memcpy(&sum, left, sizeof sum);
+        std::memcpy(&more, right, sizeof more);
+        sum += more;
+        std::memcpy(left, &sum, sizeof sum);
+    };
+    for (int rank = 0; rank < runtime.size(); ++rank) {
+        late(rank);
+        int value = 1;
+        runtime.combine(std::as_writable_bytes(std::span{&value, 1}), add, nullptr);
+        CHECK(value == runtime.size());
+    }
+    late(0);
+    Window window{runtime, 64};
+    late(runtime.size() - 1);
+    window.close();
+    runtime.barrier();
 }

@@ -68,6 +68,7 @@ void Engine::abandon(std::uint64_t window) noexcept {
             if (!put.in_use || put.window != window || put.staging != no_staging) continue;
             requests_.take_back_receives({What::served_put, static_cast<std::uint32_t>(i)});
             put.in_use = false;
+            listener_.on_abandoned_access(); // its origin waits for what will not be done
         }
     }
     outlast({What::served_get, static_cast<std::uint32_t>(window)});

@@ -65,6 +65,7 @@ FailedMpiCall flush_own_part(const ExposedMemory& memory) {
 }
 
 bool Engine::carry_out_atomics(Peer& origin, const Command& command, const std::byte* payload) {
+    if (is_abandoned(command.window)) return true; // no answer: the origin hears of the departure
     const bool swaps = command.is_compare_swap != 0;
     const std::uint64_t entry = swaps ? sizeof(ListedSwap) : sizeof(AddPayload);
     const std::uint64_t count = command.size / entry;

@@ -263,6 +263,7 @@ bool Engine::serve_bulk_scatter(Peer& origin, const Command& command) {
 }
 
 bool Engine::serve_gather(Peer& origin, const Command& command, const std::byte* table) {
+    if (is_abandoned(command.window)) return true; // no answer: the origin hears of the departure
     const auto found = exposed_.find(command.window);
     const auto pack = [&](std::byte* to) {
         if (found != exposed_.end() && datatype::gather_runs({table, command.offset}, found->second.base, found->second.bytes,

@@ -57,6 +57,7 @@ int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int targ
     if (const int code = PMPI_Irecv(in, in_count, in_type, source, in_tag, communicator, &receive); code != MPI_SUCCESS) return code;
     const int sent =
         complete([&](MPI_Request* request) { return PMPI_Isend(out, out_count, out_type, target, out_tag, communicator, request); });
+    if (sent != MPI_SUCCESS) PMPI_Cancel(&receive);
     const int received = wait_for(&receive, status);
     return sent != MPI_SUCCESS ? sent : received;
 }
