@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstring>
 
 namespace lapwing::window {
 
@@ -21,6 +22,15 @@ void processor_compare_swap(AtomicType type, std::byte* address, const void* exp
 [[nodiscard]] constexpr bool is_unsigned_extreme(AtomicOperation operation, AtomicType type) {
     return (type == AtomicType::uint32 || type == AtomicType::uint64) &&
            (operation == AtomicOperation::min || operation == AtomicOperation::max);
+}
+
+/// The value of an unsigned type at `bytes`.
+[[nodiscard]] inline std::uint64_t unsigned_value(AtomicType type, const void* bytes) noexcept {
+    std::uint64_t wide = 0;
+    std::uint32_t narrow = 0;
+    if (type == AtomicType::uint64) std::memcpy(&wide, bytes, sizeof wide);
+    else std::memcpy(&narrow, bytes, sizeof narrow);
+    return wide + narrow;
 }
 
 /// The member functions of Window that ask for an operation: with a result, and without.

@@ -337,7 +337,10 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
 bool TeamState::serve() noexcept {
     try {
         return engine_->progress();
-    } catch (...) { // on_failed() has been told
+    } catch (const std::exception& error) {
+        // What is none of MPI's failures, which have been told, such as a lack of memory: the first one stays.
+        const std::lock_guard guard{engine_->mutex()};
+        on_failed(error.what(), MPI_SUCCESS);
         return false;
     }
 }

@@ -133,13 +133,7 @@ void WindowState::service_atomic(int target, const Command& command, const Atomi
 
 void WindowState::fetch_unsigned_extreme(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
                                          const void* operand, void* result) {
-    const auto value = [type](const void* bytes) {
-        std::uint64_t wide = 0;
-        std::uint32_t narrow = 0;
-        if (type == AtomicType::uint64) std::memcpy(&wide, bytes, sizeof wide);
-        else std::memcpy(&narrow, bytes, sizeof narrow);
-        return wide + narrow;
-    };
+    const auto value = [type](const void* bytes) { return unsigned_value(type, bytes); };
     const std::uint64_t wanted = value(operand);
     atomic_fetch(AtomicOperation::read, type, target, offset, operand, result, std::memory_order_relaxed);
     while (operation == AtomicOperation::min ? wanted < value(result) : wanted > value(result)) {

@@ -20,13 +20,7 @@ MPI_Aint displacement(const ExposedMemory& memory, std::uint64_t offset) {
 /// As WindowState::fetch_unsigned_extreme, at the owner.
 FailedMpiCall unsigned_extreme(const ExposedMemory& memory, AtomicOperation operation, AtomicType type, std::uint64_t offset,
                                const void* operand, void* before) {
-    const auto value = [type](const void* bytes) {
-        std::uint64_t wide = 0;
-        std::uint32_t narrow = 0;
-        if (type == AtomicType::uint64) std::memcpy(&wide, bytes, sizeof wide);
-        else std::memcpy(&narrow, bytes, sizeof narrow);
-        return wide + narrow;
-    };
+    const auto value = [type](const void* bytes) { return unsigned_value(type, bytes); };
     const std::uint64_t wanted = value(operand);
     if (const auto failed = fetch_by_mpi(memory, AtomicOperation::read, type, offset, operand, before)) return failed;
     if (const auto failed = flush_own_part(memory)) return failed;
