@@ -329,7 +329,7 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
         seen_wakes_ = wakes;
         awake_until_ = now + awake_time;
     }
-    round.awake = engine_->busy();
+    round.awake = topology_->processors().share() == ProcessorShare::ample ? engine_->busy() : engine_->pushing();
     round.alert = now < awake_until_ || barrier_->gathering();
     return round;
 }

@@ -245,6 +245,7 @@ std::vector<int> Engine::busy_targets() {
 
 void Engine::update_active() noexcept {
     active_.store(packets_unacknowledged_ + open_peers_.size() + own_bulk_, std::memory_order_release); // busy()
+    pushing_.store(!open_peers_.empty() || requests_.size() > watched_receives, std::memory_order_relaxed);
 }
 
 bool Engine::progress_locked() {
@@ -272,9 +273,8 @@ bool Engine::progress() {
 bool Engine::idle() {
     const std::lock_guard guard{mutex_};
     progress_locked();
-    // The two requests that remain are the watched receives.
     return active_.load(std::memory_order_relaxed) == 0 && reply_peers_.empty() && finished_puts_.empty() &&
-           !reading_.active && requests_.size() <= 2;
+           !reading_.active && requests_.size() <= watched_receives;
 }
 
 void Engine::stop() noexcept {

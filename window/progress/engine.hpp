@@ -162,6 +162,9 @@ public:
     /// Whether own operations are under way, so that someone should keep polling.
     /// Acquire: a flush that finds none returns at once, and what they brought may then be read.
     [[nodiscard]] bool busy() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
+    /// Whether MPI has own operations' messages in hand, or messages are queued behind others: they move as often as someone looks.
+    /// What only waits to be acknowledged does not.
+    [[nodiscard]] bool pushing() const noexcept { return pushing_.load(std::memory_order_relaxed); }
     /// Times a wake command has come in.
     [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
 
@@ -331,6 +334,7 @@ private:
     std::uint64_t memory_bytes_ = 0;
 
     std::mutex mutex_;
+    static constexpr std::size_t watched_receives = 2; ///< the heads of the rings, which are always among the requests
     RequestSet<Handler> requests_;
     Ring request_ring_;
     Ring reply_ring_;
@@ -342,6 +346,7 @@ private:
     std::vector<Peer*> reply_peers_;
     std::vector<Peer*> busy_peers_; ///< all that are busy(), and some that were
 
+    std::atomic<bool> pushing_{false};
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_slots_;
     std::size_t own_bulk_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 
 #include <pthread.h>
@@ -18,6 +19,8 @@ using Clock = Progressing::Clock;
 
 constexpr std::chrono::milliseconds tick_length{4};
 constexpr std::chrono::microseconds first_sleep{50};
+/// After traffic that a socket told of: so is the next, most likely, and each look costs the computation beside it some microseconds.
+constexpr std::chrono::microseconds first_told_sleep{500};
 /// While a waiting computation thread drives progress: it may go back to computing at any time, and does not say so.
 constexpr std::chrono::microseconds driven_sleep{1000};
 /// Requests that MPI serves without a word are polled for, unless a computation thread that shares its processor with this one
@@ -35,6 +38,21 @@ constexpr unsigned rounds_after_wake = 16;
 /// Wakes in a row by a socket that brought nothing: then the sockets are another's, and left alone for some sleeps.
 constexpr unsigned most_false_wakes = 8;
 constexpr unsigned sleeps_without_sockets = 16;
+
+/// Whether polling after traffic has lately paid. Where the thread shares its processor with a computation, what it polls in vain the
+/// computation loses: a stream of requests is worth it, one halo each millisecond is not. What counts is whether the next traffic
+/// came while the thread polled, or would have, had it polled: so a stream is noticed without polling.
+class PollingPays {
+public:
+    /// Traffic came within the time that is polled for, or later.
+    void came(bool in_time) noexcept { credit_ = std::clamp(credit_ + (in_time ? 1 : -cost_in_vain), -most, most); }
+    [[nodiscard]] bool operator()() const noexcept { return credit_ > 0; }
+
+private:
+    static constexpr int cost_in_vain = 8; ///< of one time polled in vain, in answers that came a sleep's end sooner
+    static constexpr int most = 2 * cost_in_vain;
+    int credit_ = most;
+};
 
 /// Asks the scheduler to run this thread soon and briefly rather than late and long (Linux 6.12 and later heed it): where
 /// it shares a processor with a computation, it then answers within 0.1 ms instead of a time slice.
@@ -155,6 +173,7 @@ void ProgressThread::run() {
     prefer_short_slices();
     Clock::time_point now = Clock::now();
     Clock::time_point last_traffic = now - std::chrono::seconds{1};
+    Clock::time_point last_moved = last_traffic;
     Clock::time_point last_wait = last_traffic;
     std::uint32_t waits_begun = 0;
     std::chrono::microseconds sleep = first_sleep;
@@ -163,8 +182,11 @@ void ProgressThread::run() {
     unsigned rounds = 0;
     bool woken = false; ///< lately, by a nudge or a socket
     bool socket_woke = false;
+    bool sockets_tell = false; ///< a socket told of the last traffic
     unsigned false_wakes = 0;
     unsigned without_sockets = 0;
+    bool cold = true; ///< a round was fruitless since something last moved
+    PollingPays polling_pays;
     while (!stop_.load(std::memory_order_relaxed)) {
         while (teams_wanted_.load(std::memory_order_relaxed) != 0) sched_yield();
         if (rounds++ % rounds_per_look == 0) {
@@ -186,9 +208,17 @@ void ProgressThread::run() {
             false_wakes = 0;
             socket_woke = false;
         }
-        if (what.moved) continue;
-        if (!waits.driving && (woken || now - last_traffic < options_.spin)) {
-            if (now - last_traffic < options_.spin) sleep = first_sleep;
+        if (what.moved) {
+            if (cold) polling_pays.came(now - last_moved < options_.spin);
+            cold = false;
+            last_moved = now;
+            continue;
+        }
+        cold = true;
+        const bool recent = now - last_traffic < options_.spin;
+        const bool poll = recent && (options_.share == ProcessorShare::ample || polling_pays());
+        if (recent) sleep = sockets_tell ? first_told_sleep : first_sleep;
+        if (!waits.driving && (woken || poll)) {
             if (rounds > rounds_after_wake) woken = false;
             if (++cold_rounds < hot_rounds) relax_processor();
             else backoff.pause();
@@ -204,7 +234,7 @@ void ProgressThread::run() {
         const auto time = waits.driving ? std::min(driven_sleep, options_.longest_sleep) : sleep;
         const Sleeper::Woken by = sleeper_.sleep(time, watch_sockets);
         woken = by != Sleeper::Woken::by_time;
-        socket_woke = by == Sleeper::Woken::by_socket;
+        sockets_tell = socket_woke = by == Sleeper::Woken::by_socket;
         // After a nudge the first sleeps are short again, so that the tick goes on while this rank needs it: whoever sleeps
         // twice as long each time is late by less than what it slept before.
         sleep = by == Sleeper::Woken::by_nudge ? first_sleep : std::min(2 * sleep, options_.longest_sleep);
