@@ -4,6 +4,7 @@
 #include "src/support/mpi_error.hpp"
 #include "window/agreement.hpp"
 #include "window/first_problem.hpp"
+#include "window/host_waits.hpp"
 #include "window/probe.hpp"
 #include "window/team_registry.hpp"
 #include "window/window_state.hpp"
@@ -163,10 +164,12 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         needs_callers_ = progress_mode_ == ProgressMode::caller && size_ > 1;
         serve_mask_ = needs_callers_ ? without_thread_mask : topology_->nodes() > 1 ? beside_thread_mask : 0;
         TeamRegistry::instance().add(*this);
+        if (needs_callers_) HostWaits::add(*this);
         start_progress();
         report_no_thread();
     } catch (...) {
         TeamRegistry::instance().remove(*this);
+        HostWaits::remove(*this);
         stop_progress();
         if (engine_ != nullptr) engine_->stop(); // MPI would write to its buffers, which end with it
         free_mpi();
@@ -712,6 +715,7 @@ void TeamState::close() {
     std::memcpy(left_windows.data(), memory.get() + bytes, sizeof left_windows);
     total_at_close_ = total;
     TeamRegistry::instance().remove(*this); // before anything goes that closes of other teams look at
+    HostWaits::remove(*this);
     stop_progress();
     engine_->stop();
     TeamRegistry::instance().free_left_windows(*this, left_windows);

@@ -90,6 +90,19 @@ void WindowState::detach_transfers() {
     }
 }
 
+void WindowState::lose_transfers() noexcept {
+    for (;;) {
+        WindowTransfer* transfer = nullptr;
+        {
+            const support::BiasedMutex::Guard guard{mutex_};
+            if (transfers_.empty()) return;
+            transfer = &transfers_.front();
+            transfers_.pop_front();
+        }
+        transfer->lose();
+    }
+}
+
 void WindowState::finish_flush(int target, Engine::FlushTicket ticket) {
     if (state_.engine().flushed(target, ticket)) return;
     statistics_.add(Counter::service_flushes);

@@ -28,6 +28,9 @@
 
 namespace lapwing::window {
 
+/// Most notification counters of a window.
+inline constexpr unsigned most_counters = 4096;
+
 /// The inside of a Window: how it reaches memory that this rank cannot load and store.
 class WindowState final : private AddSender {
 public:
@@ -129,6 +132,14 @@ public:
     /// rank's part does not begin at a multiple of the value's size.
     void check_atomic(AtomicType type, int target, std::uint64_t offset, const char* call) const;
 
+    /// Throws UsageError when the program has freed its window.
+    void require_memory(const char* call) const;
+    [[nodiscard]] bool freed() const noexcept { return freed_.load(std::memory_order_acquire); }
+    /// The program frees its window, on all ranks: called in its MPI_Win_free. `gone`: MPI has freed it already.
+    void on_host_free(bool gone) noexcept;
+    /// `copy` of map() is kept up to date.
+    void keep_copy(MemoryMap* copy) noexcept { map_of_window_ = copy; }
+
     /// Collective.
     void close();
     /// What a window's destructor does: closes it, unless the scope ends by an exception. Then the other ranks need not be
@@ -151,6 +162,8 @@ public:
 private:
     /// Of an adopted window whose memory is about to go, while others may still ask for it.
     void abandon_memory() noexcept;
+    /// Of an adopted window that the program frees: nobody asks for it any more.
+    void lose_memory() noexcept;
     /// Collective. `same`: all ranks' parts have the same size.
     void share_sizes(bool same);
     /// Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its negative.
@@ -184,6 +197,8 @@ private:
     [[noreturn]] void throw_lost_adds(const char* call);
     /// Completes those that nobody has waited for.
     void detach_transfers();
+    /// Those that are not complete never will be.
+    void lose_transfers() noexcept;
     /// What reads and writes at the owner, as an atomic does, or writes some of these bytes only.
     void cache_before_update(int target, std::uint64_t offset, std::uint64_t bytes) {
         if (cache_ == nullptr || map_.base(target) != nullptr) return;
@@ -285,6 +300,7 @@ private:
     std::uint64_t number_ = 0;
     bool adopted_ = false;
     bool close_lock_ = false; ///< the epoch of an adopted window is Lapwing's
+    std::atomic<bool> freed_{false}; ///< by the program
     Path network_ = Path::service;
     bool plain_rma_ = false; ///< rma, and all ranks' displacements count bytes
     /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
@@ -292,6 +308,7 @@ private:
     std::uint64_t alignment_ = 8; ///< of all ranks' parts, as far as atomics need it
 
     MemoryMap map_;
+    MemoryMap* map_of_window_ = nullptr; ///< the copy that the inline accesses of a Window use
     std::unique_ptr<WindowMemory> memory_;
     std::vector<std::byte*> bases_; ///< of an adopted window
     std::vector<std::uint64_t> sizes_;
