@@ -48,14 +48,14 @@ struct Collective {
     const char* call = "";
     std::size_t arrived = 0;
     std::uint64_t complete_at = std::numeric_limits<std::uint64_t>::max();
-    std::vector<std::byte> value;                      ///< combined, gathered, or broadcast
-    std::vector<std::pair<int, int>> keys;             ///< of a split: color and key of each rank
-    std::vector<std::size_t> made;                     ///< for each rank the number of the communicator or window
+    std::vector<std::byte> value;          ///< combined, gathered, or broadcast
+    std::vector<std::pair<int, int>> keys; ///< of a split: color and key of each rank
+    std::vector<std::size_t> made;         ///< for each rank the number of the communicator or window
 };
 
 struct Communicator {
-    std::shared_ptr<const Members> members;                                    ///< ascending
-    std::vector<std::uint32_t> calls;                                          ///< collective ones that each rank has begun
+    std::shared_ptr<const Members> members;                                   ///< ascending
+    std::vector<std::uint32_t> calls;                                         ///< collective ones that each rank has begun
     std::unordered_map<std::uint32_t, std::shared_ptr<Collective>> under_way; ///< by their number
 
     [[nodiscard]] int size() const { return static_cast<int>(members->size()); }
@@ -91,7 +91,7 @@ struct Receive {
 
 struct Request {
     bool done = false;
-    int from = 0;  ///< of a message that was received
+    int from = 0; ///< of a message that was received
     int bytes = 0;
     std::shared_ptr<Collective> collective; ///< null: a message
     void* result = nullptr;                 ///< of the collective call
@@ -116,8 +116,8 @@ struct Rank {
     std::vector<Request> requests;
     std::vector<std::size_t> free_requests;
     std::vector<Receive> receives;
-    std::size_t to_tell = 0;   ///< messages sent and received that the rank has not been told of
-    bool told = false;         ///< something, since it last waited
+    std::size_t to_tell = 0; ///< messages sent and received that the rank has not been told of
+    bool told = false;       ///< something, since it last waited
     std::deque<Message> unread;
     std::uint64_t unread_bytes = 0;
     std::uint64_t most_unread_bytes = 0;
@@ -137,8 +137,8 @@ struct Job {
     std::vector<std::unique_ptr<MemoryWindow>> windows;
     std::byte* stacks = nullptr;
     ucontext_t scheduler{};
-    int current = nobody;   ///< the rank on whose behalf something runs
-    bool in_fiber = false;  ///< in its own fiber, which may wait
+    int current = nobody;  ///< the rank on whose behalf something runs
+    bool in_fiber = false; ///< in its own fiber, which may wait
     std::uint64_t step = 1;
     std::uint64_t idle_us = 0; ///< time that has passed while nothing was on its way
     std::deque<int> to_run;
@@ -646,7 +646,8 @@ namespace {
     // Of TeamState's calibration nobody reads or writes anything here: all ranks may have the same.
     const bool calibration = account != nullptr && size == lapwing::window::TeamState::calibration_bytes &&
                              alignment == lapwing::support::buffer_alignment;
-    void* const memory = calibration ? job->calibration.get() : std::aligned_alloc(alignment, (size + alignment) / alignment * alignment);
+    const std::size_t whole = std::max<std::size_t>((size + alignment - 1) / alignment, 1) * alignment;
+    void* const memory = calibration ? job->calibration.get() : std::aligned_alloc(alignment, whole);
     if (memory == nullptr) throw std::bad_alloc{};
     if (account != nullptr) account->memory += static_cast<std::int64_t>(calibration ? size : malloc_usable_size(memory));
     return memory;
