@@ -23,7 +23,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include <malloc.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -641,25 +640,34 @@ int clock_gettime(clockid_t clock, timespec* time) noexcept {
 
 namespace {
 
+/// Lies before each block: how many bytes were asked for. malloc_usable_size() depends on what was freed before.
+struct Before {
+    std::size_t size = 0;
+    std::size_t alignment = 0;
+};
+
 /// Not inlined: compilers would find the allocation of a block and its release not to be of a kind.
 [[gnu::noinline]] void* allocate(std::size_t size, std::size_t alignment) {
+    if (account != nullptr) account->memory += static_cast<std::int64_t>(size);
     // Of TeamState's calibration nobody reads or writes anything here: all ranks may have the same.
-    const bool calibration = account != nullptr && size == lapwing::window::TeamState::calibration_bytes &&
-                             alignment == lapwing::support::buffer_alignment;
-    const std::size_t whole = std::max<std::size_t>((size + alignment - 1) / alignment, 1) * alignment;
-    void* const memory = calibration ? job->calibration.get() : std::aligned_alloc(alignment, whole);
-    if (memory == nullptr) throw std::bad_alloc{};
-    if (account != nullptr) account->memory += static_cast<std::int64_t>(calibration ? size : malloc_usable_size(memory));
+    if (account != nullptr && size == lapwing::window::TeamState::calibration_bytes && alignment == lapwing::support::buffer_alignment)
+        return job->calibration.get();
+    const std::size_t unit = std::max(alignment, sizeof(Before));
+    void* const block = std::aligned_alloc(unit, unit + (size + unit - 1) / unit * unit);
+    if (block == nullptr) throw std::bad_alloc{};
+    std::byte* const memory = static_cast<std::byte*>(block) + unit;
+    const Before before{size, unit};
+    std::memcpy(memory - sizeof before, &before, sizeof before);
     return memory;
 }
 
 [[gnu::noinline]] void release(void* memory) noexcept {
     if (memory == nullptr) return;
+    Before before{lapwing::window::TeamState::calibration_bytes, 0};
     const bool calibration = job != nullptr && memory == job->calibration.get();
-    if (account != nullptr)
-        account->memory -=
-            static_cast<std::int64_t>(calibration ? lapwing::window::TeamState::calibration_bytes : malloc_usable_size(memory));
-    if (!calibration) std::free(memory);
+    if (!calibration) std::memcpy(&before, static_cast<std::byte*>(memory) - sizeof before, sizeof before);
+    if (account != nullptr) account->memory -= static_cast<std::int64_t>(before.size);
+    if (!calibration) std::free(static_cast<std::byte*>(memory) - before.alignment);
 }
 
 } // namespace
