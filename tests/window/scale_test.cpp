@@ -115,7 +115,9 @@ private:
         const int ranks = plan_.machines.ranks;
         const bool messages = std::string_view{plan_.path} == "service";
         Own own;
-        auto& [runtime, window, lock] = own;
+        std::unique_ptr<Runtime>& runtime = own.runtime; // Clang 14 captures no structured bindings
+        std::optional<Window>& window = own.window;
+        std::optional<Lock>& lock = own.lock;
         measured(start_up, [&] { runtime = std::make_unique<Runtime>(); });
         measured(barrier, [&] { runtime->barrier(); });
         measured(creation, [&] { window.emplace(*runtime, 64); });
