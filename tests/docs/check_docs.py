@@ -2,6 +2,7 @@
 """Compares the documentation with what it describes.
 
   check_docs.py settings PROGRAM     the table of settings in README.md is what `PROGRAM --markdown` prints
+  check_docs.py scale PROGRAM        the tables of docs/architecture.md on scale are what `PROGRAM --markdown` prints
   check_docs.py example              the program in README.md is examples/hello.cpp
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
@@ -37,6 +38,12 @@ def settings(root, program):
     printed = subprocess.run([program, "--markdown"], check=True, stdout=subprocess.PIPE, text=True).stdout
     readme = part((root / "README.md").read_text(), "settings", "README.md")
     return same(readme, printed, "README.md", "lapwing-info --markdown")
+
+
+def scale(root, program):
+    printed = subprocess.run([program, "--markdown"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    documented = part((root / "docs" / "architecture.md").read_text(), "scale", "docs/architecture.md")
+    return same(documented, printed, "docs/architecture.md", "scale_test --markdown")
 
 
 def example(root):
@@ -95,14 +102,15 @@ def links(root):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("check", choices=("settings", "example", "litmus", "links"))
-    parser.add_argument("program", nargs="?", help="lapwing-info")
+    parser.add_argument("check", choices=("settings", "scale", "example", "litmus", "links"))
+    parser.add_argument("program", nargs="?", help="lapwing-info, or scale_test")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent.parent)
     arguments = parser.parse_args()
-    if (arguments.check == "settings") != (arguments.program is not None):
-        parser.error("`settings` takes a program, the others none")
-    if arguments.check == "settings":
-        right = settings(arguments.root, arguments.program)
+    of_program = {"settings": settings, "scale": scale}
+    if (arguments.check in of_program) != (arguments.program is not None):
+        parser.error(f"{' and '.join(of_program)} take a program, the others none")
+    if arguments.check in of_program:
+        right = of_program[arguments.check](arguments.root, arguments.program)
     else:
         right = {"example": example, "litmus": litmus, "links": links}[arguments.check](arguments.root)
     return 0 if right else 1
