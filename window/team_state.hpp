@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/support/aligned_memory.hpp"
+#include "src/support/biased_mutex.hpp"
 #include "window/backoff.hpp"
 #include "window/barrier.hpp"
 #include "window/collective_watch.hpp"
@@ -33,10 +34,14 @@ namespace lapwing::window {
 
 class WindowState;
 
-/// What a room above keeps for each team: see TeamState::part().
+/// What a room above, or the locks, keep for each team: see TeamState::part().
 class TeamPart {
 public:
     virtual ~TeamPart() = default;
+    /// What of the program's stands on it and is open, as in "2 of its locks": such a team is not closed. Empty: nothing.
+    [[nodiscard]] virtual std::string still_open() const { return {}; }
+    /// Collective: the team closes, and no rank uses it any more. At most one type of parts makes collective calls here.
+    virtual void close() {}
 };
 
 /// The inside of a Team: what its windows, locks and barriers share.
@@ -299,6 +304,8 @@ private:
     void report_no_thread() const;
     /// With the windows' mutex held: own accesses to memory of this node, in any window, are seen in order.
     void order_memory();
+    template <class Step>
+    void for_each_part(Step&& step);
     void wake(int target, std::uint16_t tick);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
@@ -339,7 +346,10 @@ private:
     std::optional<std::int64_t> notify_identity_;
 
     std::shared_mutex windows_mutex_; ///< shared by those that wait for what windows have under way
+    /// With the mutex above held, too, where they change; held alone by looks that wait for nothing.
+    support::BiasedMutex idle_windows_mutex_;
     std::vector<WindowState*> windows_;
+    std::vector<WindowState*> cached_windows_;
     std::uint64_t next_window_number_ = 1;
 
     static constexpr std::uint64_t one_begun = std::uint64_t{1} << 32;
