@@ -397,8 +397,10 @@ void TeamState::tell(const Departed& departed) {
     else news_.push_back(news);
 }
 
-void TeamState::tell_departure(Why why) {
-    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives_.load(std::memory_order_relaxed), why});
+void TeamState::tell_departure(Why why) { tell_departure(why, collectives_.load(std::memory_order_relaxed)); }
+
+void TeamState::tell_departure(Why why, std::uint64_t collectives) {
+    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives, why});
 }
 
 void TeamState::on_departed(int rank, std::uint64_t collectives, std::uint32_t why) {
@@ -485,6 +487,8 @@ void TeamState::look_after(Patience& patience, const char* call, int target) {
                                                  who_, call, other);
             {
                 const std::lock_guard guard{engine_->mutex()};
+                // Whoever waits, in whatever call: of those that this rank has made it may have made others than they.
+                tell_departure({Why::failure}, 0);
                 on_failed(text, MPI_SUCCESS); // the calls cannot be taken back: nor can the team go on
             }
             throw MismatchError{text};
@@ -543,7 +547,7 @@ void TeamState::notify(CollectiveCall call, std::optional<std::int64_t> identity
 
 void TeamState::wait_barrier(CollectiveCall call, std::optional<std::int64_t> identity) {
     wait_until([this] { return barrier_->complete(); }, name(call), next_collective);
-    count_collective();
+    count_collective(name(call));
     barrier_->end();
     check_attendance(call, identity);
     acquire();
@@ -719,7 +723,7 @@ void TeamState::close() {
             return false;
         },
         "Team::close", next_collective);
-    count_collective();
+    count_collective("Team::close");
     barrier_->end();
     close_notified_.store(false, std::memory_order_relaxed); // if another rank is elsewhere, the next close starts anew
     check_attendance(CollectiveCall::team_close, {});

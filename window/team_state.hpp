@@ -126,8 +126,10 @@ public:
         }
     }
 
-    /// A collective call of all ranks is complete on this one.
-    void count_collective() noexcept { collectives_.fetch_add(1, std::memory_order_relaxed); }
+    /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static storage.
+    void count_collective(const char* call) noexcept {
+        watch_->completed(collectives_.fetch_add(1, std::memory_order_relaxed), call);
+    }
 
     /// Throws UsageError when a wait of this rank for notifications of `window` is in vain: all other ranks are closing it.
     void check_notifiers(const WindowState& window, const char* call);
@@ -296,6 +298,7 @@ private:
     [[nodiscard]] bool is_departed(int rank) const;
     /// With the engine's mutex held: the others are told that this rank cannot be waited for any more.
     void tell_departure(Why why);
+    void tell_departure(Why why, std::uint64_t collectives);
     void tell(const Departed& departed);
     /// A wait goes on: finds mismatches, and says once what it waits for.
     void look_after(Patience& patience, const char* call, int target);

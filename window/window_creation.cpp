@@ -74,7 +74,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
                   "MPI_Iallreduce", state_.who());
         return request;
     });
-    state_.count_collective(); // what follows is another call
+    state_.count_collective("Window"); // what follows is another call
     std::memcpy(&node_bytes, memory.get(), sizeof node_bytes);
     const auto counters = static_cast<std::int64_t>(counter_count_);
     const bool fits = node_bytes <= static_cast<double>(limit.bytes);
