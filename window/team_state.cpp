@@ -400,8 +400,10 @@ void TeamState::tell(const Departed& departed) {
     else news_.push_back(news);
 }
 
-void TeamState::tell_departure(Why why) {
-    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives_.load(std::memory_order_relaxed), why});
+void TeamState::tell_departure(Why why) { tell_departure(why, collectives_.load(std::memory_order_relaxed)); }
+
+void TeamState::tell_departure(Why why, std::uint64_t collectives) {
+    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives, why});
 }
 
 void TeamState::on_departed(int rank, std::uint64_t collectives, std::uint32_t why) {
@@ -488,6 +490,8 @@ void TeamState::look_after(Patience& patience, const char* call, int target) {
                                                  who_, call, other);
             {
                 const std::lock_guard guard{engine_->mutex()};
+                // Whoever waits, in whatever call: of those that this rank has made it may have made others than they.
+                tell_departure({Why::failure}, 0);
                 on_failed(text, MPI_SUCCESS); // the calls cannot be taken back: nor can the team go on
             }
             throw MismatchError{text};
@@ -546,7 +550,7 @@ void TeamState::notify(CollectiveCall call, std::optional<std::int64_t> identity
 
 void TeamState::wait_barrier(CollectiveCall call, std::optional<std::int64_t> identity) {
     wait_until([this] { return barrier_->complete(); }, name(call), next_collective);
-    count_collective();
+    count_collective(name(call));
     barrier_->end();
     check_attendance(call, identity);
     acquire();
@@ -599,13 +603,19 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
         mismatch_ = Why::of_mismatch(call, call);
         if (call == CollectiveCall::window_close)
             throw MismatchError{fmt::format("{}: {}: this rank closes the window that was made as number {}, other ranks ones from number "
-                                            "{} to {}; close windows, arrays and locks in the same order on all ranks. It stays open",
+                                            "{} to {}; close windows and arrays in the same order on all ranks. It stays open",
                                             who_, name(call), identity.value_or(0), all.lowest_identity, all.highest_identity)};
         if (call == CollectiveCall::on_window)
             throw MismatchError{fmt::format("{}: {}: this rank calls {}, and of the others one calls {} and one {}; all ranks of a team must "
                                             "make the same collective calls in the same order",
                                             who_, name(call), text_on_window(identity.value_or(0)), text_on_window(all.lowest_identity),
                                             text_on_window(all.highest_identity))};
+        if (call == CollectiveCall::lock_create || call == CollectiveCall::lock_close)
+            throw MismatchError{fmt::format("{}: {}: of the team's locks this is {} here, and {} or {} on another rank; name the same "
+                                            "home on all ranks, and make and close locks in the same order.{}",
+                                            who_, name(call), text_of_lock(identity.value_or(0)), text_of_lock(all.lowest_identity),
+                                            text_of_lock(all.highest_identity),
+                                            call == CollectiveCall::lock_close ? " It stays open" : "")};
         throw MismatchError{fmt::format("{}: {}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet "
                                         "in the same barrier",
                                         who_, name(call), identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,
@@ -616,6 +626,11 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
 void TeamState::release() {
     check_usable("Team::release");
     serve_now_and_then();
+    {
+        const support::BiasedMutex::Guard guard{idle_windows_mutex_};
+        if (std::ranges::none_of(windows_, [](const WindowState* window) { return window->holds_back() || window->under_way(); }))
+            return order_memory();
+    }
     const std::shared_lock guard{windows_mutex_};
     // What one window cannot complete keeps nothing back in the others.
     FirstProblem problem;
@@ -636,19 +651,37 @@ void TeamState::order_memory() {
 void TeamState::acquire() {
     check_usable("Team::acquire");
     serve_looks();
+    {
+        const support::BiasedMutex::Guard guard{idle_windows_mutex_};
+        order_memory();
+        if (cached_windows_.empty()) return;
+    }
     const std::shared_lock guard{windows_mutex_};
-    order_memory();
-    for (WindowState* window : windows_) window->drop_cached();
+    for (WindowState* window : cached_windows_) window->drop_cached();
 }
 
 void TeamState::add(WindowState& window) {
     const std::lock_guard guard{windows_mutex_};
+    const support::BiasedMutex::Guard idle_guard{idle_windows_mutex_};
     windows_.push_back(&window);
+    if (window.cache() != nullptr) cached_windows_.push_back(&window);
 }
 
 void TeamState::remove(WindowState& window) noexcept {
     const std::lock_guard guard{windows_mutex_};
+    const support::BiasedMutex::Guard idle_guard{idle_windows_mutex_};
     std::erase(windows_, &window);
+    std::erase(cached_windows_, &window);
+}
+
+template <class Step>
+void TeamState::for_each_part(Step&& step) {
+    std::vector<TeamPart*> parts;
+    {
+        const std::lock_guard guard{parts_mutex_};
+        for (const auto& [type, part] : parts_) parts.push_back(part.get());
+    }
+    for (TeamPart* const part : parts) step(*part);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------
@@ -673,6 +706,10 @@ void TeamState::close() {
                                          "and locks before their runtime",
                                          who_, windows_.size(), windows_.front()->label())};
     }
+    for_each_part([&](TeamPart& part) {
+        if (const std::string open = part.still_open(); !open.empty())
+            throw UsageError{fmt::format("{}: Team::close: {} are open; close windows, arrays and locks before their runtime", who_, open)};
+    });
     if (!close_notified_.load(std::memory_order_relaxed)) {
         notify(CollectiveCall::team_close, {});
         close_notified_.store(true, std::memory_order_relaxed);
@@ -689,7 +726,7 @@ void TeamState::close() {
             return false;
         },
         "Team::close", next_collective);
-    count_collective();
+    count_collective("Team::close");
     barrier_->end();
     close_notified_.store(false, std::memory_order_relaxed); // if another rank is elsewhere, the next close starts anew
     check_attendance(CollectiveCall::team_close, {});
@@ -698,6 +735,7 @@ void TeamState::close() {
     // Everything sent is acknowledged and everything owed has left; then wait until that holds for all, so that no message
     // is on its way when the receives are taken back.
     wait_until([this] { return engine_->idle(); }, "Team::close");
+    for_each_part([](TeamPart& part) { part.close(); });
     StatisticsValues total = statistics_.read();
     auto left_windows = TeamRegistry::instance().left_windows_of(*this);
     constexpr std::size_t bytes = sizeof total.values;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/support/aligned_memory.hpp"
+#include "src/support/biased_mutex.hpp"
 #include "window/backoff.hpp"
 #include "window/barrier.hpp"
 #include "window/collective_watch.hpp"
@@ -33,10 +34,14 @@ namespace lapwing::window {
 
 class WindowState;
 
-/// What a room above keeps for each team: see TeamState::part().
+/// What a room above, or the locks, keep for each team: see TeamState::part().
 class TeamPart {
 public:
     virtual ~TeamPart() = default;
+    /// What of the program's stands on it and is open, as in "2 of its locks": such a team is not closed. Empty: nothing.
+    [[nodiscard]] virtual std::string still_open() const { return {}; }
+    /// Collective: the team closes, and no rank uses it any more. At most one type of parts makes collective calls here.
+    virtual void close() {}
 };
 
 /// The inside of a Team: what its windows, locks and barriers share.
@@ -121,8 +126,10 @@ public:
         }
     }
 
-    /// A collective call of all ranks is complete on this one.
-    void count_collective() noexcept { collectives_.fetch_add(1, std::memory_order_relaxed); }
+    /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static storage.
+    void count_collective(const char* call) noexcept {
+        watch_->completed(collectives_.fetch_add(1, std::memory_order_relaxed), call);
+    }
 
     /// Throws UsageError when a wait of this rank for notifications of `window` is in vain: all other ranks are closing it.
     void check_notifiers(const WindowState& window, const char* call);
@@ -291,6 +298,7 @@ private:
     [[nodiscard]] bool is_departed(int rank) const;
     /// With the engine's mutex held: the others are told that this rank cannot be waited for any more.
     void tell_departure(Why why);
+    void tell_departure(Why why, std::uint64_t collectives);
     void tell(const Departed& departed);
     /// A wait goes on: finds mismatches, and says once what it waits for.
     void look_after(Patience& patience, const char* call, int target);
@@ -299,6 +307,8 @@ private:
     void report_no_thread() const;
     /// With the windows' mutex held: own accesses to memory of this node, in any window, are seen in order.
     void order_memory();
+    template <class Step>
+    void for_each_part(Step&& step);
     void wake(int target, std::uint16_t tick);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
@@ -339,7 +349,10 @@ private:
     std::optional<std::int64_t> notify_identity_;
 
     std::shared_mutex windows_mutex_; ///< shared by those that wait for what windows have under way
+    /// With the mutex above held, too, where they change; held alone by looks that wait for nothing.
+    support::BiasedMutex idle_windows_mutex_;
     std::vector<WindowState*> windows_;
+    std::vector<WindowState*> cached_windows_;
     std::uint64_t next_window_number_ = 1;
 
     static constexpr std::uint64_t one_begun = std::uint64_t{1} << 32;

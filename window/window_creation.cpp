@@ -28,7 +28,7 @@ constexpr unsigned most_alignment = 64;
 
 } // namespace
 
-WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
+WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed)
     : team_{team}, state_{team.state()}, name_{std::move(options.name)}, counter_count_{options.notification_counters} {
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", state_.who(),
@@ -52,7 +52,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
                   "MPI_Iallreduce", state_.who());
         return request;
     });
-    state_.count_collective(); // what follows is another call
+    state_.count_collective("Window"); // what follows is another call
     std::memcpy(&node_bytes, memory.get(), sizeof node_bytes);
     const auto counters = static_cast<std::int64_t>(counter_count_);
     const bool fits = node_bytes <= static_cast<double>(limit.bytes);
@@ -108,7 +108,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     share_sizes(same_size);
     state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);
-    state_.add(*this);
+    if (listed == Listed::yes) state_.add(*this);
     state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
 }
 
@@ -150,6 +150,10 @@ void WindowState::close() {
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
     if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
     state_.barrier_of_close(*this); // completes the operations of all ranks
+    close_behind_barrier();
+}
+
+void WindowState::close_behind_barrier() {
     detach_transfers();
     state_.remove(*this);
     HostCall::remove(*this);

@@ -220,7 +220,7 @@ void WindowState::complete() {
 }
 
 void WindowState::complete_started(int target) {
-    if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
+    if (!messages_under_way()) [[likely]] {
         if (!outstanding_.empty()) {
             const support::BiasedMutex::Guard guard{mutex_};
             if (outstanding_.touches(target)) {
@@ -274,11 +274,11 @@ void WindowState::flush_rma() {
 }
 
 void WindowState::complete_started() {
-    if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
+    if (!outstanding_.empty() || messages_under_way()) {
         support::BiasedMutex::Guard guard{mutex_};
         flush_rma();
         const Versions reached = versions(); // what another thread starts later may not be complete
-        if (messages_used_.load(std::memory_order_relaxed) && state_.engine().busy()) {
+        if (messages_under_way() && state_.engine().busy()) {
             guard.unlock();
             flush_all_service();
             guard.lock();
@@ -291,6 +291,8 @@ void WindowState::forget(int target, Versions versions) noexcept {
     if (target == any_rank) {
         outstanding_.complete(versions.transfers);
         sent_adds_.complete(versions.adds);
+        if (messages_complete_.load(std::memory_order_relaxed) < versions.messages)
+            messages_complete_.store(versions.messages, std::memory_order_relaxed);
     } else {
         outstanding_.complete(target, versions.transfers);
         if (!sent_adds_.empty()) sent_adds_.complete(target, versions.adds);
@@ -382,7 +384,7 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         outstanding_.add_write(target, offset, source.size(), Carrier::window);
         start_rma_put(target, offset, {from, source.size()});
         // Complete at the target, too, with what went there before it; unless messages did.
-        if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
+        if (!staged && finish_locally(target) && !messages_under_way())
             forget(target, versions());
     }
     statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
@@ -444,12 +446,12 @@ void WindowState::service_get(int target, std::uint64_t offset, std::span<std::b
 
 bool WindowState::try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
                                   std::uint32_t counter_plus_one) {
-    messages_used_.store(true, std::memory_order_relaxed);
     // Messages of a pair of ranks stay in order by themselves; bulk data moves on its own, and MPI's operations pass both.
     const bool may_be_overtaken = network_ == Path::rma || source.size() > state_.engine().inline_limit();
     support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
     if (may_be_overtaken) guard.lock();
     if (!state_.engine().try_put(operation, target, number_, offset, source.data(), source.size(), counter_plus_one)) return false;
+    note_message();
     if (may_be_overtaken && !source.empty()) outstanding_.add_write(target, offset, source.size(), Carrier::messages);
     return true;
 }
@@ -463,10 +465,10 @@ void WindowState::service_put(int target, std::uint64_t offset, std::span<const 
 }
 
 bool WindowState::try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes, bool tracked) {
-    messages_used_.store(true, std::memory_order_relaxed);
     const bool may_be_overtaken = tracked && (network_ == Path::rma || bytes > state_.engine().inline_limit());
     const support::BiasedMutex::Guard guard{mutex_};
     if (!state_.engine().try_get(transfer.operation(), target, number_, offset, bytes, false)) return false;
+    note_message();
     transfers_.push_back(transfer);
     if (may_be_overtaken) outstanding_.add_read(target, offset, bytes, &transfer, Carrier::messages);
     return true;

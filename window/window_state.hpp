@@ -34,8 +34,11 @@ inline constexpr unsigned most_counters = 4096;
 /// The inside of a Window: how it reaches memory that this rank cannot load and store.
 class WindowState final : private AddSender {
 public:
+    /// Whether the team's releases and acquires look after it, and its close asks for it. What is not listed has no operations
+    /// under way when its calls return, and is closed by who made it.
+    enum class Listed : std::uint8_t { no, yes };
     /// Collective: allocates memory.
-    WindowState(Team& team, std::uint64_t bytes, WindowOptions options);
+    WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed = Listed::yes);
     /// Collective: uses the memory of the program's window.
     WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options);
     ~WindowState();
@@ -45,7 +48,8 @@ public:
     [[nodiscard]] Team& team() const noexcept { return team_; }
     [[nodiscard]] TeamState& team_state() const noexcept { return state_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, arrays and locks included.
+    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and those that locks share
+    /// included.
     [[nodiscard]] std::string label() const;
     [[nodiscard]] const MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] Path path(int target) const noexcept;
@@ -108,7 +112,7 @@ public:
     [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
     void start_release();
     [[nodiscard]] bool under_way() const noexcept {
-        return !outstanding_.empty() || messages_used_.load(std::memory_order_relaxed) || !long_transfers_.empty() || adds_.any_lost();
+        return !outstanding_.empty() || messages_under_way() || !long_transfers_.empty() || adds_.any_lost();
     }
     void finish_release();
     void drop_cached();
@@ -142,6 +146,8 @@ public:
 
     /// Collective.
     void close();
+    /// The rest of a close, once no rank uses the window any more.
+    void close_behind_barrier();
     /// What a window's destructor does: closes it, unless the scope ends by an exception. Then the other ranks need not be
     /// closing theirs: the memory stays, and is served, until the process ends.
     static void end_with_scope(std::unique_ptr<WindowState> window) noexcept;
@@ -224,9 +230,18 @@ private:
     struct Versions {
         std::uint64_t transfers = 0;
         std::uint64_t adds = 0;
+        std::uint64_t messages = 0;
     };
-    [[nodiscard]] Versions versions() const noexcept { return {outstanding_.version(), sent_adds_.version()}; }
+    [[nodiscard]] Versions versions() const noexcept {
+        return {outstanding_.version(), sent_adds_.version(), messages_started_.load(std::memory_order_relaxed)};
+    }
     void forget(int target, Versions versions) noexcept;
+    [[nodiscard]] bool messages_under_way() const noexcept {
+        return messages_started_.load(std::memory_order_relaxed) != messages_complete_.load(std::memory_order_relaxed);
+    }
+    /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush by another
+    /// thread in between would count it among the complete ones.
+    void note_message() noexcept { messages_started_.fetch_add(1, std::memory_order_relaxed); }
     using Carrier = OutstandingAccesses::Carrier;
     /// A transfer by messages of so many bytes has been started.
     void nudge_progress(std::uint64_t bytes) const noexcept {
@@ -325,8 +340,10 @@ private:
 
     support::Statistics statistics_;
 
-    /// On the rma path too: notified puts, small transfers, and what an adopted window's displacement units cannot express.
-    std::atomic<bool> messages_used_{false};
+    /// Messages to any rank that need a flush, and how many of them are known to be complete. On the rma path too: notified puts,
+    /// small transfers, and what an adopted window's displacement units cannot express.
+    std::atomic<std::uint64_t> messages_started_{0};
+    std::atomic<std::uint64_t> messages_complete_{0};
     /// Puts and gets of fewer bytes go as messages on the path rma, too.
     std::uint64_t least_rma_bytes_ = 0;
 
