@@ -350,6 +350,9 @@ private:
     std::unique_ptr<std::atomic<std::uint16_t>[]> awake_;
     std::uint64_t seen_wakes_ = 0;                                ///< progress thread only
     std::chrono::steady_clock::time_point awake_until_{};         ///< progress thread only
+    std::uint64_t seen_fetches_ = 0;                              ///< progress thread only
+    std::chrono::steady_clock::time_point last_round_{};          ///< progress thread only
+    unsigned lively_rounds_ = 0;                                  ///< progress thread only
 
     /// Something is wrong that waits must look at: a departed rank or a failure of the progress thread.
     std::atomic<bool> troubled_{false};

@@ -18,7 +18,8 @@ using Clock = Progressing::Clock;
 
 constexpr std::chrono::milliseconds tick_length{4};
 constexpr std::chrono::microseconds first_sleep{50};
-/// While a waiting computation thread drives progress: it may go back to computing at any time, and does not say so.
+/// While a computation thread drives progress, because it waits or soon will: it may go back to computing at any time, and does not
+/// say so.
 constexpr std::chrono::microseconds driven_sleep{1000};
 /// Requests that MPI serves without a word are polled for, unless a computation thread that shares its processor with this one
 /// has waited so lately: it communicates and serves them too, and a thread that polls would keep the processor from it for a time
@@ -142,6 +143,7 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
         all.moved |= one.moved;
         all.awake |= one.awake;
         all.alert |= one.alert;
+        all.attended |= one.attended;
     }
     return all;
 }
@@ -186,8 +188,9 @@ void ProgressThread::run() {
             false_wakes = 0;
             socket_woke = false;
         }
-        if (what.moved) continue;
-        if (!waits.driving && (woken || now - last_traffic < options_.spin)) {
+        const bool attended = waits.driving || what.attended;
+        if (what.moved && !what.attended) continue;
+        if (!attended && (woken || now - last_traffic < options_.spin)) {
             if (now - last_traffic < options_.spin) sleep = first_sleep;
             if (rounds > rounds_after_wake) woken = false;
             if (++cold_rounds < hot_rounds) relax_processor();
@@ -198,10 +201,10 @@ void ProgressThread::run() {
             false_wakes = 0;
             without_sockets = sleeps_without_sockets;
         }
-        const bool watch_sockets = !waits.driving && without_sockets == 0;
+        const bool watch_sockets = !attended && without_sockets == 0;
         if (without_sockets > 0) --without_sockets;
         if (what.alert) sleep = first_sleep;
-        const auto time = waits.driving ? std::min(driven_sleep, options_.longest_sleep) : sleep;
+        const auto time = attended ? std::min(driven_sleep, options_.longest_sleep) : sleep;
         const Sleeper::Woken by = sleeper_.sleep(time, watch_sockets);
         woken = by != Sleeper::Woken::by_time;
         socket_woke = by == Sleeper::Woken::by_socket;
