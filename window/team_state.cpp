@@ -95,11 +95,12 @@ const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
 /// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
 /// the target of a steady stream never dozes.
 constexpr std::chrono::milliseconds awake_time{16};
-/// A computation thread that starts a small get or more in so many rounds of the progress thread, and one in this time on the
-/// average, streams them. It soon needs an answer and makes progress then. The progress thread would only hold the engine's mutex
-/// each time that the other one wants it: an access to the engine then ends in the kernel, at 30 us instead of 0.3.
-constexpr unsigned most_lively_rounds = 4;
-constexpr std::chrono::microseconds between_lively_fetches{100};
+/// A computation thread that starts so much in each of some looks at it streams: it needs the first answers soon, and makes
+/// progress then. A progress thread that polls beside it takes what it would receive, and holds the engine's mutex whenever it
+/// wants to start the next transfer: that ends in the kernel, at 30 us instead of 0.3.
+constexpr std::int64_t stream_of_a_look = 16; ///< see TeamState::streams()
+constexpr std::chrono::microseconds between_looks{200};
+constexpr unsigned looks_at_stream = 2;
 
 int provided_thread_level() {
     int level = MPI_THREAD_SINGLE;
@@ -336,12 +337,14 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
     }
     round.awake = engine_->busy();
     round.alert = now < awake_until_ || barrier_->gathering();
-    const std::uint64_t fetches = engine_->small_fetches();
-    const bool lively = static_cast<std::int64_t>(fetches - seen_fetches_) > (now - last_round_) / between_lively_fetches;
-    lively_rounds_ = lively ? lively_rounds_ + 1 : 0;
-    seen_fetches_ = fetches;
-    last_round_ = now;
-    round.attended = lively_rounds_ >= most_lively_rounds;
+    if (const auto looks = (now - last_look_) / between_looks; looks > 0) {
+        const std::uint64_t streamed = streamed_.load(std::memory_order_relaxed);
+        const bool streams = static_cast<std::int64_t>(streamed - seen_streamed_) >= looks * stream_of_a_look;
+        streaming_looks_ = streams ? streaming_looks_ + 1 : 0;
+        seen_streamed_ = streamed;
+        last_look_ = now;
+    }
+    round.attended = streaming_looks_ >= looks_at_stream;
     return round;
 }
 

@@ -164,8 +164,6 @@ public:
     [[nodiscard]] bool busy() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
     /// Times a wake command has come in.
     [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
-    /// Gets and atomics that have been started here whose answers travel in packets.
-    [[nodiscard]] std::uint64_t small_fetches() const noexcept { return small_fetches_.load(std::memory_order_relaxed); }
 
     /// For calls "from the listener" that come from elsewhere, and for the listener's own state.
     [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
@@ -371,7 +369,6 @@ private:
     std::uint32_t last_tag_number_ = 0;    ///< of those that MPI's tags can express
     std::atomic<std::uint64_t> active_{0};
     std::atomic<std::uint64_t> wakes_{0};
-    std::atomic<std::uint64_t> small_fetches_{0}; ///< written under the mutex
     std::string problem_; ///< of another rank's request, told at the end of the round
     bool stopped_ = false;
 };

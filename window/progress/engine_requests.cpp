@@ -165,7 +165,6 @@ bool Engine::try_fetch_data(Operation& operation, int target, Command command, b
     } else {
         operation.remaining.store(1, std::memory_order_relaxed);
         slot.awaits_reply = true;
-        small_fetches_.store(small_fetches_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     start_or_forget(name.index, [&] {
         if (bulk)
