@@ -344,7 +344,7 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
         seen_streamed_ = streamed;
         last_look_ = now;
     }
-    round.attended = streaming_looks_ >= looks_at_stream;
+    round.attended = !round.alert && streaming_looks_ >= looks_at_stream;
     return round;
 }
 
