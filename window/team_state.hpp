@@ -241,6 +241,12 @@ public:
         std::atomic<std::uint32_t>& waits_;
     };
 
+    /// A computation thread has started a transfer of which it soon wants the answer, and will then make progress itself.
+    /// Counted are transfers, and more for large ones.
+    void streams(std::uint64_t bytes) noexcept {
+        streamed_.fetch_add(1 + bytes / bytes_of_one_streamed, std::memory_order_relaxed);
+    }
+
     // Progressing
     Round progress_round(Clock::time_point now) noexcept override;
     [[nodiscard]] Waits waits() const noexcept override {
@@ -355,6 +361,7 @@ private:
     std::vector<WindowState*> cached_windows_;
     std::uint64_t next_window_number_ = 1;
 
+    static constexpr std::uint64_t bytes_of_one_streamed = 8192;
     static constexpr std::uint64_t one_begun = std::uint64_t{1} << 32;
     std::atomic<std::uint64_t> drives_{0}; ///< those under way, and one_begun for each that there was
     std::atomic<std::uint32_t> waits_in_mpi_{0}; ///< twice the waits there were, odd during one
@@ -363,6 +370,10 @@ private:
     std::unique_ptr<std::atomic<std::uint16_t>[]> awake_;
     std::uint64_t seen_wakes_ = 0;                                ///< progress thread only
     std::chrono::steady_clock::time_point awake_until_{};         ///< progress thread only
+    std::atomic<std::uint64_t> streamed_{0};
+    std::uint64_t seen_streamed_ = 0;                             ///< progress thread only
+    std::chrono::steady_clock::time_point last_look_{};           ///< at streamed_; progress thread only
+    unsigned streaming_looks_ = 0;                                ///< in a row; progress thread only
 
     /// Something is wrong that waits must look at: a departed rank or a failure of the progress thread.
     std::atomic<bool> troubled_{false};

@@ -494,17 +494,18 @@ std::unique_ptr<RmaTransfer> WindowState::start_rma_transfer(int target, std::ui
 Completion WindowState::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return {};
     if (cache_ != nullptr) cache_->before_read(target, offset, destination.size());
-    return Completion{begin_get(target, offset, destination, true)};
+    return Completion{begin_get(target, offset, destination, Starter::program)};
 }
 
 Completion WindowState::start_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return {};
     if (cache_ != nullptr) cache_->before_write(target, offset, source.size());
-    return Completion{begin_put(target, offset, source)};
+    return Completion{begin_put(target, offset, source, Starter::program)};
 }
 
 std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
-                                                        bool tracked) {
+                                                        Starter starter) {
+    const bool tracked = starter == Starter::program;
     begin_access(target, offset, destination.size(), false, "Window::start_get");
     if (by_rma(target, offset, destination.size())) {
         const auto start_piece = [&](std::uint64_t begin, int size, MPI_Aint at, MPI_Request* request) {
@@ -518,12 +519,13 @@ std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     transfer->operation().destination = destination.data();
     start([&] { return try_service_get(*transfer, target, offset, destination.size(), tracked); }, "Window::start_get", target);
-    nudge_progress(destination.size());
+    nudge_progress(destination.size(), starter);
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return transfer;
 }
 
-std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
+                                                        Starter starter) {
     const bool rma = by_rma(target, offset, source.size());
     begin_access(target, offset, source.size(), true, "Window::start_put");
     if (source.size() <= (rma ? largest_staged_bytes : state_.engine().inline_limit())) { // copied: complete at once
@@ -548,7 +550,7 @@ std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_
             return true;
         },
         "Window::start_put", target);
-    ProgressThread::instance().nudge();
+    nudge_progress(source.size(), starter);
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
     return transfer;
 }

@@ -93,11 +93,12 @@ public:
     void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source);
     /// Small runs, copied, in as few messages as there can be.
     void put_runs_uncached(int target, std::span<const cache::Run> runs);
-    /// `tracked`: a later write must find the get; else the caller keeps them apart.
+    /// Who starts a transfer. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts.
+    enum class Starter : std::uint8_t { program, cache };
     [[nodiscard]] std::unique_ptr<PendingTransfer> begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
-                                                             bool tracked);
-    [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset,
-                                                             std::span<const std::byte> source);
+                                                             Starter starter);
+    [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
+                                                             Starter starter);
     [[nodiscard]] LongTransfers& long_transfers() noexcept { return long_transfers_; }
     /// Null if the window is not cached.
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
@@ -244,9 +245,10 @@ private:
     void note_message() noexcept { messages_started_.fetch_add(1, std::memory_order_relaxed); }
     using Carrier = OutstandingAccesses::Carrier;
     /// A transfer by messages of so many bytes has been started.
-    void nudge_progress(std::uint64_t bytes) const noexcept {
-        if (bytes > state_.engine().inline_limit()) ProgressThread::instance().nudge();
-        else ProgressThread::instance().nudge_seldom();
+    void nudge_progress(std::uint64_t bytes, Starter starter = Starter::program) const noexcept {
+        if (bytes > state_.engine().inline_limit() && starter == Starter::program) return ProgressThread::instance().nudge();
+        state_.streams(bytes);
+        ProgressThread::instance().nudge_seldom();
     }
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
