@@ -99,6 +99,12 @@ void HostCall::remove(const WindowState& window) noexcept {
 
 void HostCall::before_free(MPI_Win host) noexcept { tell_adopters(host, false); }
 
+const WindowState* HostCall::adopter(MPI_Win host) noexcept {
+    const std::lock_guard guard{windows_mutex};
+    const auto found = std::ranges::find(windows, host, &Adopted::host);
+    return found == windows.end() ? nullptr : found->window;
+}
+
 const WindowState* HostCall::obstacle(MPI_Win host, CacheMode mode) noexcept {
     const std::lock_guard guard{windows_mutex};
     const auto found = std::ranges::find_if(windows, [&](const Adopted& entry) {

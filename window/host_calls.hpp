@@ -43,6 +43,8 @@ public:
     static void remove(const WindowState& window) noexcept;
     /// The program is about to free `host`, on all ranks.
     static void before_free(MPI_Win host) noexcept;
+    /// The first window that has adopted `host` and is open; null if there is none.
+    [[nodiscard]] static const WindowState* adopter(MPI_Win host) noexcept;
     /// A window that has adopted `host` already and cannot stand beside one with that mode: two may see the same memory, but no
     /// cache sees what goes through the other. Null if there is none.
     [[nodiscard]] static const WindowState* obstacle(MPI_Win host, CacheMode mode) noexcept;

@@ -63,6 +63,9 @@ std::string LockTable::still_open() const {
 }
 
 void LockTable::close() {
+    if (blocks_.empty()) return; // on all ranks alike
+    // MPI frees a window when all ranks have come and serves nobody meanwhile, while a rank may still wait for an answer of this one.
+    blocks_.front()->team_state().wait_for_all("Team::close");
     for (const auto& block : blocks_) block->close_behind_barrier();
     blocks_.clear();
 }

@@ -61,7 +61,7 @@ const support::ChoiceSetting small_setting{{.name = "LAPWING_RMA_SMALL",
 const support::NumberSetting spin_setting{{.name = "LAPWING_PROGRESS_SPIN",
                                            .default_value = "200",
                                            .unit = "us",
-                                           .help = "how long the progress thread polls on after the last traffic",
+                                           .help = "how long the progress thread polls on after the last traffic; beside a computation only while that pays",
                                            .choices = {}},
                                           0, 1'000'000};
 const support::NumberSetting sleep_setting{{.name = "LAPWING_PROGRESS_SLEEP",
@@ -102,6 +102,8 @@ constexpr std::chrono::milliseconds awake_time{16};
 constexpr std::int64_t stream_of_a_look = 16; ///< see TeamState::streams()
 constexpr std::chrono::microseconds between_looks{200};
 constexpr unsigned looks_at_stream = 2;
+/// A team where so long nothing has moved needs nobody to poll: what comes then waits for a millisecond once.
+constexpr std::chrono::milliseconds quiet_time{20};
 
 int provided_thread_level() {
     int level = MPI_THREAD_SINGLE;
@@ -144,6 +146,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         throw UsageError{"Team: the communicator is an intercommunicator; merge it first (MPI_Intercomm_merge)"};
     meet(communicator);
     check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
+    bool host_waits_know = false;
     try {
         check_mpi(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         check_mpi(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
@@ -170,12 +173,15 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         needs_callers_ = progress_mode_ == ProgressMode::caller && size_ > 1;
         serve_mask_ = needs_callers_ ? without_thread_mask : topology_->nodes() > 1 ? beside_thread_mask : 0;
         TeamRegistry::instance().add(*this);
-        if (needs_callers_) HostWaits::add(*this);
+        if (needs_callers_) {
+            HostWaits::add(*this);
+            host_waits_know = true;
+        }
         start_progress();
         report_no_thread();
     } catch (...) {
         TeamRegistry::instance().remove(*this);
-        HostWaits::remove(*this);
+        if (host_waits_know) HostWaits::remove(*this); // or another team's entry, which had this address
         stop_progress();
         if (engine_ != nullptr) engine_->stop(); // MPI would write to its buffers, which end with it
         free_mpi();
@@ -348,6 +354,8 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
         last_look_ = now;
     }
     round.attended = !round.alert && streaming_looks_ >= looks_at_stream;
+    if (round.moved || round.awake) last_moved_ = now;
+    round.quiet = now - last_moved_ > quiet_time;
     return round;
 }
 
@@ -778,6 +786,15 @@ void TeamState::close() {
     // Who gave its own before its MPI_Finalize waits there for ever.
     check_mpi(MPI_Barrier(communicator_), "MPI_Barrier", who_);
     free_communicator();
+}
+
+void TeamState::wait_for_all(const char* call) {
+    Memory nothing;
+    complete(nothing, call, [&](std::byte*) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        check_mpi(MPI_Ibarrier(communicator_, &request), "MPI_Ibarrier", who_);
+        return request;
+    });
 }
 
 void TeamState::free_mpi() noexcept {

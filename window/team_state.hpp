@@ -126,6 +126,9 @@ public:
         }
     }
 
+    /// Collective: waits until all ranks are here, serving them meanwhile; no part of the synchronisation of memory.
+    void wait_for_all(const char* call);
+
     /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static storage.
     void count_collective(const char* call) noexcept {
         watch_->completed(collectives_.fetch_add(1, std::memory_order_relaxed), call);
@@ -373,6 +376,7 @@ private:
     std::atomic<std::uint64_t> streamed_{0};
     std::uint64_t seen_streamed_ = 0;                             ///< progress thread only
     std::chrono::steady_clock::time_point last_look_{};           ///< at streamed_; progress thread only
+    std::chrono::steady_clock::time_point last_moved_{};          ///< progress thread only
     unsigned streaming_looks_ = 0;                                ///< in a row; progress thread only
 
     /// Something is wrong that waits must look at: a departed rank or a failure of the progress thread.

@@ -120,6 +120,10 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         throw UsageError{fmt::format("{}: the window is adopted already, as {}, and one of the two is cached, so that it would not "
                                      "see what goes through the other; use that one, close it first, or cache neither",
                                      where, other->label())};
+    // A lock of one process on a window is one: its end by the first window that closes would be the other's as well.
+    if (const WindowState* const other = HostCall::adopter(window); other != nullptr && (other->close_lock_ || !locked))
+        throw UsageError{fmt::format("{}: the window is adopted already, as {}; use that one, or close it first{}", where, other->label(),
+                                     locked ? "" : " (only windows that the program has locked for all, with `locked`, are adopted twice)")};
     const bool transparent = mode == CacheMode::transparent;
     if (transparent && !HostCall::seen())
         throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
@@ -191,10 +195,17 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     share_sizes(smallest[2] == -smallest[3]);
     counters_ = own_counters_.data();
     state_.engine().expose(number_, exposed());
-    cache_ = make_remote_cache(*this, options.cache);
-    state_.add(*this);
-    HostCall::add(window, *this, mode);
-    state_.barrier(CollectiveCall::window_create, {});
+    try {
+        cache_ = make_remote_cache(*this, options.cache);
+        state_.add(*this);
+        HostCall::add(window, *this, mode);
+        state_.barrier(CollectiveCall::window_create, {});
+    } catch (...) { // nobody may be served from it, and the program may free it
+        state_.remove(*this);
+        HostCall::remove(*this);
+        abandon_memory();
+        throw;
+    }
 }
 
 void WindowState::on_host_free(bool gone) noexcept {

@@ -109,7 +109,13 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);
     if (listed == Listed::yes) state_.add(*this);
-    state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
+    try {
+        state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
+    } catch (...) {
+        state_.remove(*this);
+        abandon_memory();
+        throw;
+    }
 }
 
 WindowState::~WindowState() = default;

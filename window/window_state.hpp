@@ -234,7 +234,7 @@ private:
         std::uint64_t messages = 0;
     };
     [[nodiscard]] Versions versions() const noexcept {
-        return {outstanding_.version(), sent_adds_.version(), messages_started_.load(std::memory_order_relaxed)};
+        return {outstanding_.version(), sent_adds_.version(), messages_started_.load(std::memory_order_acquire)};
     }
     void forget(int target, Versions versions) noexcept;
     [[nodiscard]] bool messages_under_way() const noexcept {
@@ -242,7 +242,10 @@ private:
     }
     /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush by another
     /// thread in between would count it among the complete ones.
-    void note_message() noexcept { messages_started_.fetch_add(1, std::memory_order_relaxed); }
+    void note_message() noexcept {
+        // Release: who counts it among the started sees the engine busy with it, too.
+        messages_started_.fetch_add(1, std::memory_order_release);
+    }
     using Carrier = OutstandingAccesses::Carrier;
     /// A transfer by messages of so many bytes has been started.
     void nudge_progress(std::uint64_t bytes, Starter starter = Starter::program) const noexcept {

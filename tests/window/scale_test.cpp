@@ -301,9 +301,11 @@ TEST_CASE("of what all ranks want of one, each of them sends and gets as much as
         CHECK(put.steps == 2);
         CHECK(put.total.sent == 2 * others);
         CHECK(put.most.received == others); // at the one
+        CHECK(put.most_unread_bytes >= others);
         CHECK(put.most_unread_bytes <= 64 * others);
         const Measured& lock = (*results)[lock_by_all];
         CHECK(lock.steps <= others + 8); // a rank has it a step after the one before it
+        CHECK(lock.total.sent >= 2 * others); // to ask for it, and to pass it on
         CHECK(lock.total.sent <= 6 * others);
     }
 }
@@ -327,12 +329,15 @@ TEST_CASE("the news of a departure reaches all ranks in as many steps as a barri
         const std::uint64_t rounds = levels(results->ranks());
         INFO(results->ranks() << " ranks");
         const Measured& one = (*results)[departure];
+        CHECK(one.steps >= rounds / 2);
         CHECK(one.steps <= rounds);
         // To tell others, to acknowledge what they tell, and the barrier that was not to be.
+        CHECK(one.most.sent >= rounds);
         CHECK(one.most.sent <= 3 * rounds);
         CHECK(one.most.received <= 3 * rounds);
         // A rank passes on its own departure and the first 16 that it hears of.
         const Measured& all = (*results)[departure_of_all];
+        CHECK(all.most.sent >= rounds);
         CHECK(all.most.sent <= 2 * 17 * rounds);
         CHECK(all.most.received <= 2 * 17 * rounds);
     }

@@ -156,8 +156,11 @@ void Engine::complete(const Handler& handler, const MPI_Status& status) {
         free_staging_.push_back(handler.index);
         [[fallthrough]];
     case What::served_get: --served_bulk_; return;
-    case What::discarded: return;
-    case What::scrap: scraps_.erase(handler.index); return;
+    case What::discarded: --lingering_; return;
+    case What::scrap:
+        --lingering_;
+        scraps_.erase(handler.index);
+        return;
     case What::served_put: {
         ServedPut& put = served_puts_[handler.index];
         if (--put.pieces == 0) {
@@ -246,7 +249,8 @@ std::vector<int> Engine::busy_targets() {
 
 void Engine::update_active() noexcept {
     active_.store(packets_unacknowledged_ + open_peers_.size() + own_bulk_, std::memory_order_release); // busy()
-    pushing_.store(!open_peers_.empty() || requests_.size() > watched_receives, std::memory_order_relaxed);
+    pushing_.store(active_.load(std::memory_order_relaxed) != 0 && (!open_peers_.empty() || requests_.size() > watched_receives + lingering_),
+                   std::memory_order_relaxed);
 }
 
 bool Engine::progress_locked() {

@@ -349,6 +349,7 @@ private:
     std::vector<Peer*> reply_peers_;
     std::vector<Peer*> busy_peers_; ///< all that are busy(), and some that were
 
+    std::size_t lingering_ = 0; ///< requests of operations that were abandoned, which may never complete
     std::atomic<bool> pushing_{false};
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_slots_;

@@ -130,10 +130,11 @@ Engine::Handler Engine::take_back(std::uint32_t index) noexcept {
                 receive(scrap.get(), static_cast<int>(slot.bytes), slot.peer->rank, bulk_get_tag(slot.tag));
             scraps_.emplace(next_scrap_, std::move(scrap));
             requests_.add(request, {What::scrap, next_scrap_++});
+            ++lingering_;
         } catch (...) { // then its sender keeps it
         }
     }
-    requests_.reassign({What::own_put, index}, discarded);
+    lingering_ += requests_.reassign({What::own_put, index}, discarded);
     forget(index);
     return discarded;
 }

@@ -150,6 +150,7 @@ void ProgressThread::stop_locked() {
 Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Waits& waits) {
     const std::lock_guard guard{teams_mutex_};
     Progressing::Round all;
+    bool needed = false; // by a team that nobody else serves
     waits = {.begun = 0, .in_mpi = false, .driving = true};
     for (Progressing* team : teams_) {
         const Progressing::Waits of_team = team->waits();
@@ -162,7 +163,9 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
         all.awake |= one.awake;
         all.alert |= one.alert;
         all.attended |= one.attended;
+        needed |= !one.attended && !one.quiet;
     }
+    all.attended = all.attended && !needed && !all.alert;
     return all;
 }
 
@@ -187,7 +190,8 @@ void ProgressThread::run() {
     bool sockets_tell = false; ///< a socket told of the last traffic
     unsigned false_wakes = 0;
     unsigned without_sockets = 0;
-    bool cold = true; ///< a round was fruitless since something last moved
+    bool cold = true;    ///< a round was fruitless since something last moved
+    bool waited = false; ///< a computation thread has, so that it may have taken what came
     PollingPays polling_pays;
     while (!stop_.load(std::memory_order_relaxed)) {
         while (teams_wanted_.load(std::memory_order_relaxed) != 0) sched_yield();
@@ -201,6 +205,7 @@ void ProgressThread::run() {
         if (waits.driving || waits.in_mpi || waits.begun != waits_begun) {
             waits_begun = waits.begun;
             last_wait = now;
+            waited = true;
             socket_woke = false; // the wait may have taken what came
         }
         const bool polite = options_.share != ProcessorShare::ample && now - last_wait < courtesy;
@@ -212,8 +217,8 @@ void ProgressThread::run() {
         }
         const bool attended = waits.driving || what.attended;
         if (what.moved) {
-            if (cold) polling_pays.came(now - last_moved < options_.spin);
-            cold = false;
+            if (cold && !waited) polling_pays.came(now - last_moved < options_.spin);
+            cold = waited = false;
             last_moved = now;
             if (!what.attended) continue;
         } else {
