@@ -81,7 +81,7 @@ bool aggregation(lapwing::Runtime& runtime) {
     for (const std::int64_t i : wanted) counts(i).add(1);
     runtime.barrier();
 
-    // forall (v, i) in zip(values, wanted) with (var agg = new SrcAggregator(int)) do agg.copy(v, counts[i]);
+    // forall (v, i) in zip(values, wanted) with (var agg = new SrcAggregator(int)) do agg.copy(v, totals[i]);
     std::vector<std::int64_t> values(wanted.size());
     counts.gather(wanted, values);
     // [end]
