@@ -89,12 +89,14 @@ bool plan(lapwing::Runtime& runtime) {
     const std::uint64_t rows = 50;
     const std::uint64_t row_bytes = 20 * sizeof(double);
     std::vector<double> matrix(rows * 20);
-    for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] = value(static_cast<std::int64_t>(i)) + runtime.rank().value;
+    for (std::size_t i = 0; i < matrix.size(); ++i)
+        matrix[i] = value(static_cast<std::int64_t>(i)) + runtime.rank().value;
     lapwing::Window window{runtime, rows * sizeof(double)};
     const lapwing::Rank next{(runtime.rank().value + 1) % runtime.size()};
     // [plan]
     const auto column = lapwing::Layout::strided(rows, sizeof(double), row_bytes);
-    auto plan = lapwing::Plan::put(window, column, next, lapwing::Offset{0}, lapwing::Layout::contiguous(column.bytes()));
+    auto plan =
+        lapwing::Plan::put(window, column, next, lapwing::Offset{0}, lapwing::Layout::contiguous(column.bytes()));
     for (int step = 0; step < 10; ++step) {
         plan.execute(matrix.data());
         runtime.barrier();

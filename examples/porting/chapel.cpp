@@ -73,8 +73,7 @@ bool slices(lapwing::Runtime& runtime) {
 bool aggregation(lapwing::Runtime& runtime) {
     const std::int64_t size = 500;
     std::vector<std::int64_t> wanted(300);
-    for (std::size_t k = 0; k < wanted.size(); ++k)
-        wanted[k] = static_cast<std::int64_t>(k) * 7919 % size;
+    for (std::size_t k = 0; k < wanted.size(); ++k) wanted[k] = static_cast<std::int64_t>(k) * 7919 % size;
     // [aggregation]
     // var counts = cyclicDist.createArray(0..<size, atomic int);   counts[i].add(1) for each i of wanted
     lapwing::GlobalArray<std::int64_t, 1> counts{runtime, {size}, lapwing::Cyclic{}};
@@ -94,7 +93,8 @@ bool aggregation(lapwing::Runtime& runtime) {
 bool cached(lapwing::Runtime& runtime) {
     // [cached]
     // chpl --cache-remote: on for all arrays by default. Here it is asked for, by the array or by LAPWING_CACHE=epoch.
-    lapwing::GlobalArray<double, 2> a{runtime, {n, m}, lapwing::Block{.grid = {0, 1}}, {.cache = {.mode = lapwing::CacheMode::epoch}}};
+    lapwing::GlobalArray<double, 2> a{
+        runtime, {n, m}, lapwing::Block{.grid = {0, 1}}, {.cache = {.mode = lapwing::CacheMode::epoch}}};
     for (auto [i, j] : a.local_domain()) a.local(i, j) = start(i, j);
     runtime.barrier();
 

@@ -66,7 +66,8 @@ std::int64_t tickets_mpi(int rank) {
     std::int64_t sum = 0;
     std::int64_t* counter = nullptr;
     MPI_Win window = MPI_WIN_NULL;
-    MPI_Win_allocate(rank == 0 ? sizeof(std::int64_t) : 0, sizeof(std::int64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &counter, &window);
+    MPI_Win_allocate(rank == 0 ? sizeof(std::int64_t) : 0, sizeof(std::int64_t), MPI_INFO_NULL, MPI_COMM_WORLD,
+                     &counter, &window);
     MPI_Win_lock_all(0, window);
     if (rank == 0) *counter = 0;
     MPI_Win_sync(window);
@@ -203,7 +204,8 @@ int main(int argc, char** argv) {
     {
         lapwing::Runtime runtime;
         compare("counter", tickets_mpi(rank), tickets_lapwing(runtime));
-        compare("notify", ring_mpi(next, previous, rank), ring_lapwing(runtime, lapwing::Rank{next}, lapwing::Rank{previous}));
+        compare("notify", ring_mpi(next, previous, rank),
+                ring_lapwing(runtime, lapwing::Rank{next}, lapwing::Rank{previous}));
         std::vector<double> matrix(static_cast<std::size_t>(each) * each);
         for (int i = 0; i < each * each; ++i) matrix[static_cast<std::size_t>(i)] = value(rank, i);
         compare("column", column_mpi(next, matrix), column_lapwing(runtime, lapwing::Rank{next}, matrix));

@@ -58,9 +58,9 @@ bool shared_sum(lapwing::Runtime& runtime) {
     lapwing::GlobalArray<double, 1> total{runtime, {1}};
     lapwing::Lock lock{runtime};
 
-    lock.lock();                           // upc_lock(lock);
+    lock.lock();                            // upc_lock(lock);
     total(0) += runtime.rank().value + 1.0; // total += MYTHREAD + 1;
-    lock.unlock();                         // upc_unlock(lock);
+    lock.unlock();                          // upc_unlock(lock);
 
     runtime.notify(); // upc_notify;   work that needs nothing of the others may stand here
     runtime.wait();   // upc_wait;
@@ -72,14 +72,16 @@ bool shared_sum(lapwing::Runtime& runtime) {
 
 bool table_updates(lapwing::Runtime& runtime) {
     // [table]
-    // shared uint64_t table[N];   table[k % N] ^= k for many k, with a lock or an atomic for each
+    // shared uint64_t table[N];   table[hash(k)] ^= k for many k, with a lock or an atomic for each
     lapwing::GlobalArray<std::uint64_t, 1> table{runtime, {n}, lapwing::Cyclic{}};
-    for (std::int64_t k = 0; k < 3000; ++k) table(k * 7919 % n).bit_xor(static_cast<std::uint64_t>(k)); // hundreds travel in a message
-    runtime.barrier();                                                                                // they are there
+    for (std::int64_t k = 0; k < 3000; ++k)
+        table(k * 7919 % n).bit_xor(static_cast<std::uint64_t>(k)); // hundreds travel in a message
+    runtime.barrier();                                              // they are there
     // [end]
     std::vector<std::uint64_t> expected(n);
     for (int rank = 0; rank < runtime.size(); ++rank)
-        for (std::int64_t k = 0; k < 3000; ++k) expected[static_cast<std::size_t>(k * 7919 % n)] ^= static_cast<std::uint64_t>(k);
+        for (std::int64_t k = 0; k < 3000; ++k)
+            expected[static_cast<std::size_t>(k * 7919 % n)] ^= static_cast<std::uint64_t>(k);
     bool right = true;
     for (auto [i] : table.local_domain()) right = right && table.local(i) == expected[static_cast<std::size_t>(i)];
     return right;
