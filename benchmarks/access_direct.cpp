@@ -1,4 +1,5 @@
-// access/direct: a node neighbour's elements, beside raw loads from the same shared memory.
+// access/direct: a node neighbour's elements, beside raw loads from the same shared memory. access/adopted: the same memory as a
+// window of the program's that Lapwing has adopted, beside one of Lapwing's own.
 #include "element_reads.hpp"
 #include "harness.hpp"
 
@@ -6,6 +7,12 @@
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace lapwing::bench {
 namespace {
@@ -36,6 +43,46 @@ void access_direct(Context& context) {
     runtime.close();
 }
 
+void access_adopted(Context& context) {
+    Runtime runtime;
+    const auto route = context.measure_against(runtime, Path::direct);
+    if (!route) {
+        context.skip("all cases", "rank 0 has no neighbour that it reaches by load and store");
+        return;
+    }
+    const Rank neighbour = route->target;
+    for (const Working& working : working_sets) {
+        const auto bytes = static_cast<std::uint64_t>(working.elements) * sizeof(double);
+        Window own{runtime, bytes};
+        const auto compare = [&](MPI_Win host, const char* maker) {
+            Window adopted = Window::adopt(runtime, host);
+            const auto through = [neighbour](Window& window) {
+                return [&window, neighbour](std::int64_t i) { return window.get<double>(neighbour, Offset::of<double>(i)); };
+            };
+            const StoredIndices<1> indices{Domain<1>{{0, working.elements}}};
+            context.compare(std::string{maker} + ", get of 8 bytes, " + working.name, nanoseconds(),
+                            reads("adopted", runtime, indices, through(adopted)),
+                            {reads("own window", runtime, indices, through(own))});
+            adopted.close();
+            MPI_Win_free(&host);
+        };
+        MPI_Win host = MPI_WIN_NULL;
+        void* memory = nullptr;
+        MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &host);
+        compare(host, "MPI_Win_allocate");
+        // MPI's own way, since nobody tells where the program's memory is mapped.
+        std::vector<double> programs(static_cast<std::size_t>(working.elements));
+        MPI_Win_create(programs.data(), static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &host);
+        compare(host, "MPI_Win_create");
+        own.close();
+    }
+    runtime.close();
+}
+
+const Registration adopted_registration{{.name = "access/adopted",
+                                         .summary = "single reads of a neighbour's part of an adopted window",
+                                         .run = access_adopted,
+                                         .paths = {"direct"}}};
 const Registration registration{{.name = "access/direct",
                                  .summary = "single reads of a node neighbour's elements",
                                  .run = access_direct,

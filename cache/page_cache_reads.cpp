@@ -266,6 +266,7 @@ void PageCache::send_block() {
     const Page& first = pages_[block.first];
     const std::uint64_t bytes = std::min(block.count * page_bytes_, backend_.part_bytes(first.rank) - first.start);
     page_size_.fetched(bytes);
+    page_size_.read_ahead(block.count);
     begin_operation(backend_.start_get(first.rank, first.start, {data(block.first), bytes}), block.first, block.count,
                     false);
     // Only now: a page is not readable because it was going to be asked for.

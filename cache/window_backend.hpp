@@ -17,11 +17,10 @@ public:
     explicit WindowBackend(window::WindowState& window) : window_{window} {}
 
     Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
-        // The cache waits for its gets before it writes where they read.
-        return keep(window_.begin_get(rank, offset, destination, false));
+        return keep(window_.begin_get(rank, offset, destination, window::WindowState::Starter::cache));
     }
     Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
-        return keep(window_.begin_put(rank, offset, source));
+        return keep(window_.begin_put(rank, offset, source, window::WindowState::Starter::cache));
     }
     bool test(Token token) override {
         if (!transfers_[token - 1]->test()) return false;

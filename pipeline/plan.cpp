@@ -125,6 +125,7 @@ void PlanState::check() const {
 }
 
 void PlanState::refresh() {
+    window.require_memory(call_name(direction));
     const std::uint64_t now = costs.version();
     if (now == version) return;
     version = now;

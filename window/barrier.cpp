@@ -26,17 +26,19 @@ void raise_to(std::atomic<T>& cell, T value) {
 const char* name(CollectiveCall call) {
     switch (call) {
     case CollectiveCall::barrier: return "Team::barrier (or notify and wait)";
-    case CollectiveCall::window_create: return "the creation of a window or lock";
-    case CollectiveCall::window_close: return "the close of a window or lock";
+    case CollectiveCall::window_create: return "the creation of a window";
+    case CollectiveCall::window_close: return "the close of a window";
     case CollectiveCall::team_close: return "Team::close";
     case CollectiveCall::on_window: return "a collective call on an array";
+    case CollectiveCall::lock_create: return "the creation of a lock";
+    case CollectiveCall::lock_close: return "the close of a lock";
     }
     return "?";
 }
 
 bool begins_with_barrier(std::string_view call) {
     using enum CollectiveCall;
-    return std::ranges::any_of(std::array{barrier, window_create, window_close, team_close, on_window},
+    return std::ranges::any_of(std::array{barrier, window_create, window_close, team_close, on_window, lock_create, lock_close},
                                [&](CollectiveCall one) { return call == name(one); });
 }
 
@@ -52,6 +54,10 @@ std::string text_on_window(std::int64_t identity) {
     for (int shift = 56; shift >= 16; shift -= 8)
         if (const auto character = static_cast<char>(word >> shift & 0x7F); character != 0) call += character;
     return fmt::format("{} on that made as number {}", call, word & 0xFFFF);
+}
+
+std::string text_of_lock(std::int64_t identity) {
+    return fmt::format("the one in place {} with home rank {}", identity >> 32, identity & 0xFFFFFFFF);
 }
 
 void Attendance::merge(const Attendance& other) {

@@ -15,7 +15,7 @@
 namespace lapwing::window {
 
 /// Collective calls that start with a barrier. Ranks that meet in different ones are told so.
-enum class CollectiveCall : std::int32_t { barrier, window_create, window_close, team_close, on_window };
+enum class CollectiveCall : std::int32_t { barrier, window_create, window_close, team_close, on_window, lock_create, lock_close };
 
 [[nodiscard]] const char* name(CollectiveCall call);
 /// Whether `call` is the name of one of them.
@@ -26,6 +26,12 @@ enum class CollectiveCall : std::int32_t { barrier, window_create, window_close,
 [[nodiscard]] std::int64_t identity_on_window(std::string_view call, std::uint64_t window) noexcept;
 /// It in words.
 [[nodiscard]] std::string text_on_window(std::int64_t identity);
+
+/// That of the creation and the close of a lock: the number of its slot, and its home.
+[[nodiscard]] constexpr std::int64_t identity_of_lock(std::uint32_t slot, int home) noexcept {
+    return static_cast<std::int64_t>(std::uint64_t{slot} << 32 | static_cast<std::uint32_t>(home));
+}
+[[nodiscard]] std::string text_of_lock(std::int64_t identity);
 
 /// What the ranks brought to a barrier, merged: minimum and maximum, which are equal when all agree.
 struct Attendance {

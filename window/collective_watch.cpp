@@ -1,5 +1,7 @@
 #include "window/collective_watch.hpp"
 
+#include "window/barrier.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,6 +36,13 @@ std::string CollectiveWatch::look(std::uint64_t collectives, const char* call, s
     if (comparable && same_call(before_, own)) own.run = before_.run + 1;
     if (told_.rank < 0 || !same_call(told_, own) || told_.run != own.run) {
         if (engine_.try_send_locked((rank_ + 1) % size_, Command{.kind = CommandKind::waiting}, &own, sizeof own)) told_ = own;
+    }
+    if (before_.rank >= 0 && before_.collectives < collectives && collectives - before_.collectives <= most_ahead) {
+        // This rank is ahead. What both know of a barrier's mismatch is behind them.
+        const char* const then = recent_[before_.collectives % recent_.size()].load(std::memory_order_relaxed);
+        const WaitingNote made = make_note(rank_, before_.collectives, then, 0);
+        if (call_of(made) != call_of(before_) && (before_.at_barrier == 0 || !begins_with_barrier(then)))
+            return fmt::format("rank {} waits in {}, where this rank has made {} before", before_.rank, call_of(before_), then);
     }
     if (!comparable || call_of(before_) == call_of(own) || (at_barrier && before_.at_barrier != 0)) return {};
     return fmt::format("rank {} waits in {}", before_.rank, call_of(before_));

@@ -1,6 +1,7 @@
 #include "window/host_calls.hpp"
 
 #include "src/support/log.hpp"
+#include "src/support/mpi_error.hpp"
 #include "window/window_state.hpp"
 
 #include <algorithm>
@@ -39,6 +40,40 @@ void count_transparent() noexcept {
     return found == windows.end() ? nullptr : found->window;
 }
 
+void tell_adopters(MPI_Win host, bool gone) noexcept {
+    std::vector<WindowState*> adopters;
+    {
+        const std::lock_guard guard{windows_mutex};
+        for (const Adopted& entry : windows)
+            if (entry.host == host) adopters.push_back(entry.window);
+    }
+    for (WindowState* const window : adopters) window->on_host_free(gone); // in the same order on all ranks
+}
+
+/// MPI deletes the attributes of a window in MPI_Win_free (MPI 3.1, section 6.7.3).
+int on_free(MPI_Win host, int, void*, void*) {
+#ifdef OPEN_MPI
+    constexpr bool gone = true; // 4.1.4: all ranks are in the call, and what MPI had of the window is no more
+#else
+    constexpr bool gone = false; // MPICH deletes them first
+#endif
+    tell_adopters(host, gone);
+    return MPI_SUCCESS;
+}
+
+/// Has MPI call on_free(). The attribute stays when the window is closed: it has nothing to tell then.
+void watch(MPI_Win host) {
+    static const int key = [] {
+        int made = MPI_KEYVAL_INVALID;
+        support::check_mpi(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_free, &made, nullptr), "MPI_Win_create_keyval");
+        return made;
+    }();
+    void* value = nullptr;
+    int watched = 0;
+    support::check_mpi(MPI_Win_get_attr(host, key, &value, &watched), "MPI_Win_get_attr");
+    if (watched == 0) support::check_mpi(MPI_Win_set_attr(host, key, nullptr), "MPI_Win_set_attr"); // another one would be a deletion
+}
+
 [[nodiscard]] bool releases(HostCall::Kind kind) {
     using enum HostCall::Kind;
     return kind == fence || kind == unlock || kind == flush || kind == complete;
@@ -50,6 +85,7 @@ bool HostCall::seen() noexcept { return calls_are_seen.load(std::memory_order_re
 void HostCall::set_seen() noexcept { calls_are_seen.store(true, std::memory_order_relaxed); }
 
 void HostCall::add(MPI_Win host, WindowState& window, CacheMode mode) {
+    watch(host);
     const std::lock_guard guard{windows_mutex};
     windows.push_back({host, &window, mode});
     count_transparent();
@@ -60,6 +96,8 @@ void HostCall::remove(const WindowState& window) noexcept {
     std::erase_if(windows, [&](const Adopted& entry) { return entry.window == &window; });
     count_transparent();
 }
+
+void HostCall::before_free(MPI_Win host) noexcept { tell_adopters(host, false); }
 
 const WindowState* HostCall::obstacle(MPI_Win host, CacheMode mode) noexcept {
     const std::lock_guard guard{windows_mutex};

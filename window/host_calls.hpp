@@ -37,9 +37,12 @@ public:
     /// Whether the library that makes these calls is part of the program.
     [[nodiscard]] static bool seen() noexcept;
     static void set_seen() noexcept;
-    /// From adoption until it is closed.
+    /// From adoption until it is closed. When the program frees `host` before, WindowState::on_host_free() is called:
+    /// by an attribute of `host`, or already by before_free().
     static void add(MPI_Win host, WindowState& window, CacheMode mode);
     static void remove(const WindowState& window) noexcept;
+    /// The program is about to free `host`, on all ranks.
+    static void before_free(MPI_Win host) noexcept;
     /// A window that has adopted `host` already and cannot stand beside one with that mode: two may see the same memory, but no
     /// cache sees what goes through the other. Null if there is none.
     [[nodiscard]] static const WindowState* obstacle(MPI_Win host, CacheMode mode) noexcept;

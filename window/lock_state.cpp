@@ -1,7 +1,8 @@
 #include "window/lock_state.hpp"
 
 #include "src/support/log.hpp"
-#include "window/team_state.hpp"
+#include "window/team_registry.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -10,97 +11,177 @@
 namespace lapwing::window {
 
 LockState::LockState(Team& team, Rank home)
-    : team_{team}, home_{home}, window_{team, sizeof(Entry), {.name = "lock", .notification_counters = 0}} {}
+    : state_{team.state()}, home_{home.value}, one_node_{state_.topology().nodes() == 1},
+      table_{state_.part<LockTable>()}, slot_{table_.take(team, home_)} {}
 
 LockState::~LockState() {
-    if (!held()) return;
-    support::log_line(fmt::format("{}: Lock: destroyed while this rank holds it; unlock it first", team_.who()));
-    if (!held_by_this_thread()) return; // and only its thread may release the mutex
-    try {
-        if (std::uncaught_exceptions() == exceptions_at_start_) unlock();
-    } catch (const std::exception& error) {
-        support::log_line(error.what());
+    if (held()) {
+        support::log_line(fmt::format("{}: Lock: destroyed while this rank holds it; unlock it first", state_.who()));
+        if (held_by_this_thread()) { // only its thread may release the mutex
+            try {
+                if (std::uncaught_exceptions() == exceptions_at_start_) unlock();
+            } catch (const std::exception& error) {
+                support::log_line(error.what());
+            }
+            if (held()) passed_on();
+        }
     }
-    if (held()) passed_on();
+    if (!open_) return;
+    if (std::uncaught_exceptions() == exceptions_at_start_ && !state_.left() && !state_.broken()) {
+        try {
+            end();
+            return;
+        } catch (const std::exception& error) {
+            support::log_line(error.what());
+        }
+    }
+    table_.leave();
+}
+
+std::atomic_ref<std::int64_t> LockState::word(int rank, std::uint64_t word) const noexcept {
+    return std::atomic_ref<std::int64_t>{*reinterpret_cast<std::int64_t*>(slot_.block->map().base(rank) + slot_.offset + word)};
+}
+
+bool LockState::is_over(std::int64_t turn) const noexcept {
+    return turn == 0 || word(rank_of(turn), passed).load(std::memory_order_acquire) == number_of(turn);
+}
+
+std::int64_t LockState::next_turn() const noexcept {
+    return turn_of(own(), static_cast<std::uint32_t>(word(state_.rank(), passed).load(std::memory_order_relaxed)) + 1);
+}
+
+std::int64_t LockState::swap(int rank, std::uint64_t word, std::int64_t value, AtomicOperation operation) {
+    std::int64_t before = 0;
+    slot_.block->atomic_fetch(operation, AtomicType::int64, rank, slot_.offset + word, &value, &before, std::memory_order_relaxed);
+    return before;
+}
+
+std::int64_t LockState::compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired) {
+    std::int64_t before = 0;
+    slot_.block->atomic_compare_swap(AtomicType::int64, home_, slot_.offset + word, &expected, &desired, &before,
+                                     std::memory_order_relaxed);
+    return before;
 }
 
 template <class Step>
-auto LockState::at(Rank rank, const char* call, Step&& step) {
+auto LockState::at(int rank, const char* call, Step&& step) {
     try {
         return step();
     } catch (const PeerLeftError&) {
-        team_.state().check_reachable(call, rank.value); // the same, in the words of the call that the program has made
-        team_.state().check_reachable(call, TeamState::any_rank);
+        state_.check_reachable(call, rank); // the same, in the words of the call that the program has made
+        state_.check_reachable(call, TeamState::any_rank);
         throw;
     } catch (const MpiError& error) {
-        throw MpiError{fmt::format("{}: {}: the queue of the lock at rank {}: {}", team_.who(), call, rank.value, error.what()),
-                       error.code()};
+        throw MpiError{fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank, error.what()), error.code()};
     }
 }
 
-void LockState::take(std::unique_lock<std::mutex>& turn) {
-    team_.acquire();
+template <class Done>
+void LockState::wait_for_hand_over(Done&& done, const char* call) {
+    // A lock that changes hands in memory does so within a fraction of a microsecond, in which a round of progress would only
+    // be in the way; unless the rank that has it may need this one's processor.
+    constexpr int looks = 64; // about a microsecond
+    const bool at_once = one_node_ && state_.topology().processors().share() != ProcessorShare::crowded;
+    for (int i = 0; at_once && i < looks; ++i) {
+        if (done()) return;
+        relax_processor();
+    }
+    state_.wait_until(done, call);
+}
+
+void LockState::take(Place& place) {
+    state_.acquire();
     holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    turn.release();
+    place.keep();
 }
 
 void LockState::lock() {
+    constexpr const char* call = "Lock::lock";
     if (held_by_this_thread())
-        throw UsageError{fmt::format("{}: Lock::lock: this thread holds the lock already; unlock it first", team_.who())};
-    std::unique_lock turn{turn_};
-    window_.atomic_write(team_.rank(), next, std::int64_t{0});
-    window_.atomic_write(team_.rank(), waiting, std::int64_t{1});
-    const auto before = at(home_, "Lock::lock", [&] { return window_.swap(home_, tail, own(), std::memory_order_release); });
-    if (before != 0) {
-        const Rank predecessor{static_cast<int>(before - 1)};
-        at(predecessor, "Lock::lock", [&] { window_.atomic_write(predecessor, next, own()); });
-        team_.state().wait_until([&] { return own_word(waiting) == 0; }, "Lock::lock");
+        throw UsageError{fmt::format("{}: Lock::lock: this thread holds the lock already; unlock it first", state_.who())};
+    Place place{*this};
+    if (!place.got()) state_.wait_until([&] { return place.ask(); }, call); // another thread of this rank has it
+    if (one_node_) {
+        // Acquire, with that of is_over(): what was done under the lock before. Release: the own `passed` is older than this turn.
+        const std::int64_t before = word(home_, tail).exchange(next_turn(), std::memory_order_acq_rel);
+        wait_for_hand_over([&] { return is_over(before); }, call);
+        return take(place);
     }
-    take(turn);
+    write(state_.rank(), next, 0);
+    write(state_.rank(), waiting, 1);
+    const std::int64_t before = at(home_, call, [&] { return swap(home_, tail, own()); });
+    if (before != 0) {
+        const int predecessor = rank_of(before);
+        at(predecessor, call, [&] { write(predecessor, next, own()); });
+        wait_for_hand_over([&] { return word(state_.rank(), waiting).load(std::memory_order_acquire) == 0; }, call);
+    }
+    take(place);
 }
 
 bool LockState::try_lock() {
+    constexpr const char* call = "Lock::try_lock";
     if (held_by_this_thread()) return false;
-    std::unique_lock turn{turn_, std::try_to_lock};
-    if (!turn.owns_lock()) return false;
-    window_.atomic_write(team_.rank(), next, std::int64_t{0});
-    if (at(home_, "Lock::try_lock", [&] { return window_.compare_swap(home_, tail, std::int64_t{0}, own()); }) != 0) return false;
-    take(turn);
+    Place place{*this};
+    if (!place.got()) return false;
+    if (one_node_) {
+        state_.serve_now_and_then();
+        std::int64_t before = word(home_, tail).load(std::memory_order_relaxed);
+        if (!is_over(before) || !word(home_, tail).compare_exchange_strong(before, next_turn(), std::memory_order_acq_rel)) return false;
+    } else {
+        write(state_.rank(), next, 0);
+        if (at(home_, call, [&] { return compare_swap(tail, 0, own()); }) != 0) return false;
+    }
+    take(place);
     return true;
 }
 
 void LockState::unlock() {
+    constexpr const char* call = "Lock::unlock";
     if (!held_by_this_thread())
         throw UsageError{fmt::format("{}: Lock::unlock: this thread does not hold the lock; unlock only after lock or a successful "
                                      "try_lock, in the same thread",
-                                     team_.who())};
-    team_.release();
-    if (own_word(next) == 0) {
-        if (at(home_, "Lock::unlock", [&] { return window_.compare_swap(home_, tail, own(), std::int64_t{0}); }) == own())
-            return passed_on();
-        // Somebody is in the queue and about to say so.
-        team_.state().wait_until([&] { return own_word(next) != 0; }, "Lock::unlock");
+                                     state_.who())};
+    state_.release();
+    if (one_node_) {
+        // Release: what was done under the lock is seen by who finds this turn over.
+        word(state_.rank(), passed).store(number_of(next_turn()), std::memory_order_release);
+        return passed_on();
     }
-    const Rank successor{static_cast<int>(own_word(next) - 1)};
-    at(successor, "Lock::unlock", [&] { window_.atomic_write(successor, waiting, std::int64_t{0}); });
+    // Others write the own words atomically: directly, by the service thread, or because MPI's memory model is unified.
+    const auto own_next = [&] { return word(state_.rank(), next).load(std::memory_order_acquire); };
+    if (own_next() == 0) {
+        if (at(home_, call, [&] { return compare_swap(tail, own(), 0); }) == own()) return passed_on();
+        // Somebody is in the queue and about to say so.
+        wait_for_hand_over([&] { return own_next() != 0; }, call);
+    }
+    const int successor = rank_of(own_next());
+    at(successor, call, [&] { write(successor, waiting, 0); });
     passed_on();
 }
 
-void LockState::close() {
-    if (held()) throw UsageError{fmt::format("{}: Lock::close: this rank holds the lock; unlock it first", team_.who())};
-    window_.close();
+int LockState::last_in_queue() {
+    if (!one_node_) return rank_of(swap(home_, tail, 0, AtomicOperation::read));
+    const std::int64_t last = word(home_, tail).load(std::memory_order_acquire);
+    return is_over(last) ? -1 : rank_of(last);
 }
 
-/// A word of this rank's entry, which others write atomically. Reading it in memory sees their writes: directly, by the
-/// service thread, or because MPI's memory model is unified.
-std::int64_t LockState::own_word(Offset word) const {
-    auto& cell = window_.local_as<std::int64_t>()[word.bytes / sizeof(std::int64_t)];
-    return std::atomic_ref<std::int64_t>{cell}.load(std::memory_order_acquire);
+void LockState::close() {
+    if (held()) throw UsageError{fmt::format("{}: Lock::close: this rank holds the lock; unlock it first", state_.who())};
+    end();
+}
+
+void LockState::end() {
+    if (TeamRegistry::mpi_ended())
+        throw UsageError{fmt::format("{}: Lock::close: MPI is finalized already; close locks before MPI_Finalize", state_.who())};
+    table_.give_back(state_, slot_, home_);
+    open_ = false;
+    // Nobody looks before the barrier of the next lock here, whose home may be another: then ranks' turns go on past this tail.
+    if (one_node_ && state_.rank() == home_) word(home_, tail).store(0, std::memory_order_relaxed);
 }
 
 void LockState::passed_on() {
     holder_.store(std::thread::id{}, std::memory_order_relaxed);
-    turn_.unlock();
+    place_taken_.store(false, std::memory_order_release);
 }
 
 } // namespace lapwing::window

@@ -1,20 +1,24 @@
 #pragma once
 
+#include "window/lock_table.hpp"
+
 #include <lapwing/rank.hpp>
 #include <lapwing/team.hpp>
-#include <lapwing/window.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <thread>
 
 namespace lapwing::window {
 
-/// The inside of a Lock: the queue lock of Mellor-Crummey and Scott (1991) in a window. Ranks are stored plus one, so that 0
-/// means nobody.
+/// The inside of a Lock: a queue of ranks, whose last one a word at the home rank names. Each waits for the one before it.
+///
+/// Between nodes it is the queue lock of Mellor-Crummey and Scott (1991): who comes tells the rank before it, which passes the
+/// lock on by a write to a word that the waiting rank has at itself. On one node it is that of Craig (1993), and of
+/// Magnusson, Landin and Hagersten (1994): who comes watches a word of the rank before it, in shared memory, so that nobody need know who comes next. A
+/// lock then changes hands by one store, and there is nothing to be told.
 class LockState {
 public:
     LockState(Team& team, Rank home);
@@ -31,34 +35,82 @@ public:
     void close();
 
     /// The rank that asked last for the lock, which nobody has behind it; -1 while the lock is free. For tests.
-    [[nodiscard]] int last_in_queue() { return static_cast<int>(window_.atomic_read<std::int64_t>(home_, tail) - 1); }
+    [[nodiscard]] int last_in_queue();
 
 private:
-    struct Entry {
-        std::int64_t tail;    ///< at the home rank: the last in the queue
-        std::int64_t next;    ///< who waits for this rank
-        std::int64_t waiting; ///< this rank waits for the one before it
+    /// A rank's words. Ranks are stored plus one, so that 0 means nobody.
+    struct Words {
+        /// At the home rank: the last in the queue, with its turn on one node.
+        std::int64_t tail;
+        std::int64_t padding[7];
+        std::int64_t next;    ///< between nodes: who waits for this rank
+        std::int64_t waiting; ///< between nodes: this rank waits for the one before it
+        std::int64_t passed;  ///< on one node: the last of its turns that this rank has given up
     };
-    static constexpr Offset tail{offsetof(Entry, tail)};
-    static constexpr Offset next{offsetof(Entry, next)};
-    static constexpr Offset waiting{offsetof(Entry, waiting)};
+    static_assert(sizeof(Words) <= LockTable::slot_bytes);
+    static constexpr std::uint64_t tail = offsetof(Words, tail);
+    static constexpr std::uint64_t next = offsetof(Words, next);
+    static constexpr std::uint64_t waiting = offsetof(Words, waiting);
+    static constexpr std::uint64_t passed = offsetof(Words, passed);
+    /// A turn of a rank, as the tail names it: the number of the turn, modulo 2^32, and the rank. A rank asks again only behind
+    /// those that wait for it, so that `passed` stays at a turn until they have seen it.
+    [[nodiscard]] static constexpr std::int64_t turn_of(std::int64_t rank_plus_one, std::uint32_t number) noexcept {
+        return static_cast<std::int64_t>(std::uint64_t{number} << 32) | rank_plus_one;
+    }
+    [[nodiscard]] static constexpr std::uint32_t number_of(std::int64_t turn) noexcept {
+        return static_cast<std::uint32_t>(static_cast<std::uint64_t>(turn) >> 32);
+    }
+    [[nodiscard]] static constexpr int rank_of(std::int64_t turn) noexcept { return static_cast<int>(turn & 0xFFFFFFFF) - 1; }
 
-    [[nodiscard]] std::int64_t own() const noexcept { return team_.rank().value + 1; }
-    [[nodiscard]] std::int64_t own_word(Offset word) const;
+    [[nodiscard]] std::int64_t own() const noexcept { return state_.rank() + 1; }
     [[nodiscard]] bool held_by_this_thread() const noexcept {
         return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
+    /// A word in memory that this rank can load and store.
+    [[nodiscard]] std::atomic_ref<std::int64_t> word(int rank, std::uint64_t word) const noexcept;
+    /// Whether the turn has been given up. On one node.
+    [[nodiscard]] bool is_over(std::int64_t turn) const noexcept;
+    [[nodiscard]] std::int64_t next_turn() const noexcept;
+    /// The same of any rank's, by what carries the block's atomics.
+    [[nodiscard]] std::int64_t swap(int rank, std::uint64_t word, std::int64_t value, AtomicOperation operation = AtomicOperation::replace);
+    [[nodiscard]] std::int64_t compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired);
+    void write(int rank, std::uint64_t word, std::int64_t value) { static_cast<void>(swap(rank, word, value)); }
+    /// Waits for what another rank's hand-over changes.
+    template <class Done>
+    void wait_for_hand_over(Done&& done, const char* call);
     /// An operation on the queue's memory at `rank`, on behalf of `call`, which is what errors speak of.
     template <class Step>
-    auto at(Rank rank, const char* call, Step&& step);
-    /// This rank has the lock: `turn` stays with the thread until it unlocks.
-    void take(std::unique_lock<std::mutex>& turn);
-    void passed_on();
+    auto at(int rank, const char* call, Step&& step);
+    /// This rank's place in the queue, of which it has one: for the scope of a thread's call, or until the thread unlocks.
+    class Place {
+    public:
+        explicit Place(LockState& lock) noexcept : lock_{lock} { ask(); }
+        ~Place() {
+            if (got_) lock_.place_taken_.store(false, std::memory_order_release);
+        }
+        Place(const Place&) = delete;
+        Place& operator=(const Place&) = delete;
+        bool ask() noexcept { return got_ = got_ || !lock_.place_taken_.exchange(true, std::memory_order_acquire); }
+        [[nodiscard]] bool got() const noexcept { return got_; }
+        void keep() noexcept { got_ = false; }
 
-    Team& team_;
-    Rank home_;
-    Window window_;
-    std::mutex turn_; ///< of this rank's threads: a rank has one entry in the queue
+    private:
+        LockState& lock_;
+        bool got_ = false;
+    };
+    /// This rank has the lock: the place stays with the thread until it unlocks.
+    void take(Place& place);
+    void passed_on();
+    /// Collective: gives the slot back.
+    void end();
+
+    TeamState& state_;
+    int home_;
+    bool one_node_;
+    LockTable& table_;
+    LockSlot slot_;
+    bool open_ = true;
+    std::atomic<bool> place_taken_{false}; ///< by one of this rank's threads
     std::atomic<std::thread::id> holder_{};
     int exceptions_at_start_ = std::uncaught_exceptions(); ///< to know an unwinding stack in the destructor
 };

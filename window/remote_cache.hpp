@@ -4,6 +4,7 @@
 #include <lapwing/cache_options.hpp>
 #include <lapwing/settings.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +66,18 @@ void check_cache_options(const Settings& settings, const CacheOptions& options, 
 /// What all ranks must choose alike: the mode, then what the cache is like, or zeros if there is none.
 inline constexpr std::size_t cache_choices = 9;
 [[nodiscard]] std::array<std::int64_t, cache_choices> chosen_cache(const Settings& settings, const CacheOptions& options);
+/// What ranks must agree on, for a reduction to the minimum: some numbers, then each choice of the cache and its negative.
+template <std::size_t N>
+[[nodiscard]] std::array<std::int64_t, N + 2 * cache_choices> with_cache_choices(
+    const std::array<std::int64_t, N>& numbers, const std::array<std::int64_t, cache_choices>& choices) {
+    std::array<std::int64_t, N + 2 * cache_choices> all{};
+    auto at = std::ranges::copy(numbers, all.begin()).out;
+    for (const std::int64_t choice : choices) {
+        *at++ = choice;
+        *at++ = -choice;
+    }
+    return all;
+}
 /// One of these, for messages: "CacheOptions::mode (LAPWING_CACHE)"; and a value of it.
 [[nodiscard]] std::string name_cache_choice(std::size_t choice);
 [[nodiscard]] std::string name_cache_value(std::size_t choice, std::int64_t value);

@@ -4,6 +4,7 @@
 #include "src/support/mpi_error.hpp"
 #include "window/agreement.hpp"
 #include "window/first_problem.hpp"
+#include "window/host_waits.hpp"
 #include "window/probe.hpp"
 #include "window/team_registry.hpp"
 #include "window/window_state.hpp"
@@ -95,6 +96,12 @@ const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
 /// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
 /// the target of a steady stream never dozes.
 constexpr std::chrono::milliseconds awake_time{16};
+/// A computation thread that starts so much in each of some looks at it streams: it needs the first answers soon, and makes
+/// progress then. A progress thread that polls beside it takes what it would receive, and holds the engine's mutex whenever it
+/// wants to start the next transfer: that ends in the kernel, at 30 us instead of 0.3.
+constexpr std::int64_t stream_of_a_look = 16; ///< see TeamState::streams()
+constexpr std::chrono::microseconds between_looks{200};
+constexpr unsigned looks_at_stream = 2;
 
 int provided_thread_level() {
     int level = MPI_THREAD_SINGLE;
@@ -163,10 +170,12 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         needs_callers_ = progress_mode_ == ProgressMode::caller && size_ > 1;
         serve_mask_ = needs_callers_ ? without_thread_mask : topology_->nodes() > 1 ? beside_thread_mask : 0;
         TeamRegistry::instance().add(*this);
+        if (needs_callers_) HostWaits::add(*this);
         start_progress();
         report_no_thread();
     } catch (...) {
         TeamRegistry::instance().remove(*this);
+        HostWaits::remove(*this);
         stop_progress();
         if (engine_ != nullptr) engine_->stop(); // MPI would write to its buffers, which end with it
         free_mpi();
@@ -331,6 +340,14 @@ Progressing::Round TeamState::progress_round(Clock::time_point now) noexcept {
     }
     round.awake = topology_->processors().share() == ProcessorShare::ample ? engine_->busy() : engine_->pushing();
     round.alert = now < awake_until_ || barrier_->gathering();
+    if (const auto looks = (now - last_look_) / between_looks; looks > 0) {
+        const std::uint64_t streamed = streamed_.load(std::memory_order_relaxed);
+        const bool streams = static_cast<std::int64_t>(streamed - seen_streamed_) >= looks * stream_of_a_look;
+        streaming_looks_ = streams ? streaming_looks_ + 1 : 0;
+        seen_streamed_ = streamed;
+        last_look_ = now;
+    }
+    round.attended = !round.alert && streaming_looks_ >= looks_at_stream;
     return round;
 }
 
@@ -397,8 +414,10 @@ void TeamState::tell(const Departed& departed) {
     else news_.push_back(news);
 }
 
-void TeamState::tell_departure(Why why) {
-    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives_.load(std::memory_order_relaxed), why});
+void TeamState::tell_departure(Why why) { tell_departure(why, collectives_.load(std::memory_order_relaxed)); }
+
+void TeamState::tell_departure(Why why, std::uint64_t collectives) {
+    if (!std::exchange(own_departure_told_, true)) tell({rank_, collectives, why});
 }
 
 void TeamState::on_departed(int rank, std::uint64_t collectives, std::uint32_t why) {
@@ -485,6 +504,8 @@ void TeamState::look_after(Patience& patience, const char* call, int target) {
                                                  who_, call, other);
             {
                 const std::lock_guard guard{engine_->mutex()};
+                // Whoever waits, in whatever call: of those that this rank has made it may have made others than they.
+                tell_departure({Why::failure}, 0);
                 on_failed(text, MPI_SUCCESS); // the calls cannot be taken back: nor can the team go on
             }
             throw MismatchError{text};
@@ -543,7 +564,7 @@ void TeamState::notify(CollectiveCall call, std::optional<std::int64_t> identity
 
 void TeamState::wait_barrier(CollectiveCall call, std::optional<std::int64_t> identity) {
     wait_until([this] { return barrier_->complete(); }, name(call), next_collective);
-    count_collective();
+    count_collective(name(call));
     barrier_->end();
     check_attendance(call, identity);
     acquire();
@@ -596,13 +617,19 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
         mismatch_ = Why::of_mismatch(call, call);
         if (call == CollectiveCall::window_close)
             throw MismatchError{fmt::format("{}: {}: this rank closes the window that was made as number {}, other ranks ones from number "
-                                            "{} to {}; close windows, arrays and locks in the same order on all ranks. It stays open",
+                                            "{} to {}; close windows and arrays in the same order on all ranks. It stays open",
                                             who_, name(call), identity.value_or(0), all.lowest_identity, all.highest_identity)};
         if (call == CollectiveCall::on_window)
             throw MismatchError{fmt::format("{}: {}: this rank calls {}, and of the others one calls {} and one {}; all ranks of a team must "
                                             "make the same collective calls in the same order",
                                             who_, name(call), text_on_window(identity.value_or(0)), text_on_window(all.lowest_identity),
                                             text_on_window(all.highest_identity))};
+        if (call == CollectiveCall::lock_create || call == CollectiveCall::lock_close)
+            throw MismatchError{fmt::format("{}: {}: of the team's locks this is {} here, and {} or {} on another rank; name the same "
+                                            "home on all ranks, and make and close locks in the same order.{}",
+                                            who_, name(call), text_of_lock(identity.value_or(0)), text_of_lock(all.lowest_identity),
+                                            text_of_lock(all.highest_identity),
+                                            call == CollectiveCall::lock_close ? " It stays open" : "")};
         throw MismatchError{fmt::format("{}: {}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet "
                                         "in the same barrier",
                                         who_, name(call), identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,
@@ -613,6 +640,11 @@ void TeamState::check_attendance(CollectiveCall call, std::optional<std::int64_t
 void TeamState::release() {
     check_usable("Team::release");
     serve_now_and_then();
+    {
+        const support::BiasedMutex::Guard guard{idle_windows_mutex_};
+        if (std::ranges::none_of(windows_, [](const WindowState* window) { return window->holds_back() || window->under_way(); }))
+            return order_memory();
+    }
     const std::shared_lock guard{windows_mutex_};
     // What one window cannot complete keeps nothing back in the others.
     FirstProblem problem;
@@ -633,19 +665,37 @@ void TeamState::order_memory() {
 void TeamState::acquire() {
     check_usable("Team::acquire");
     serve_looks();
+    {
+        const support::BiasedMutex::Guard guard{idle_windows_mutex_};
+        order_memory();
+        if (cached_windows_.empty()) return;
+    }
     const std::shared_lock guard{windows_mutex_};
-    order_memory();
-    for (WindowState* window : windows_) window->drop_cached();
+    for (WindowState* window : cached_windows_) window->drop_cached();
 }
 
 void TeamState::add(WindowState& window) {
     const std::lock_guard guard{windows_mutex_};
+    const support::BiasedMutex::Guard idle_guard{idle_windows_mutex_};
     windows_.push_back(&window);
+    if (window.cache() != nullptr) cached_windows_.push_back(&window);
 }
 
 void TeamState::remove(WindowState& window) noexcept {
     const std::lock_guard guard{windows_mutex_};
+    const support::BiasedMutex::Guard idle_guard{idle_windows_mutex_};
     std::erase(windows_, &window);
+    std::erase(cached_windows_, &window);
+}
+
+template <class Step>
+void TeamState::for_each_part(Step&& step) {
+    std::vector<TeamPart*> parts;
+    {
+        const std::lock_guard guard{parts_mutex_};
+        for (const auto& [type, part] : parts_) parts.push_back(part.get());
+    }
+    for (TeamPart* const part : parts) step(*part);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------
@@ -670,6 +720,10 @@ void TeamState::close() {
                                          "and locks before their runtime",
                                          who_, windows_.size(), windows_.front()->label())};
     }
+    for_each_part([&](TeamPart& part) {
+        if (const std::string open = part.still_open(); !open.empty())
+            throw UsageError{fmt::format("{}: Team::close: {} are open; close windows, arrays and locks before their runtime", who_, open)};
+    });
     if (!close_notified_.load(std::memory_order_relaxed)) {
         notify(CollectiveCall::team_close, {});
         close_notified_.store(true, std::memory_order_relaxed);
@@ -686,7 +740,7 @@ void TeamState::close() {
             return false;
         },
         "Team::close", next_collective);
-    count_collective();
+    count_collective("Team::close");
     barrier_->end();
     close_notified_.store(false, std::memory_order_relaxed); // if another rank is elsewhere, the next close starts anew
     check_attendance(CollectiveCall::team_close, {});
@@ -695,6 +749,7 @@ void TeamState::close() {
     // Everything sent is acknowledged and everything owed has left; then wait until that holds for all, so that no message
     // is on its way when the receives are taken back.
     wait_until([this] { return engine_->idle(); }, "Team::close");
+    for_each_part([](TeamPart& part) { part.close(); });
     StatisticsValues total = statistics_.read();
     auto left_windows = TeamRegistry::instance().left_windows_of(*this);
     constexpr std::size_t bytes = sizeof total.values;
@@ -712,6 +767,7 @@ void TeamState::close() {
     std::memcpy(left_windows.data(), memory.get() + bytes, sizeof left_windows);
     total_at_close_ = total;
     TeamRegistry::instance().remove(*this); // before anything goes that closes of other teams look at
+    HostWaits::remove(*this);
     stop_progress();
     engine_->stop();
     TeamRegistry::instance().free_left_windows(*this, left_windows);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/support/aligned_memory.hpp"
+#include "src/support/biased_mutex.hpp"
 #include "window/backoff.hpp"
 #include "window/barrier.hpp"
 #include "window/collective_watch.hpp"
@@ -33,10 +34,14 @@ namespace lapwing::window {
 
 class WindowState;
 
-/// What a room above keeps for each team: see TeamState::part().
+/// What a room above, or the locks, keep for each team: see TeamState::part().
 class TeamPart {
 public:
     virtual ~TeamPart() = default;
+    /// What of the program's stands on it and is open, as in "2 of its locks": such a team is not closed. Empty: nothing.
+    [[nodiscard]] virtual std::string still_open() const { return {}; }
+    /// Collective: the team closes, and no rank uses it any more. At most one type of parts makes collective calls here.
+    virtual void close() {}
 };
 
 /// The inside of a Team: what its windows, locks and barriers share.
@@ -121,8 +126,10 @@ public:
         }
     }
 
-    /// A collective call of all ranks is complete on this one.
-    void count_collective() noexcept { collectives_.fetch_add(1, std::memory_order_relaxed); }
+    /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static storage.
+    void count_collective(const char* call) noexcept {
+        watch_->completed(collectives_.fetch_add(1, std::memory_order_relaxed), call);
+    }
 
     /// Throws UsageError when a wait of this rank for notifications of `window` is in vain: all other ranks are closing it.
     void check_notifiers(const WindowState& window, const char* call);
@@ -234,6 +241,12 @@ public:
         std::atomic<std::uint32_t>& waits_;
     };
 
+    /// A computation thread has started a transfer of which it soon wants the answer, and will then make progress itself.
+    /// Counted are transfers, and more for large ones.
+    void streams(std::uint64_t bytes) noexcept {
+        streamed_.fetch_add(1 + bytes / bytes_of_one_streamed, std::memory_order_relaxed);
+    }
+
     // Progressing
     Round progress_round(Clock::time_point now) noexcept override;
     [[nodiscard]] Waits waits() const noexcept override {
@@ -291,6 +304,7 @@ private:
     [[nodiscard]] bool is_departed(int rank) const;
     /// With the engine's mutex held: the others are told that this rank cannot be waited for any more.
     void tell_departure(Why why);
+    void tell_departure(Why why, std::uint64_t collectives);
     void tell(const Departed& departed);
     /// A wait goes on: finds mismatches, and says once what it waits for.
     void look_after(Patience& patience, const char* call, int target);
@@ -299,6 +313,8 @@ private:
     void report_no_thread() const;
     /// With the windows' mutex held: own accesses to memory of this node, in any window, are seen in order.
     void order_memory();
+    template <class Step>
+    void for_each_part(Step&& step);
     void wake(int target, std::uint16_t tick);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
@@ -339,9 +355,13 @@ private:
     std::optional<std::int64_t> notify_identity_;
 
     std::shared_mutex windows_mutex_; ///< shared by those that wait for what windows have under way
+    /// With the mutex above held, too, where they change; held alone by looks that wait for nothing.
+    support::BiasedMutex idle_windows_mutex_;
     std::vector<WindowState*> windows_;
+    std::vector<WindowState*> cached_windows_;
     std::uint64_t next_window_number_ = 1;
 
+    static constexpr std::uint64_t bytes_of_one_streamed = 8192;
     static constexpr std::uint64_t one_begun = std::uint64_t{1} << 32;
     std::atomic<std::uint64_t> drives_{0}; ///< those under way, and one_begun for each that there was
     std::atomic<std::uint32_t> waits_in_mpi_{0}; ///< twice the waits there were, odd during one
@@ -350,6 +370,10 @@ private:
     std::unique_ptr<std::atomic<std::uint16_t>[]> awake_;
     std::uint64_t seen_wakes_ = 0;                                ///< progress thread only
     std::chrono::steady_clock::time_point awake_until_{};         ///< progress thread only
+    std::atomic<std::uint64_t> streamed_{0};
+    std::uint64_t seen_streamed_ = 0;                             ///< progress thread only
+    std::chrono::steady_clock::time_point last_look_{};           ///< at streamed_; progress thread only
+    unsigned streaming_looks_ = 0;                                ///< in a row; progress thread only
 
     /// Something is wrong that waits must look at: a departed rank or a failure of the progress thread.
     std::atomic<bool> troubled_{false};

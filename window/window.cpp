@@ -15,7 +15,7 @@ using window::WindowState;
 
 Window::Window() noexcept = default;
 
-Window::Window(std::unique_ptr<WindowState> state) : state_{std::move(state)}, map_{state_->map()} {}
+Window::Window(std::unique_ptr<WindowState> state) : state_{std::move(state)}, map_{state_->map()} { state_->keep_copy(&map_); }
 
 Window::Window(Team& team, std::uint64_t bytes, WindowOptions options)
     : Window{std::make_unique<WindowState>(team, bytes, std::move(options))} {}
@@ -24,13 +24,16 @@ Window Window::adopt(Team& team, MPI_Win window, bool locked, WindowOptions opti
     return Window{std::make_unique<WindowState>(team, window, locked, std::move(options))};
 }
 
-Window::Window(Window&& other) noexcept : state_{std::move(other.state_)}, map_{std::exchange(other.map_, {})} {}
+Window::Window(Window&& other) noexcept : state_{std::move(other.state_)}, map_{std::exchange(other.map_, {})} {
+    if (state_ != nullptr) state_->keep_copy(&map_);
+}
 
 Window& Window::operator=(Window&& other) noexcept {
     if (this != &other) {
         Window old{std::move(*this)}; // ends as a destroyed window does
         state_ = std::move(other.state_);
         map_ = std::exchange(other.map_, {});
+        if (state_ != nullptr) state_->keep_copy(&map_);
     }
     return *this;
 }
@@ -50,6 +53,7 @@ void Window::close() {
 WindowState& Window::open_state(const char* call) const {
     if (state_ == nullptr)
         throw UsageError{fmt::format("Window.{}: the window was closed before, or never opened; make a new one", call)};
+    state_->require_memory(call);
     return *state_;
 }
 

@@ -85,7 +85,6 @@ Completion WindowState::start_atomics(AtomicOperation operation, AtomicType type
     const std::uint64_t touched = highest.offset + bytes - begin;
     for (const ListedAtomic& one : list) cache_before_update(target, one.offset, bytes);
     begin_access(target, begin, touched, true, "Window::fetch");
-    messages_used_.store(true, std::memory_order_relaxed);
 
     auto pending = std::make_unique<PendingAtomics>(list, bytes);
     const std::uint64_t entry = swaps ? sizeof(ListedSwap) : sizeof(AddPayload);
@@ -115,6 +114,7 @@ Completion WindowState::start_atomics(AtomicOperation operation, AtomicType type
             [&] {
                 const support::BiasedMutex::Guard guard{mutex_};
                 if (!state_.engine().try_atomics(transfer->operation(), target, command, payload)) return false;
+                note_message();
                 transfers_.push_back(*transfer);
                 if (network_ == Path::rma) outstanding_.add_write(target, begin, touched, Carrier::messages);
                 return true;

@@ -102,7 +102,6 @@ void WindowState::send_adds(int target, AddKind kind, std::uint64_t begin, std::
         complete_started(target);
     }
     if (full) complete_sent_adds();
-    messages_used_.store(true, std::memory_order_relaxed);
     const Command command{.kind = CommandKind::adds,
                           .operation = kind.operation,
                           .type = kind.type,
@@ -112,6 +111,7 @@ void WindowState::send_adds(int target, AddKind kind, std::uint64_t begin, std::
         [&] {
             const support::BiasedMutex::Guard guard{mutex_};
             if (!state_.engine().try_adds(target, command, adds)) return false;
+            note_message();
             sent_adds_.add_write(target, begin, end - begin, Carrier::messages);
             return true;
         },

@@ -1,4 +1,4 @@
-// How a window comes to be, made or adopted, and how it ends.
+// How a window with memory of its own comes to be, and how any window ends.
 #include "window/window_state.hpp"
 
 #include "src/support/log.hpp"
@@ -22,35 +22,13 @@ namespace {
 
 using support::check_mpi;
 
-constexpr unsigned most_counters = 4096;
 /// Atomics need 8; MPI promises no more than a cache line for its shared memory in practice.
 constexpr unsigned least_alignment = 8;
 constexpr unsigned most_alignment = 64;
 
-/// What ranks must agree on, for a reduction to the minimum: some numbers, then each choice of the cache and its negative.
-template <std::size_t N>
-[[nodiscard]] std::array<std::int64_t, N + 2 * cache_choices> with_cache_choices(
-    const std::array<std::int64_t, N>& numbers, const std::array<std::int64_t, cache_choices>& choices) {
-    std::array<std::int64_t, N + 2 * cache_choices> all{};
-    auto at = std::ranges::copy(numbers, all.begin()).out;
-    for (const std::int64_t choice : choices) {
-        *at++ = choice;
-        *at++ = -choice;
-    }
-    return all;
-}
-
-/// The largest power of 2 up to 8, the largest value of an atomic, that a part begins at a multiple of.
-[[nodiscard]] std::int64_t part_alignment(const std::byte* part, std::uint64_t bytes) noexcept {
-    constexpr std::uintptr_t most = 8;
-    if (bytes == 0) return most;
-    const auto address = reinterpret_cast<std::uintptr_t>(part) | most;
-    return static_cast<std::int64_t>(address & (~address + 1));
-}
-
 } // namespace
 
-WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
+WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed)
     : team_{team}, state_{team.state()}, name_{std::move(options.name)}, counter_count_{options.notification_counters} {
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", state_.who(),
@@ -74,7 +52,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
                   "MPI_Iallreduce", state_.who());
         return request;
     });
-    state_.count_collective(); // what follows is another call
+    state_.count_collective("Window"); // what follows is another call
     std::memcpy(&node_bytes, memory.get(), sizeof node_bytes);
     const auto counters = static_cast<std::int64_t>(counter_count_);
     const bool fits = node_bytes <= static_cast<double>(limit.bytes);
@@ -130,114 +108,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options)
     share_sizes(same_size);
     state_.engine().expose(number_, exposed());
     cache_ = make_remote_cache(*this, options.cache);
-    state_.add(*this);
+    if (listed == Listed::yes) state_.add(*this);
     state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
-}
-
-WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options)
-    : team_{team}, state_{team.state()}, name_{std::move(options.name)}, adopted_{true},
-      counter_count_{options.notification_counters}, own_counters_(options.notification_counters) {
-    state_.require_open("Window::adopt");
-    const std::string where = fmt::format("{}: Window::adopt{}", state_.who(), name_.empty() ? "" : fmt::format("(\"{}\")", name_));
-    if (counter_count_ > most_counters)
-        throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, counter_count_,
-                                     most_counters)};
-    check_cache_options(state_.settings(), options.cache, where);
-    if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
-    const auto attribute = [&](int key) {
-        void* value = nullptr;
-        int found = 0;
-        check_mpi(MPI_Win_get_attr(window, key, &value, &found), "MPI_Win_get_attr", state_.who());
-        return found != 0 ? value : nullptr;
-    };
-    const int flavor = *static_cast<int*>(attribute(MPI_WIN_CREATE_FLAVOR));
-    const int model = *static_cast<int*>(attribute(MPI_WIN_MODEL));
-    MPI_Group window_group = MPI_GROUP_NULL;
-    MPI_Group team_group = MPI_GROUP_NULL;
-    int relation = MPI_UNEQUAL;
-    check_mpi(MPI_Win_get_group(window, &window_group), "MPI_Win_get_group", state_.who());
-    MPI_Comm_group(state_.communicator(), &team_group);
-    MPI_Group_compare(window_group, team_group, &relation);
-    MPI_Group_free(&window_group);
-    MPI_Group_free(&team_group);
-    if (flavor == MPI_WIN_FLAVOR_DYNAMIC)
-        throw UsageError{where + ": a dynamic window has no fixed memory; adopt a created, allocated or shared one"};
-    if (model != MPI_WIN_UNIFIED)
-        throw UsageError{where + ": its memory model is MPI_WIN_SEPARATE; only MPI_WIN_UNIFIED can be adopted"};
-    if (relation != MPI_IDENT)
-        throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
-                                 "the window was made on"};
-    const CacheMode mode = cache_mode(state_.settings(), options.cache);
-    if (const WindowState* const other = HostCall::obstacle(window, mode); other != nullptr)
-        throw UsageError{fmt::format("{}: the window is adopted already, as {}, and one of the two is cached, so that it would not "
-                                     "see what goes through the other; use that one, close it first, or cache neither",
-                                     where, other->label())};
-    const bool transparent = mode == CacheMode::transparent;
-    if (transparent && !HostCall::seen())
-        throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
-                                 "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
-    if (transparent && state_.progress_mode() == ProgressMode::caller && state_.size() > 1)
-        throw UsageError{where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
-                                 "others waiting; initialise MPI with MPI_THREAD_MULTIPLE, or choose CacheMode::epoch"};
-    state_.barrier(CollectiveCall::window_create, {});
-
-    number_ = state_.next_window_number();
-    remote_ = window;
-    unit_ = *static_cast<int*>(attribute(MPI_WIN_DISP_UNIT));
-    map_.own = static_cast<std::byte*>(attribute(MPI_WIN_BASE));
-    map_.own_bytes = static_cast<std::uint64_t>(*static_cast<MPI_Aint*>(attribute(MPI_WIN_SIZE)));
-    map_.own_rank = state_.rank();
-    map_.ranks = state_.size();
-    map_.node_first = state_.rank();
-    map_.node_count = 1;
-    const auto size = static_cast<std::int64_t>(map_.own_bytes);
-    const auto choices = chosen_cache(state_.settings(), options.cache);
-    auto smallest = with_cache_choices(std::array<std::int64_t, 5>{unit_, -unit_, size, -size, part_alignment(map_.own, map_.own_bytes)},
-                                       choices);
-    team_.min(std::span{smallest});
-    check_cache_choices(where, choices, std::span{smallest}.last<2 * cache_choices>()); // before any epoch begins
-
-    // A transparent window has the epochs that the program makes, of any kind. Messages need none.
-    alignment_ = static_cast<std::uint64_t>(smallest[4]);
-    network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
-    if (!locked && !transparent) {
-        check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all", state_.who());
-        close_lock_ = true;
-    }
-    if (flavor == MPI_WIN_FLAVOR_SHARED && state_.topology().nodes() == 1) {
-        // The only flavor whose node memory MPI tells reliably.
-        for (int i = 0; i < state_.size(); ++i) {
-            MPI_Aint size = 0;
-            int unit = 0;
-            std::byte* base = nullptr;
-            check_mpi(MPI_Win_shared_query(window, i, &size, &unit, &base), "MPI_Win_shared_query", state_.who());
-            bases_.push_back(base);
-        }
-        map_.node_first = 0;
-        map_.node_count = state_.size();
-        network_ = Path::direct;
-        shared_ = window;
-    } else {
-        bases_.push_back(map_.own);
-    }
-    least_rma_bytes_ = state_.least_rma_bytes();
-    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics(); // the program may use MPI's beside them
-    map_.bases = bases_.data();
-    if (transparent) remote_ = shared_ = MPI_WIN_NULL; // the program's own calls order its memory
-
-    if (smallest[0] != -smallest[1]) {
-        units_.resize(static_cast<std::size_t>(state_.size()));
-        check_mpi(MPI_Allgather(&unit_, 1, MPI_INT, units_.data(), 1, MPI_INT, state_.communicator()), "MPI_Allgather",
-                  state_.who());
-    }
-    plain_rma_ = network_ == Path::rma && unit_ == 1 && units_.empty();
-    share_sizes(smallest[2] == -smallest[3]);
-    counters_ = own_counters_.data();
-    state_.engine().expose(number_, exposed());
-    cache_ = make_remote_cache(*this, options.cache);
-    state_.add(*this);
-    HostCall::add(window, *this, mode);
-    state_.barrier(CollectiveCall::window_create, {});
 }
 
 WindowState::~WindowState() = default;
@@ -273,10 +145,15 @@ void WindowState::share_sizes(bool same) {
 }
 
 void WindowState::close() {
+    if (freed()) return; // MPI_Win_free has done it
     if (TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
     if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
     state_.barrier_of_close(*this); // completes the operations of all ranks
+    close_behind_barrier();
+}
+
+void WindowState::close_behind_barrier() {
     detach_transfers();
     state_.remove(*this);
     HostCall::remove(*this);
@@ -284,13 +161,13 @@ void WindowState::close() {
     state_.statistics().add(statistics_.read());
     state_.engine().withdraw(number_);
     if (memory_ != nullptr) memory_->close();
-    if (close_lock_) check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", state_.who());
+    if (std::exchange(close_lock_, false)) check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", state_.who());
 }
 
 void WindowState::abandon_memory() noexcept {
     // The program's memory goes when the stack has unwound: nobody may be served from it any more.
     cache_.reset(); // ends what it reads ahead
-    state_.engine().abandon(number_);
+    state_.engine().abandon(number_, Engine::LateRequests::told);
     if (!close_lock_ || TeamRegistry::mpi_ended()) return;
     // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their targets.
     if (const int code = MPI_Win_unlock_all(remote_); code != MPI_SUCCESS)
@@ -299,6 +176,7 @@ void WindowState::abandon_memory() noexcept {
 }
 
 void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
+    if (window->freed()) return;
     std::string problem;
     if (std::uncaught_exceptions() == window->exceptions_at_start_ && !window->state_.left() && !window->state_.broken()) {
         try {

@@ -9,7 +9,6 @@ void WindowState::begin_part(int target, const Touched& touched, bool write, con
     else if (cache_ != nullptr && touched.first) cache_->before_read(target, touched.offset, touched.bytes);
     if (touched.first) begin_access(target, touched.offset, touched.bytes, write, call);
     else state_.check_reachable(call, target);
-    messages_used_.store(true, std::memory_order_relaxed);
 }
 
 template <class Try>
@@ -23,6 +22,7 @@ Completion WindowState::start_served(int target, const Touched& touched, bool wr
         [&] {
             const support::BiasedMutex::Guard guard{mutex_};
             if (!attempt(transfer->operation())) return false;
+            note_message();
             transfers_.push_back(*transfer);
             if (passed && write) outstanding_.add_write(target, touched.offset, touched.bytes, Carrier::messages);
             if (passed && !write) outstanding_.add_read(target, touched.offset, touched.bytes, transfer.get(), Carrier::messages);

@@ -90,6 +90,19 @@ void WindowState::detach_transfers() {
     }
 }
 
+void WindowState::lose_transfers() noexcept {
+    for (;;) {
+        WindowTransfer* transfer = nullptr;
+        {
+            const support::BiasedMutex::Guard guard{mutex_};
+            if (transfers_.empty()) return;
+            transfer = &transfers_.front();
+            transfers_.pop_front();
+        }
+        transfer->lose();
+    }
+}
+
 void WindowState::finish_flush(int target, Engine::FlushTicket ticket) {
     if (state_.engine().flushed(target, ticket)) return;
     statistics_.add(Counter::service_flushes);
@@ -207,7 +220,7 @@ void WindowState::complete() {
 }
 
 void WindowState::complete_started(int target) {
-    if (!messages_used_.load(std::memory_order_relaxed)) [[likely]] {
+    if (!messages_under_way()) [[likely]] {
         if (!outstanding_.empty()) {
             const support::BiasedMutex::Guard guard{mutex_};
             if (outstanding_.touches(target)) {
@@ -261,11 +274,11 @@ void WindowState::flush_rma() {
 }
 
 void WindowState::complete_started() {
-    if (!outstanding_.empty() || messages_used_.load(std::memory_order_relaxed)) {
+    if (!outstanding_.empty() || messages_under_way()) {
         support::BiasedMutex::Guard guard{mutex_};
         flush_rma();
         const Versions reached = versions(); // what another thread starts later may not be complete
-        if (messages_used_.load(std::memory_order_relaxed) && state_.engine().busy()) {
+        if (messages_under_way() && state_.engine().busy()) {
             guard.unlock();
             flush_all_service();
             guard.lock();
@@ -278,6 +291,8 @@ void WindowState::forget(int target, Versions versions) noexcept {
     if (target == any_rank) {
         outstanding_.complete(versions.transfers);
         sent_adds_.complete(versions.adds);
+        if (messages_complete_.load(std::memory_order_relaxed) < versions.messages)
+            messages_complete_.store(versions.messages, std::memory_order_relaxed);
     } else {
         outstanding_.complete(target, versions.transfers);
         if (!sent_adds_.empty()) sent_adds_.complete(target, versions.adds);
@@ -369,7 +384,7 @@ inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<con
         outstanding_.add_write(target, offset, source.size(), Carrier::window);
         start_rma_put(target, offset, {from, source.size()});
         // Complete at the target, too, with what went there before it; unless messages did.
-        if (!staged && finish_locally(target) && !messages_used_.load(std::memory_order_relaxed))
+        if (!staged && finish_locally(target) && !messages_under_way())
             forget(target, versions());
     }
     statistics_.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
@@ -431,12 +446,12 @@ void WindowState::service_get(int target, std::uint64_t offset, std::span<std::b
 
 bool WindowState::try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
                                   std::uint32_t counter_plus_one) {
-    messages_used_.store(true, std::memory_order_relaxed);
     // Messages of a pair of ranks stay in order by themselves; bulk data moves on its own, and MPI's operations pass both.
     const bool may_be_overtaken = network_ == Path::rma || source.size() > state_.engine().inline_limit();
     support::BiasedMutex::Guard guard{mutex_, std::defer_lock};
     if (may_be_overtaken) guard.lock();
     if (!state_.engine().try_put(operation, target, number_, offset, source.data(), source.size(), counter_plus_one)) return false;
+    note_message();
     if (may_be_overtaken && !source.empty()) outstanding_.add_write(target, offset, source.size(), Carrier::messages);
     return true;
 }
@@ -450,10 +465,10 @@ void WindowState::service_put(int target, std::uint64_t offset, std::span<const 
 }
 
 bool WindowState::try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes, bool tracked) {
-    messages_used_.store(true, std::memory_order_relaxed);
     const bool may_be_overtaken = tracked && (network_ == Path::rma || bytes > state_.engine().inline_limit());
     const support::BiasedMutex::Guard guard{mutex_};
     if (!state_.engine().try_get(transfer.operation(), target, number_, offset, bytes, false)) return false;
+    note_message();
     transfers_.push_back(transfer);
     if (may_be_overtaken) outstanding_.add_read(target, offset, bytes, &transfer, Carrier::messages);
     return true;
@@ -479,17 +494,18 @@ std::unique_ptr<RmaTransfer> WindowState::start_rma_transfer(int target, std::ui
 Completion WindowState::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return {};
     if (cache_ != nullptr) cache_->before_read(target, offset, destination.size());
-    return Completion{begin_get(target, offset, destination, true)};
+    return Completion{begin_get(target, offset, destination, Starter::program)};
 }
 
 Completion WindowState::start_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return {};
     if (cache_ != nullptr) cache_->before_write(target, offset, source.size());
-    return Completion{begin_put(target, offset, source)};
+    return Completion{begin_put(target, offset, source, Starter::program)};
 }
 
 std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
-                                                        bool tracked) {
+                                                        Starter starter) {
+    const bool tracked = starter == Starter::program;
     begin_access(target, offset, destination.size(), false, "Window::start_get");
     if (by_rma(target, offset, destination.size())) {
         const auto start_piece = [&](std::uint64_t begin, int size, MPI_Aint at, MPI_Request* request) {
@@ -503,12 +519,13 @@ std::unique_ptr<PendingTransfer> WindowState::begin_get(int target, std::uint64_
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     transfer->operation().destination = destination.data();
     start([&] { return try_service_get(*transfer, target, offset, destination.size(), tracked); }, "Window::start_get", target);
-    nudge_progress(destination.size());
+    nudge_progress(destination.size(), starter);
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return transfer;
 }
 
-std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
+                                                        Starter starter) {
     const bool rma = by_rma(target, offset, source.size());
     begin_access(target, offset, source.size(), true, "Window::start_put");
     if (source.size() <= (rma ? largest_staged_bytes : state_.engine().inline_limit())) { // copied: complete at once
@@ -533,7 +550,7 @@ std::unique_ptr<PendingTransfer> WindowState::begin_put(int target, std::uint64_
             return true;
         },
         "Window::start_put", target);
-    ProgressThread::instance().nudge();
+    nudge_progress(source.size(), starter);
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
     return transfer;
 }

@@ -28,11 +28,17 @@
 
 namespace lapwing::window {
 
+/// Most notification counters of a window.
+inline constexpr unsigned most_counters = 4096;
+
 /// The inside of a Window: how it reaches memory that this rank cannot load and store.
 class WindowState final : private AddSender {
 public:
+    /// Whether the team's releases and acquires look after it, and its close asks for it. What is not listed has no operations
+    /// under way when its calls return, and is closed by who made it.
+    enum class Listed : std::uint8_t { no, yes };
     /// Collective: allocates memory.
-    WindowState(Team& team, std::uint64_t bytes, WindowOptions options);
+    WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed = Listed::yes);
     /// Collective: uses the memory of the program's window.
     WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options);
     ~WindowState();
@@ -42,7 +48,8 @@ public:
     [[nodiscard]] Team& team() const noexcept { return team_; }
     [[nodiscard]] TeamState& team_state() const noexcept { return state_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, arrays and locks included.
+    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and those that locks share
+    /// included.
     [[nodiscard]] std::string label() const;
     [[nodiscard]] const MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] Path path(int target) const noexcept;
@@ -86,11 +93,12 @@ public:
     void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source);
     /// Small runs, copied, in as few messages as there can be.
     void put_runs_uncached(int target, std::span<const cache::Run> runs);
-    /// `tracked`: a later write must find the get; else the caller keeps them apart.
+    /// Who starts a transfer. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts.
+    enum class Starter : std::uint8_t { program, cache };
     [[nodiscard]] std::unique_ptr<PendingTransfer> begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
-                                                             bool tracked);
-    [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset,
-                                                             std::span<const std::byte> source);
+                                                             Starter starter);
+    [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
+                                                             Starter starter);
     [[nodiscard]] LongTransfers& long_transfers() noexcept { return long_transfers_; }
     /// Null if the window is not cached.
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
@@ -105,7 +113,7 @@ public:
     [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
     void start_release();
     [[nodiscard]] bool under_way() const noexcept {
-        return !outstanding_.empty() || messages_used_.load(std::memory_order_relaxed) || !long_transfers_.empty() || adds_.any_lost();
+        return !outstanding_.empty() || messages_under_way() || !long_transfers_.empty() || adds_.any_lost();
     }
     void finish_release();
     void drop_cached();
@@ -129,8 +137,18 @@ public:
     /// rank's part does not begin at a multiple of the value's size.
     void check_atomic(AtomicType type, int target, std::uint64_t offset, const char* call) const;
 
+    /// Throws UsageError when the program has freed its window.
+    void require_memory(const char* call) const;
+    [[nodiscard]] bool freed() const noexcept { return freed_.load(std::memory_order_acquire); }
+    /// The program frees its window, on all ranks: called in its MPI_Win_free. `gone`: MPI has freed it already.
+    void on_host_free(bool gone) noexcept;
+    /// `copy` of map() is kept up to date.
+    void keep_copy(MemoryMap* copy) noexcept { map_of_window_ = copy; }
+
     /// Collective.
     void close();
+    /// The rest of a close, once no rank uses the window any more.
+    void close_behind_barrier();
     /// What a window's destructor does: closes it, unless the scope ends by an exception. Then the other ranks need not be
     /// closing theirs: the memory stays, and is served, until the process ends.
     static void end_with_scope(std::unique_ptr<WindowState> window) noexcept;
@@ -151,6 +169,8 @@ public:
 private:
     /// Of an adopted window whose memory is about to go, while others may still ask for it.
     void abandon_memory() noexcept;
+    /// Of an adopted window that the program frees: nobody asks for it any more.
+    void lose_memory() noexcept;
     /// Collective. `same`: all ranks' parts have the same size.
     void share_sizes(bool same);
     /// Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its negative.
@@ -184,6 +204,8 @@ private:
     [[noreturn]] void throw_lost_adds(const char* call);
     /// Completes those that nobody has waited for.
     void detach_transfers();
+    /// Those that are not complete never will be.
+    void lose_transfers() noexcept;
     /// What reads and writes at the owner, as an atomic does, or writes some of these bytes only.
     void cache_before_update(int target, std::uint64_t offset, std::uint64_t bytes) {
         if (cache_ == nullptr || map_.base(target) != nullptr) return;
@@ -209,14 +231,24 @@ private:
     struct Versions {
         std::uint64_t transfers = 0;
         std::uint64_t adds = 0;
+        std::uint64_t messages = 0;
     };
-    [[nodiscard]] Versions versions() const noexcept { return {outstanding_.version(), sent_adds_.version()}; }
+    [[nodiscard]] Versions versions() const noexcept {
+        return {outstanding_.version(), sent_adds_.version(), messages_started_.load(std::memory_order_relaxed)};
+    }
     void forget(int target, Versions versions) noexcept;
+    [[nodiscard]] bool messages_under_way() const noexcept {
+        return messages_started_.load(std::memory_order_relaxed) != messages_complete_.load(std::memory_order_relaxed);
+    }
+    /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush by another
+    /// thread in between would count it among the complete ones.
+    void note_message() noexcept { messages_started_.fetch_add(1, std::memory_order_relaxed); }
     using Carrier = OutstandingAccesses::Carrier;
     /// A transfer by messages of so many bytes has been started.
-    void nudge_progress(std::uint64_t bytes) const noexcept {
-        if (bytes > state_.engine().inline_limit()) ProgressThread::instance().nudge();
-        else ProgressThread::instance().nudge_seldom();
+    void nudge_progress(std::uint64_t bytes, Starter starter = Starter::program) const noexcept {
+        if (bytes > state_.engine().inline_limit() && starter == Starter::program) return ProgressThread::instance().nudge();
+        state_.streams(bytes);
+        ProgressThread::instance().nudge_seldom();
     }
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
@@ -285,6 +317,7 @@ private:
     std::uint64_t number_ = 0;
     bool adopted_ = false;
     bool close_lock_ = false; ///< the epoch of an adopted window is Lapwing's
+    std::atomic<bool> freed_{false}; ///< by the program
     Path network_ = Path::service;
     bool plain_rma_ = false; ///< rma, and all ranks' displacements count bytes
     /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
@@ -292,6 +325,7 @@ private:
     std::uint64_t alignment_ = 8; ///< of all ranks' parts, as far as atomics need it
 
     MemoryMap map_;
+    MemoryMap* map_of_window_ = nullptr; ///< the copy that the inline accesses of a Window use
     std::unique_ptr<WindowMemory> memory_;
     std::vector<std::byte*> bases_; ///< of an adopted window
     std::vector<std::uint64_t> sizes_;
@@ -308,8 +342,10 @@ private:
 
     support::Statistics statistics_;
 
-    /// On the rma path too: notified puts, small transfers, and what an adopted window's displacement units cannot express.
-    std::atomic<bool> messages_used_{false};
+    /// Messages to any rank that need a flush, and how many of them are known to be complete. On the rma path too: notified puts,
+    /// small transfers, and what an adopted window's displacement units cannot express.
+    std::atomic<std::uint64_t> messages_started_{0};
+    std::atomic<std::uint64_t> messages_complete_{0};
     /// Puts and gets of fewer bytes go as messages on the path rma, too.
     std::uint64_t least_rma_bytes_ = 0;
 

@@ -9,9 +9,12 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 namespace lapwing::window {
 
 bool WindowTransfer::test() {
+    check_lost();
     if (!attached()) return true;
     if (!arrived()) {
         window().team_state().progress();
@@ -43,6 +46,7 @@ void WindowTransfer::check_hope(const char* call) {
 }
 
 void WindowTransfer::wait() {
+    check_lost();
     if (!attached()) return;
     TeamState& team = window().team_state();
     try {
@@ -64,6 +68,22 @@ void WindowTransfer::wait() {
 void WindowTransfer::detach() {
     while (!arrived()) window().team_state().progress();
     window_ = nullptr;
+}
+
+void WindowTransfer::lose() noexcept {
+    try {
+        lost_ = !arrived();
+    } catch (const std::exception&) { // MPI does not know it any more
+        lost_ = true;
+    }
+    if (lost_) give_up();
+    window_ = nullptr;
+}
+
+void WindowTransfer::check_lost() const {
+    if (lost_)
+        throw UsageError{"Completion: the program freed the window with MPI_Win_free before this transfer was complete; wait for transfers, "
+                         "and close the window, before"};
 }
 
 void WindowTransfer::leave_window() noexcept {
@@ -91,7 +111,7 @@ void RmaTransfer::give_up() noexcept {
     // a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
     Backoff backoff{ProcessorShare::crowded};
     int done = 0;
-    while (!TeamRegistry::mpi_ended() &&
+    while (!TeamRegistry::mpi_ended() && !window().freed() && // of a window that is gone nobody completes them
            MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done == 0)
         backoff.pause();
 }

@@ -26,6 +26,8 @@ public:
     void wait() override;
     /// By the window, which is about to go. All its operations are complete.
     void detach();
+    /// By the window, whose memory is gone: unless it is complete, who waits for it hears that it never will be.
+    void lose() noexcept;
 
 protected:
     /// Whether the caller's memory is its own again.
@@ -42,7 +44,11 @@ private:
     /// it has been given up.
     void check_hope(const char* call);
 
-    WindowState* window_; ///< null: complete
+    /// Throws UsageError when it was lost.
+    void check_lost() const;
+
+    WindowState* window_; ///< null: complete, or lost
+    bool lost_ = false;
     int target_;
 };
 

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lapwing {
 
@@ -61,8 +62,11 @@ public:
     [[nodiscard]] StatisticsValues statistics() const { return open_window(".statistics").statistics(); }
     [[nodiscard]] StatisticsValues total_statistics() { return open_window(".total_statistics").total_statistics(); }
 
-    /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a negative depth.
-    void check_halo(std::span<const Range> own, std::int64_t depth) const;
+    /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a negative depth
+    /// and for one that a periodic dimension of the array is too small for.
+    void check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole, std::span<const bool> periodic) const;
+    /// Complete when all of them are.
+    [[nodiscard]] static Completion all_of(std::vector<Completion> completions);
 
 protected:
     ArrayBase() noexcept = default;

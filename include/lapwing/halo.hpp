@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace lapwing {
@@ -25,18 +26,26 @@ namespace lapwing {
 /// }
 /// ```
 ///
-/// Elements beyond the array's edges are the program's: zero at first, and never changed by an exchange. The array must not be
-/// closed, moved or assigned to while it has halos.
+/// Elements beyond the array's edges are the program's: zero at first, and never changed by an exchange. In periodic dimensions
+/// the array goes on behind its last index with its first, and these elements are those of the other side:
+///
+/// ```cpp
+/// lapwing::Halo ring{a, 1, {true, false}}; // a torus in the first dimension: ring(-1, j) on the rank with row 0 is a's last row
+/// ```
+///
+/// The array must not be closed, moved or assigned to while it has halos.
 template <TriviallyCopyable T, std::size_t N>
 class Halo {
 public:
     /// Local call. Memory: that of the own block with its margin. Throws UsageError where the calling rank owns several separate
-    /// domains or one with strides (Cyclic, most of BlockCyclic), RangeError for a negative depth.
-    Halo(GlobalArray<T, N>& array, std::int64_t depth) : array_{&array}, own_{array.local_domain()} {
-        this->check(depth);
+    /// domains or one with strides (Cyclic, most of BlockCyclic), RangeError for a negative depth, and on every rank for one that
+    /// is larger than the array's extent in a periodic dimension: elements would be there more than once.
+    Halo(GlobalArray<T, N>& array, std::int64_t depth, const std::array<bool, N>& periodic = {})
+        : array_{&array}, own_{array.local_domain()} {
+        array_->check_halo(own_.ranges(), depth, array.domain().ranges(), periodic);
         if (own_.empty()) return;
         domain_ = own_.expand(depth);
-        inside_ = domain_.intersect(array.domain());
+        find_pieces(periodic);
         Index<N> extents{};
         for (std::size_t d = 0; d < N; ++d) extents[d] = static_cast<std::int64_t>(domain_.range(d).size());
         memory_.resize(domain_.size());
@@ -59,12 +68,15 @@ public:
         array_->barrier();
     }
     /// Local call: the own block and its halo as they are. For programs that order their accesses by other means.
-    /// Cost: a copy of the own block; for each neighbour on another node a planned transfer, all under way at a time.
+    /// Cost: a copy of the own block; for each neighbour on another node a planned transfer, all under way at a time, and another
+    /// for each edge of a periodic dimension that lies between.
     void fetch() { start_fetch().wait(); }
     /// The memory must not be used until the completion says so.
     Completion start_fetch() {
-        if (inside_.empty()) return {};
-        return array_->start_get(inside_, part(inside_));
+        if (pieces_.size() == 1) return array_->start_get(pieces_.front().source, part(pieces_.front().place));
+        std::vector<Completion> gets;
+        for (const Piece& piece : pieces_) gets.push_back(array_->start_get(piece.source, part(piece.place)));
+        return GlobalArray<T, N>::all_of(std::move(gets));
     }
     /// Local call: writes the own block back to the array, but no halo. Cost: a copy.
     void store() {
@@ -92,7 +104,33 @@ public:
     [[nodiscard]] LocalView<T, N> own() noexcept { return own_.empty() ? LocalView<T, N>{} : part(own_); }
 
 private:
-    void check(std::int64_t depth) const { array_->check_halo(own_.ranges(), depth); }
+    /// What of the array goes where: the same domain, or across edges of periodic dimensions a shifted one.
+    struct Piece {
+        Domain<N> source; ///< of the array
+        Domain<N> place;  ///< of domain_
+    };
+
+    void find_pieces(const std::array<bool, N>& periodic) {
+        const Domain<N>& whole = array_->domain();
+        Index<N> turns{}; // around the array, for each dimension
+        for (std::size_t d = 0; d < N; ++d) turns[d] = periodic[d] ? -1 : 0;
+        for (;;) {
+            Index<N> there{};
+            Index<N> back{};
+            for (std::size_t d = 0; d < N; ++d) {
+                there[d] = turns[d] * static_cast<std::int64_t>(whole.range(d).size());
+                back[d] = -there[d];
+            }
+            if (const Domain<N> place = domain_.intersect(whole.shift(there)); !place.empty())
+                pieces_.push_back({place.shift(back), place});
+            std::size_t d = N;
+            while (d-- > 0) {
+                if (periodic[d] && ++turns[d] <= 1) break;
+                turns[d] = periodic[d] ? -1 : 0;
+                if (d == 0) return;
+            }
+        }
+    }
     [[nodiscard]] std::size_t place(const Index<N>& index) const noexcept {
         std::int64_t offset = index[N - 1] - origin_;
         for (std::size_t d = 0; d + 1 < N; ++d) offset += index[d] * view_.stride(d);
@@ -111,7 +149,7 @@ private:
     GlobalArray<T, N>* array_;
     Domain<N> own_;
     Domain<N> domain_; ///< of the memory
-    Domain<N> inside_; ///< of that, what the array has
+    std::vector<Piece> pieces_; ///< of that, what the array has
     std::vector<T> memory_;
     LocalView<T, N> view_;
     Index<N> first_{};

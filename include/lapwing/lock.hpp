@@ -11,14 +11,16 @@ namespace window {
 class LockState;
 } // namespace window
 
-/// A lock that all ranks of a team share, granted in the order of the requests (the queue lock of Mellor-Crummey and
-/// Scott, 1991, with its tail at a home rank and one queue entry per rank, so that a waiting rank watches its own memory).
+/// A lock that all ranks of a team share, granted in the order of the requests (queue locks with the tail at a home rank and one
+/// place for each rank: between nodes that of Mellor-Crummey and Scott, 1991, where a waiting rank watches its own memory; on one
+/// node that of Craig, 1993, and of Magnusson, Landin and Hagersten, 1994, where it watches a word of the rank before it).
 /// Satisfies the standard's Lockable: use std::lock_guard and std::unique_lock with it. Lock acquires, unlock releases, for
 /// all windows of the team. Threads of one rank take turns.
 class Lock {
 public:
     /// Collective. `home` owns the tail of the queue: choose the rank that takes the lock most.
-    /// Throws RangeError, MpiError.
+    /// Throws RangeError; MismatchError on all ranks where they name different homes; MpiError.
+    /// Cost: a barrier; where more locks are open than ever before, now and then the creation of a window for as many again.
     explicit Lock(Team& team, Rank home = Rank{0});
     Lock(Lock&&) noexcept;
     Lock& operator=(Lock&&) noexcept;
@@ -29,7 +31,7 @@ public:
     void close();
 
     /// Returns when this rank holds the lock. Throws UsageError when the calling thread holds it already, PeerLeftError.
-    /// Cost: one atomic at the home rank; while another holds it, one more message from the predecessor.
+    /// Cost: one atomic at the home rank; between nodes, while another holds it, one more message from the predecessor.
     void lock();
     /// Takes the lock if nobody holds it or waits for it. Cost: one atomic at the home rank.
     [[nodiscard]] bool try_lock();

@@ -180,13 +180,15 @@ public:
         : Window{team, static_cast<std::uint64_t>(bytes), std::move(options)} {}
 
     /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
-    /// memory of a window that the host program made (allocated, created or shared) and keeps owning: it must not be freed
-    /// before close(). If the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
+    /// memory of a window that the host program made (allocated, created or shared) and keeps owning. It must not be freed
+    /// before close(), else later calls throw UsageError. Inside a node parts that MPI allocated are reached by load and store. If
+    /// the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
     /// Lapwing locks it until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of any
     /// kind, and its own calls for them (fences, locks, flushes) complete what it has written through Lapwing; that needs
     /// the library lapwing::transparent and a progress thread. Offsets are in bytes, whatever its displacement unit.
     /// Throws UsageError for dynamic windows, for a group that does not match, for a window that is adopted already if
-    /// either is cached, and where CacheMode::transparent cannot be; MismatchError on all ranks when their cache options
+    /// either is cached, and where CacheMode::transparent cannot be; on all ranks for a window with the info key no_locks, and
+    /// where some rank has an epoch of the program's open on it, or with `locked` has not (as far as MPI tells); MismatchError on all ranks when their cache options
     /// differ; MpiError.
     [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
 

@@ -231,15 +231,28 @@ void ArrayBase::check_view(const char* call, std::span<const Range> domain, std:
     }
 }
 
-void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth) const {
+void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole,
+                           std::span<const bool> periodic) const {
     require_open(" (halo)");
     if (depth < 0)
         throw RangeError{fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the own block are read",
                                      start_of_text(""), depth)};
+    for (std::size_t d = 0; d < whole.size(); ++d)
+        if (periodic[d] && std::cmp_greater(depth, whole[d].size()))
+            throw RangeError{fmt::format("{}: the depth {} of a halo is larger than the extent {} of dimension {}, which is periodic: it would "
+                                         "go around the array more than once; use a depth of at most {}, or leave that dimension open",
+                                         start_of_text(""), depth, whole[d].size(), d, whole[d].size())};
     for (const Range& range : own)
         if (range.stride() != 1)
             throw UsageError{fmt::format("{}: a halo is around a block of neighbours, and this rank owns {}; use Block",
                                          start_of_text(""), text(own))};
+}
+
+Completion ArrayBase::all_of(std::vector<Completion> completions) {
+    if (completions.empty()) return {};
+    auto pending = std::make_unique<PendingTransfers>();
+    for (Completion& completion : completions) pending->add(std::move(completion));
+    return Completion{std::move(pending)};
 }
 
 void ArrayBase::throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const {

@@ -1,4 +1,5 @@
 // Own blocks with a margin of their neighbours' elements.
+#include "support/mpi_test.hpp"
 #include "tests/array/array_test.hpp"
 
 #include <lapwing/error.hpp>
@@ -40,7 +41,63 @@ void check_halos(const Extents<N>& extents, const Block& distribution) {
     }
 }
 
+/// The index in [0, extent) that is the same place on a ring.
+[[nodiscard]] std::int64_t around(std::int64_t index, std::int64_t extent) { return ((index % extent) + extent) % extent; }
+
+template <std::size_t N>
+void check_periodic_halos(const Extents<N>& extents, const Block& distribution, const std::array<bool, N>& periodic,
+                          std::int64_t depth) {
+    Runtime runtime;
+    GlobalArray<std::int64_t, N> array{runtime, extents, distribution, {.name = "torus"}};
+    Halo halo{array, depth, periodic};
+    for (const Index<N>& index : halo.domain()) halo(index) = -5;
+    for (std::uint64_t round = 0; round < 2; ++round) {
+        array.for_each_local([&](const Index<N>& index, std::int64_t& element) {
+            element = test::value_of<std::int64_t>(round + test::position_of(extents, index));
+        });
+        halo.exchange();
+        array.for_each_local([](const Index<N>&, std::int64_t& element) { element = -1; });
+        test::Mismatches mismatches;
+        for (const Index<N>& index : halo.domain()) {
+            Index<N> there = index;
+            for (std::size_t d = 0; d < N; ++d)
+                if (periodic[d]) there[d] = around(index[d], extents[d]);
+            mismatches.check(halo(index) == (array.domain().contains(there)
+                                                 ? test::value_of<std::int64_t>(round + test::position_of(extents, there))
+                                                 : -5),
+                             index);
+        }
+        CHECK(mismatches.text() == "none");
+    }
+}
+
 } // namespace
+
+TEST_CASE("in periodic dimensions a halo goes on at the other side") {
+    const int ranks = test::world_size();
+    for (const std::int64_t depth : {0, 1, 3, 9}) {
+        INFO("depth " << depth);
+        check_periodic_halos<1>({61}, {}, {true}, depth);
+        check_periodic_halos<1>({9}, {}, {true}, depth); // all of it on every side; some ranks may have nothing
+        check_periodic_halos<2>({11, 13}, {}, {true, true}, depth);
+        check_periodic_halos<2>({11, 13}, {}, {false, true}, depth);
+        check_periodic_halos<2>({11, 13}, {.grid = {1, ranks}}, {true, false}, depth); // one rank, and its own other side
+        check_periodic_halos<3>({9, 10, 9}, {}, {true, false, true}, depth);
+    }
+}
+
+TEST_CASE("a periodic dimension that is smaller than the depth is refused on all ranks, an open one is not") {
+    Runtime runtime;
+    GlobalArray<double, 2> a{runtime, {40, 3}, Block{}, {.name = "narrow"}};
+    CHECK_THAT(test::message_of<RangeError>([&] { Halo(a, 4, {true, true}); }),
+               test::says({runtime.who(), "narrow", "depth 4", "extent 3 of dimension 1", "periodic", "at most 3"}));
+    Halo open{a, 4, {true, false}};
+    Halo whole{a, 3, {true, true}};
+    GlobalArray<double, 1> empty{runtime, {0}, Block{}, {.name = "empty"}};
+    CHECK_THAT(test::message_of<RangeError>([&] { Halo(empty, 1, {true}); }), test::says({"empty", "extent 0 of dimension 0"}));
+    Halo nothing{empty, 0, {true}};
+    nothing.exchange();
+}
 
 TEST_CASE("a halo is what the array has around the own block, and the program's beyond its edges") {
     const int ranks = [] {

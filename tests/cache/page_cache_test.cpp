@@ -426,6 +426,22 @@ TEST_CASE("a sequential read takes few messages, each byte once") {
     CHECK(cached.count(Counter::cache_hits) + cached.count(Counter::cache_misses) == 131072);
 }
 
+TEST_CASE("a long sequential read comes in large gets") {
+    Cached cached{{8U << 20}, {.adapt = false}, 1, 100}; // each get is still under way when its data is wanted
+    number(cached.memory.part(0));
+    for (const bool again : {false, true}) {
+        const std::uint64_t gets = cached.memory.gets;
+        const std::uint64_t bytes = cached.memory.get_bytes;
+        for (std::uint64_t i = 0; i < 1U << 20; ++i)
+            if (cached.read<std::uint64_t>(0, 8 * i) != i) FAIL("element " << i << (again ? ", again" : ""));
+        CHECK((cached.memory.get_bytes - bytes) / (cached.memory.gets - gets) >= 64U << 10);
+        CHECK(cached.memory.get_bytes - bytes <= (8U << 20) + 2048);
+        cached.release();
+        cached.acquire();
+    }
+    CHECK(cached.count(Counter::read_ahead_wasted) == 0);
+}
+
 TEST_CASE("a sequential read after an acquire takes few messages again, however much the cache still holds") {
     for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
         for (const std::uint64_t bytes : {std::uint64_t{1} << 20, std::uint64_t{8} << 20}) {
@@ -742,6 +758,22 @@ TEST_CASE("pages grow for long vectors at random places") {
     CHECK(page_after(4096, {.adapt = false}) == 1024);
     Cached changing{{256U << 20}, {}};
     CHECK(changing.cache->memory_bytes() < (3U << 20));
+}
+
+TEST_CASE("pages grow for streams") {
+    const auto page_after = [](PageCacheConfiguration configuration) {
+        Cached cached{{1U << 20}, configuration};
+        number(cached.memory.part(0));
+        for (int round = 0; round < 4; ++round) {
+            for (std::uint64_t i = 0; i < 131072; ++i)
+                if (cached.read<std::uint64_t>(0, 8 * i) != i) FAIL("element " << i);
+            cached.release();
+            cached.acquire();
+        }
+        return cached.cache->page_bytes();
+    };
+    CHECK(page_after({}) == 4096);
+    CHECK(page_after({.adapt = false}) == 1024);
 }
 
 TEST_CASE("memory does not grow with the number of ranks") {

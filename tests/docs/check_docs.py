@@ -2,6 +2,7 @@
 """Compares the documentation with what it describes.
 
   check_docs.py settings PROGRAM     the table of settings in README.md is what `PROGRAM --markdown` prints
+  check_docs.py scale PROGRAM        the tables of docs/architecture.md on scale are what `PROGRAM --markdown` prints
   check_docs.py example              the program in README.md is examples/hello.cpp
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
@@ -43,6 +44,12 @@ def settings(root, program):
     printed = subprocess.run([program, "--markdown"], check=True, stdout=subprocess.PIPE, text=True).stdout
     readme = part((root / "README.md").read_text(), "settings", "README.md")
     return same(readme, printed, "README.md", "lapwing-info --markdown")
+
+
+def scale(root, program):
+    printed = subprocess.run([program, "--markdown"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    documented = part((root / "docs" / "architecture.md").read_text(), "scale", "docs/architecture.md")
+    return same(documented, printed, "docs/architecture.md", "scale_test --markdown")
 
 
 def example(root):
@@ -172,20 +179,21 @@ def pictures(root):
     return right and bool(texts)
 
 
+OF_PROGRAM = {"settings": settings, "scale": scale}
 CHECKS = {"example": example, "litmus": litmus, "links": links, "snippets": snippets, "counters": counters,
           "pictures": pictures}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("check", choices=("settings", *CHECKS))
-    parser.add_argument("program", nargs="?", help="lapwing-info")
+    parser.add_argument("check", choices=(*OF_PROGRAM, *CHECKS))
+    parser.add_argument("program", nargs="?", help="lapwing-info, or scale_test")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent.parent)
     arguments = parser.parse_args()
-    if (arguments.check == "settings") != (arguments.program is not None):
-        parser.error("`settings` takes a program, the others none")
-    if arguments.check == "settings":
-        right = settings(arguments.root, arguments.program)
+    if (arguments.check in OF_PROGRAM) != (arguments.program is not None):
+        parser.error(f"{' and '.join(OF_PROGRAM)} take a program, the others none")
+    if arguments.check in OF_PROGRAM:
+        right = OF_PROGRAM[arguments.check](arguments.root, arguments.program)
     else:
         right = CHECKS[arguments.check](arguments.root)
     return 0 if right else 1

@@ -165,7 +165,7 @@ TEST_CASE("a team with open windows is not closed") {
     test::check_goes_on(runtime, window);
     Lock lock{runtime};
     window.close();
-    CHECK_THAT(message_of<UsageError>([&] { runtime.close(); }), says({"1 of its windows", "\"lock\"", "locks"}));
+    CHECK_THAT(message_of<UsageError>([&] { runtime.close(); }), says({"Team::close", "1 of its locks are open"}));
     lock.close();
     runtime.close();
     CHECK(runtime.closed());

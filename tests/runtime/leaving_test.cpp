@@ -141,6 +141,15 @@ TEST_CASE("ranks that wait in different collective calls without a barrier are t
     told("a broadcast and a sum", [&](Runtime& runtime, Window&) {
         odd_one ? runtime.broadcast(std::as_writable_bytes(std::span{values}), Rank{1}) : runtime.sum(values);
     });
+    // The root has done its part of the broadcasts, and waits elsewhere, before the others look for it.
+    told("a broadcast and a barrier at its root and a sum", [&](Runtime& runtime, Window&) {
+        for (int i = 0; odd_one && i < 2; ++i) runtime.broadcast(std::as_writable_bytes(std::span{values}), Rank{0});
+        odd_one ? runtime.barrier() : runtime.sum(values);
+    });
+    told("a broadcast and a sum at its root and a barrier", [&](Runtime& runtime, Window&) {
+        if (odd_one) runtime.broadcast(std::as_writable_bytes(std::span{values}), Rank{0});
+        odd_one ? runtime.sum(values) : runtime.barrier();
+    });
     told("a sum and a close", [&](Runtime& runtime, Window& window) { odd_one ? window.close() : runtime.sum(values); });
     told("a wait for a notification and a close",
          [&](Runtime&, Window& window) { odd_one ? window.wait_notified(0) : window.close(); });

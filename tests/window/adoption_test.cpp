@@ -2,6 +2,9 @@
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
+#include <lapwing/completion.hpp>
+#include <lapwing/layout.hpp>
+#include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -10,7 +13,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -204,4 +210,171 @@ TEST_CASE("windows that cannot be adopted are refused, and stay usable by the ho
         MPI_Comm_free(&reversed);
     }
     runtime.barrier();
+}
+
+TEST_CASE("windows that MPI allocated are reached by load and store inside a node, whatever their parts' sizes") {
+    Runtime runtime;
+    Window own{runtime, 64};
+    const std::size_t own_rank = static_cast<std::size_t>(runtime.rank().value);
+    for (const Kind kind : {Kind::allocated, Kind::shared})
+        for (const std::size_t bytes : {std::size_t{40'000}, 16 * own_rank, 4096 + 16 * own_rank, std::size_t{1} << 22}) {
+            INFO("kind " << static_cast<int>(kind) << ", " << bytes << " bytes");
+            HostWindow host{kind, bytes, 1};
+            Window window = Window::adopt(runtime, host.get(), false, {.name = "host's"});
+            if (bytes != 0) {
+                window.local_as<std::int64_t>()[0] = 100 + runtime.rank().value;
+                window.local_as<std::int64_t>().back() = 200 + runtime.rank().value;
+            }
+            runtime.barrier();
+            for (int rank = 0; rank < runtime.size(); ++rank) {
+                const std::uint64_t size = window.size(Rank{rank});
+                if (size == 0) continue;
+                CHECK((window.path(Rank{rank}) == lapwing::Path::direct) == (own.path(Rank{rank}) == lapwing::Path::direct));
+                if (size > 16) CHECK(window.get<std::int64_t>(Rank{rank}, Offset{0}) == 100 + rank);
+                CHECK(window.get<std::int64_t>(Rank{rank}, Offset{size - 8}) == 200 + rank);
+            }
+            runtime.barrier();
+            window.close();
+        }
+    own.close();
+}
+
+TEST_CASE("atomics on windows that MPI allocated exclude the program's accumulates, also where puts and gets are loads and stores") {
+    Runtime runtime;
+#ifdef OPEN_MPI
+    return; // Open MPI 4.1.4: its atomics crash between ranks of one machine, so that Lapwing's are the processor's
+#endif
+    if (runtime.settings().text("LAPWING_PATH") == "service") return; // the owner's processor carries them out
+    HostWindow host{Kind::allocated, 64, 1};
+    Window window = Window::adopt(runtime, host.get());
+    constexpr std::int64_t rounds = 300;
+    const std::int64_t one = 1;
+    for (std::int64_t i = 0; i < rounds; ++i) {
+        window.fetch_add(Rank{0}, Offset{8}, one);
+        std::int64_t before = 0;
+        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 0, 8, MPI_SUM, host.get());
+        MPI_Win_flush(0, host.get());
+        window.add(Rank{0}, Offset{8}, one);
+    }
+    runtime.barrier();
+    CHECK(window.atomic_read<std::int64_t>(Rank{0}, Offset{8}) == 3 * rounds * runtime.size());
+    runtime.barrier();
+    window.close();
+}
+
+TEST_CASE("windows that must not be locked are refused, and stay usable by the host") {
+    Runtime runtime;
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "no_locks", "true");
+    std::int64_t* memory = nullptr;
+    MPI_Win host = MPI_WIN_NULL;
+    MPI_Win_allocate(64, 1, info, MPI_COMM_WORLD, &memory, &host);
+    MPI_Info_free(&info);
+    for (const bool locked : {false, true})
+        CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, host, locked, {.name = "fenced"}); }),
+                   says({runtime.who(), "Window::adopt(\"fenced\")", "no_locks=true", "make it without"}));
+    MPI_Win_fence(0, host);
+    const std::int64_t value = 5;
+    MPI_Put(&value, 8, MPI_BYTE, test::next(runtime).value, 0, 8, MPI_BYTE, host);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, host);
+    CHECK(memory[0] == 5);
+    MPI_Win_free(&host);
+}
+
+TEST_CASE("windows with an epoch of the program's are refused on all ranks, until that has ended") {
+    Runtime runtime;
+    // Open MPI's component for shared windows tells nothing of epochs.
+    for (const Kind kind : {Kind::created, Kind::allocated}) {
+        HostWindow host{kind, 4096, 1};
+        const auto refusal = [&](bool locked = false) {
+            return message_of<UsageError>([&] { (void)Window::adopt(runtime, host.get(), locked, {.name = "busy"}); });
+        };
+        const auto text = says({runtime.who(), "Window::adopt(\"busy\")", "rank 0", "an epoch of the program's is open",
+                                "MPI_Win_fence with MPI_MODE_NOSUCCEED", "`locked`"});
+        const Rank to = test::next(runtime);
+        const std::int64_t value = 7;
+        const auto put = [&] { MPI_Put(&value, 8, MPI_BYTE, to.value, 0, 8, MPI_BYTE, host.get()); };
+
+        if (runtime.rank() == Rank{0}) MPI_Win_lock_all(0, host.get()); // the others hear of it
+        CHECK_THAT(refusal(), text);
+        if (runtime.rank() == Rank{0}) MPI_Win_unlock_all(host.get());
+
+        MPI_Win_fence(0, host.get());
+        put();
+        CHECK_THAT(refusal(), text);
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, host.get());
+
+        MPI_Group all = MPI_GROUP_NULL;
+        MPI_Win_get_group(host.get(), &all);
+        MPI_Win_post(all, 0, host.get());
+        MPI_Win_start(all, 0, host.get());
+        CHECK_THAT(refusal(), text);
+        put();
+        MPI_Win_complete(host.get());
+        MPI_Win_wait(host.get());
+        MPI_Group_free(&all);
+
+        CHECK_THAT(refusal(true), says({runtime.who(), "rank 0", "`locked` says", "call MPI_Win_lock_all before"}));
+
+        // What is open and has not been used may become a lock.
+        MPI_Win_fence(0, host.get());
+        Window window = Window::adopt(runtime, host.get());
+        window.put(to, Offset{8}, value);
+        runtime.barrier();
+        CHECK(window.local_as<std::int64_t>()[1] == 7);
+        window.close();
+    }
+}
+
+TEST_CASE("a window that the program frees before it is closed says so, and the rest goes on") {
+    Runtime runtime;
+    const Rank to = test::next(runtime);
+    for (const Kind kind : {Kind::created, Kind::allocated, Kind::shared})
+        for (const bool closed : {true, false}) {
+            INFO("kind " << static_cast<int>(kind) << ", closed " << closed);
+            auto host = std::make_unique<HostWindow>(kind, 300'000, 1);
+            {
+                Window first = Window::adopt(runtime, host->get(), false, {.name = "early"});
+                use(runtime, first, 300'000);
+                Window window = std::move(first); // the one that is told
+                const lapwing::Layout row = lapwing::Layout::contiguous(64);
+                std::optional plan = lapwing::Plan::put(window, row, to, Offset{0}, row);
+                std::vector<std::byte> here(200'000);
+                lapwing::Completion get = window.start_get_bytes(to, Offset{0}, here);
+                // Others may be in MPI_Win_free already.
+                if (runtime.rank() == Rank{0})
+                    for (int i = 0; i < 20; ++i) window.put(to, Offset{8}, window.get<std::int64_t>(to, Offset{0}));
+#ifdef OPEN_MPI
+                get.wait(); // Open MPI tells when the memory is gone: nothing may be under way
+                runtime.barrier();
+#endif
+                host.reset();
+                const auto text = says({runtime.who(), "Window(\"early\")", "freed the window with MPI_Win_free before it was closed"});
+                CHECK_THAT(message_of<UsageError>([&] { window.put(to, Offset{0}, 1.0); }), text);
+                CHECK_THAT(message_of<UsageError>([&] { (void)window.get<double>(runtime.rank(), Offset{0}); }), text);
+                CHECK_THAT(message_of<UsageError>([&] { (void)window.fetch_add(Rank{0}, Offset{0}, 1); }), text);
+                CHECK_THAT(message_of<UsageError>([&] { window.put_notify(to, Offset{0}, 1, 2); }), text);
+                CHECK_THAT(message_of<UsageError>([&] { window.wait_notified(2); }), text);
+                CHECK_THAT(message_of<UsageError>([&] { window.flush(); }), text);
+                CHECK_THAT(message_of<UsageError>([&] { (void)window.size(to); }), text);
+                CHECK_THAT(message_of<UsageError>([&] { plan->execute(static_cast<const void*>(here.data())); }), text);
+                CHECK(window.local().empty());
+                try {
+                    get.wait(); // complete, or lost
+                } catch (const UsageError& error) {
+                    CHECK_THAT(error.what(), says({"MPI_Win_free", "wait for transfers"}));
+                }
+                plan.reset();
+                runtime.barrier();
+                if (closed) {
+                    window.close();
+                    CHECK(window.closed());
+                }
+            }
+            HostWindow later{kind, 4096, 1};
+            Window window = Window::adopt(runtime, later.get());
+            use(runtime, window, 4096);
+            window.close();
+        }
 }

@@ -1,6 +1,7 @@
 // Completions of non-blocking transfers, and notified puts.
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
@@ -227,4 +228,26 @@ TEST_CASE("a release completes the puts to every target, however many") {
         CHECK(wrong == 0);
         window.close();
     }
+}
+
+TEST_CASE("a release has nothing left to do for a window whose messages are complete") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    const Rank to = test::next(runtime);
+    CHECK(!window.state().under_way());
+    for (int i = 0; i < 3; ++i) {
+        window.put(to, Offset{0}, i);
+        window.put_notify(to, Offset{8}, i, 0); // a message on the path rma, too
+        window.add(to, Offset{16}, std::int64_t{1});
+        window.release();
+        CHECK(!window.state().under_way());
+        const Completion get = window.start_get_bytes(to, Offset{0}, window.local().subspan(32, 8));
+        runtime.release();
+        CHECK(!window.state().under_way());
+    }
+    window.wait_notified(0, 3);
+    runtime.barrier();
+    CHECK(window.local_as<int>()[0] == 2);
+    CHECK(window.local_as<std::int64_t>()[2] == 3);
+    runtime.barrier();
 }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -23,6 +24,13 @@ using lapwing::Window;
 
 constexpr MPI_Comm world_of_calls() { return MPI_COMM_WORLD; }
 
+/// The program's own way of having no progress thread, where the variant of the test asks for it.
+[[nodiscard]] lapwing::Settings settings() {
+    lapwing::Settings settings;
+    if (std::getenv("TEST_PROGRESS_BY_SETTINGS") != nullptr) settings.set("LAPWING_PROGRESS", "caller");
+    return settings;
+}
+
 /// What rank 0 does behind its release, and the other ranks while it waits for their acknowledgements.
 struct HandOver {
     const char* name;
@@ -33,7 +41,7 @@ struct HandOver {
 } // namespace
 
 TEST_CASE("a release and a message hand data over to a rank that waits in MPI") {
-    Runtime runtime;
+    Runtime runtime{MPI_COMM_WORLD, settings()};
     const int ranks = runtime.size();
     const int own = runtime.rank().value;
     if (ranks == 1) return;
@@ -205,4 +213,45 @@ TEST_CASE("a release and a message hand data over to a rank that waits in MPI") 
         runtime.barrier();
     }
     window.close();
+}
+
+TEST_CASE("collective calls match, whichever of their ranks are in a team without a progress thread") {
+    const int world_size = test::world_size();
+    if (world_size < 3) return;
+    const int own = test::world_rank();
+    // The last rank is in no team, and knows nothing of the settings of the others'.
+    const bool member = own + 1 < world_size;
+    MPI_Comm part = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : 1, 0, &part);
+    const auto meet_all = [&] {
+        MPI_Barrier(MPI_COMM_WORLD);
+        int sum = 0;
+        MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(sum == world_size * (world_size - 1) / 2);
+    };
+    meet_all();
+    if (member) {
+        Runtime team{part, settings()};
+        Window window{team, 64};
+        meet_all();
+        for (int round = 1; round < 20; ++round) {
+            if (own == 0) {
+                window.put(Rank{1}, Offset{0}, round);
+                window.release();
+            }
+            MPI_Barrier(part); // the others serve the release
+            window.acquire();
+            if (own == 1) CHECK(window.local_as<int>()[0] == round);
+            MPI_Barrier(part);
+        }
+        meet_all();
+        window.close();
+        team.close();
+    } else {
+        meet_all();
+        meet_all();
+    }
+    meet_all();
+    MPI_Barrier(part);
+    MPI_Comm_free(&part);
 }

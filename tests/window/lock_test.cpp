@@ -2,6 +2,7 @@
 #include "runtime/captured_stderr.hpp"
 #include "window/lock_state.hpp"
 #include "window/team_test.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
@@ -22,10 +23,13 @@
 #include <vector>
 
 using lapwing::Lock;
+using lapwing::MismatchError;
 using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::Window;
+using test::message_of;
+using test::says;
 
 TEST_CASE("ranks and their threads exclude each other, wherever the lock is at home") {
     Runtime runtime;
@@ -177,4 +181,88 @@ TEST_CASE("many locks are independent") {
     { const std::lock_guard guard{moved}; }
     runtime.barrier();
     while (!locks.empty()) locks.pop_back(); // in the same order on all ranks
+}
+
+TEST_CASE("hundreds of locks stand on a few windows, whose places are taken again") {
+    Runtime runtime;
+    Window before{runtime, 64};
+    constexpr std::size_t count = 200;
+    const int ranks = runtime.size();
+    for (int round = 0; round < 2; ++round) {
+        std::vector<std::unique_ptr<Lock>> locks;
+        for (std::size_t i = 0; i < count; ++i) locks.push_back(std::make_unique<Lock>(runtime, Rank{static_cast<int>(i) % ranks}));
+        // Every lock is one of its own: each rank holds those of its residue, the first and the last among them.
+        const auto mine = [&](std::size_t i) { return static_cast<int>(i) % ranks == runtime.rank().value; };
+        for (std::size_t i = 0; i < count; ++i)
+            if (mine(i)) locks[i]->lock();
+        runtime.barrier();
+        if (ranks > 1) {
+            std::size_t taken = 0;
+            for (std::size_t i = 0; i < count; i += 13) taken += !mine(i) && locks[i]->try_lock() ? 1 : 0;
+            CHECK(taken == 0);
+        }
+        runtime.barrier();
+        for (std::size_t i = 0; i < count; ++i)
+            if (mine(i)) locks[i]->unlock();
+        // Every third is closed before the others; the new ones take the places of those.
+        for (std::size_t i = 0; i < count; i += 3) locks[i].reset();
+        for (std::size_t i = 0; i < count; i += 3) locks[i] = std::make_unique<Lock>(runtime, Rank{ranks - 1});
+        for (std::size_t i = 0; i < count; i += 39) {
+            const std::lock_guard guard{*locks[i]};
+            const std::lock_guard neighbour{*locks[i + 1]};
+        }
+    }
+    Window after{runtime, 64};
+    CHECK(after.state().number() - before.state().number() == 1 + 3); // 64, 64 and 128 places
+    runtime.barrier();
+}
+
+TEST_CASE("locks that ranks close in different orders, or make with different homes, are told, and stay what they were") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    Lock first{runtime};
+    Lock second{runtime, Rank{runtime.size() - 1}};
+    if (runtime.size() > 1) {
+        const bool odd_one = runtime.rank().value == 0;
+        CHECK_THAT(message_of<MismatchError>([&] { (odd_one ? second : first).close(); }),
+                   says({runtime.who(), "the close of a lock", "home rank 0", "in the same order", "stays open"}));
+        CHECK_THAT(message_of<MismatchError>([&] { Lock{runtime, Rank{odd_one ? 1 : 0}}; }),
+                   says({runtime.who(), "the creation of a lock", "home rank 0", "home rank 1", "name the same home"}));
+    }
+    Lock third{runtime};
+    constexpr int times = 20;
+    for (int i = 0; i < times; ++i) {
+        // As one lock: who has all of them excludes the others.
+        const std::scoped_lock guard{first, second, third};
+        window.put(Rank{0}, Offset{0}, window.get<std::int64_t>(Rank{0}, Offset{0}) + 1);
+    }
+    runtime.barrier();
+    CHECK(window.get<std::int64_t>(Rank{0}, Offset{0}) == times * runtime.size());
+    runtime.barrier();
+    first.close();
+    second.close();
+    third.close();
+}
+
+TEST_CASE("a lock that an exception has left on all ranks keeps its place, and the team goes on") {
+    Runtime runtime;
+    Window window{runtime, 64};
+    try {
+        Lock lock{runtime};
+        const std::lock_guard guard{lock};
+        throw 1;
+    } catch (int) {
+    }
+    Lock lock{runtime};
+    {
+        const std::lock_guard guard{lock};
+        window.put(Rank{0}, Offset{0}, window.get<std::int64_t>(Rank{0}, Offset{0}) + 1);
+    }
+    runtime.barrier();
+    CHECK(window.get<std::int64_t>(Rank{0}, Offset{0}) == runtime.size());
+    runtime.barrier();
+    lock.close();
+    window.close();
+    runtime.close();
+    CHECK(runtime.closed());
 }

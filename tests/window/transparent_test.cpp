@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace {
@@ -298,4 +299,23 @@ TEST_CASE("in mode epoch the program's own calls change nothing: its reads stay 
     runtime.barrier();
     window.close();
     MPI_Win_unlock_all(host.window());
+}
+
+TEST_CASE("a window that the program frees before it is closed is complete, and says so") {
+    if (!test::many_threads_allowed()) return test::skip();
+    Runtime runtime;
+    const Rank to = test::next(runtime);
+    for (const CacheMode mode : {CacheMode::off, CacheMode::transparent}) {
+        auto host = std::make_unique<Host>();
+        Window window = adopt(runtime, *host, mode);
+        std::vector<std::int64_t> here(512);
+        lapwing::Completion get = window.start_get(to, Offset{0}, here);
+        for (std::uint64_t i = 0; i < 100; ++i) window.put(to, Offset{4096 + 8 * i}, 1.0);
+        host.reset();
+        get.wait();
+        CHECK_THAT(test::message_of<lapwing::UsageError>([&] { window.put(to, Offset{0}, 1.0); }),
+                   test::says({"Window(\"host\").put", "MPI_Win_free before it was closed"}));
+        window.close();
+        runtime.barrier();
+    }
 }

@@ -58,25 +58,26 @@ void Engine::withdraw(std::uint64_t window) {
     exposed_.erase(window);
 }
 
-void Engine::abandon(std::uint64_t window) noexcept {
+void Engine::abandon(std::uint64_t window, LateRequests late) noexcept {
     {
         const std::lock_guard guard{mutex_};
         exposed_.erase(window);
-        abandoned_.push_back(window);
+        abandoned_.emplace(window, late);
         for (std::size_t i = 0; i < served_puts_.size(); ++i) {
             ServedPut& put = served_puts_[i];
             if (!put.in_use || put.window != window || put.staging != no_staging) continue;
             requests_.take_back_receives({What::served_put, static_cast<std::uint32_t>(i)});
             put.in_use = false;
-            listener_.on_abandoned_access(); // its origin waits for what will not be done
+            if (late == LateRequests::told) listener_.on_abandoned_access(); // its origin waits for what will not be done
         }
     }
     outlast({What::served_get, static_cast<std::uint32_t>(window)});
 }
 
 bool Engine::is_abandoned(std::uint64_t window) {
-    if (std::ranges::find(abandoned_, window) == abandoned_.end()) return false;
-    listener_.on_abandoned_access();
+    const auto found = abandoned_.find(window);
+    if (found == abandoned_.end()) return false;
+    if (found->second == LateRequests::told) listener_.on_abandoned_access();
     return true;
 }
 

@@ -100,9 +100,12 @@ public:
 
     void expose(std::uint64_t window, const ExposedMemory& memory);
     void withdraw(std::uint64_t window);
+    /// What becomes of requests for memory that has been abandoned: the listener hears of them, since their origins wait, or
+    /// nobody does.
+    enum class LateRequests : std::uint8_t { told, dropped };
     /// Withdraws memory that is about to go while other ranks may still ask for it: ends what moves to and from it, as far as
-    /// it can be brought to an end, and tells the listener of later requests.
-    void abandon(std::uint64_t window) noexcept;
+    /// it can be brought to an end.
+    void abandon(std::uint64_t window, LateRequests late) noexcept;
 
     /// Largest payload that travels inside a packet, which it may fill, a multiple of 8; larger ones are bulk transfers.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
@@ -282,7 +285,7 @@ private:
     void raise_counter(std::uint64_t window, std::uint32_t counter_plus_one);
     /// Null, and a problem to report, when the command names bytes that are not exposed here.
     std::byte* address_of(const Peer& origin, const Command& command, std::uint64_t bytes);
-    /// Whether a request comes too late for memory that this rank has abandoned; then the listener hears of it.
+    /// Whether a request comes too late for memory that this rank has abandoned; see LateRequests.
     bool is_abandoned(std::uint64_t window);
     [[noreturn]] void throw_mpi_error(int code, const char* call, const std::string& what);
     /// Drives progress for a bounded time while requests with this handler are under way.
@@ -370,7 +373,7 @@ private:
     } reading_;
 
     std::unordered_map<std::uint64_t, ExposedMemory> exposed_;
-    std::vector<std::uint64_t> abandoned_; ///< windows
+    std::unordered_map<std::uint64_t, LateRequests> abandoned_; ///< windows
     std::uint32_t last_tag_number_ = 0;    ///< of those that MPI's tags can express
     std::atomic<std::uint64_t> active_{0};
     std::atomic<std::uint64_t> wakes_{0};

@@ -21,7 +21,8 @@ constexpr std::chrono::milliseconds tick_length{4};
 constexpr std::chrono::microseconds first_sleep{50};
 /// After traffic that a socket told of: so is the next, most likely, and each look costs the computation beside it some microseconds.
 constexpr std::chrono::microseconds first_told_sleep{500};
-/// While a waiting computation thread drives progress: it may go back to computing at any time, and does not say so.
+/// While a computation thread drives progress, because it waits or soon will: it may go back to computing at any time, and does not
+/// say so.
 constexpr std::chrono::microseconds driven_sleep{1000};
 /// Requests that MPI serves without a word are polled for, unless a computation thread that shares its processor with this one
 /// has waited so lately: it communicates and serves them too, and a thread that polls would keep the processor from it for a time
@@ -160,6 +161,7 @@ Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Wai
         all.moved |= one.moved;
         all.awake |= one.awake;
         all.alert |= one.alert;
+        all.attended |= one.attended;
     }
     return all;
 }
@@ -208,17 +210,19 @@ void ProgressThread::run() {
             false_wakes = 0;
             socket_woke = false;
         }
+        const bool attended = waits.driving || what.attended;
         if (what.moved) {
             if (cold) polling_pays.came(now - last_moved < options_.spin);
             cold = false;
             last_moved = now;
-            continue;
+            if (!what.attended) continue;
+        } else {
+            cold = true;
         }
-        cold = true;
         const bool recent = now - last_traffic < options_.spin;
         const bool poll = recent && (options_.share == ProcessorShare::ample || polling_pays());
         if (recent) sleep = sockets_tell ? first_told_sleep : first_sleep;
-        if (!waits.driving && (woken || poll)) {
+        if (!attended && (woken || poll)) {
             if (rounds > rounds_after_wake) woken = false;
             if (++cold_rounds < hot_rounds) relax_processor();
             else backoff.pause();
@@ -228,10 +232,10 @@ void ProgressThread::run() {
             false_wakes = 0;
             without_sockets = sleeps_without_sockets;
         }
-        const bool watch_sockets = !waits.driving && without_sockets == 0;
+        const bool watch_sockets = !attended && without_sockets == 0;
         if (without_sockets > 0) --without_sockets;
         if (what.alert) sleep = first_sleep;
-        const auto time = waits.driving ? std::min(driven_sleep, options_.longest_sleep) : sleep;
+        const auto time = attended ? std::min(driven_sleep, options_.longest_sleep) : sleep;
         const Sleeper::Woken by = sleeper_.sleep(time, watch_sockets);
         woken = by != Sleeper::Woken::by_time;
         sockets_tell = socket_woke = by == Sleeper::Woken::by_socket;

@@ -25,6 +25,7 @@ public:
         bool moved = false; ///< something came in or went out
         bool awake = false; ///< more is to be expected: do not sleep
         bool alert = false; ///< requests are to be expected that MPI serves by itself, without a word
+        bool attended = false; ///< a computation thread streams transfers, and makes progress itself whenever it needs an answer
     };
     /// One round of progress. `now` is a few rounds old at most. Must not throw.
     virtual Round progress_round(Clock::time_point now) noexcept = 0;

@@ -1,4 +1,4 @@
-// lapwing::transparent: stands in the place of MPI's calls that synchronise a window, by its profiling interface (MPI 3.1,
+// lapwing::transparent: stands in the place of MPI's calls that synchronise or free a window, by its profiling interface (MPI 3.1,
 // chapter 14). Linked before MPI's own library; a program that does not adopt a window with CacheMode::transparent pays one
 // comparison a call.
 #include "window/host_calls.hpp"
@@ -58,6 +58,11 @@ int MPI_Win_flush_local_all(MPI_Win window) {
 int MPI_Win_sync(MPI_Win window) {
     HostCall call{window, Kind::flush_local};
     return call.finish(PMPI_Win_sync(window));
+}
+
+int MPI_Win_free(MPI_Win* window) {
+    HostCall::before_free(*window);
+    return PMPI_Win_free(window);
 }
 
 int MPI_Win_start(MPI_Group targets, int assertion, MPI_Win window) {

@@ -24,7 +24,8 @@ int complete(Start&& start, MPI_Status* status = MPI_STATUS_IGNORE) {
 
 /// Before a collective call that has no non-blocking form: all ranks are here, so that it waits for none.
 int meet(MPI_Comm communicator) {
-    return HostWaits::serve() ? complete([&](MPI_Request* request) { return PMPI_Ibarrier(communicator, request); }) : MPI_SUCCESS;
+    if (!HostWaits::serve(communicator)) return MPI_SUCCESS;
+    return complete([&](MPI_Request* request) { return PMPI_Ibarrier(communicator, request); });
 }
 
 } // namespace
@@ -104,65 +105,66 @@ int MPI_Waitsome(int count, MPI_Request requests[], int* done_count, int indices
 // ---- collective calls -----------------------------------------------------------------------------------------------
 
 int MPI_Barrier(MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Barrier(communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Barrier(communicator);
     return complete([&](MPI_Request* request) { return PMPI_Ibarrier(communicator, request); });
 }
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Bcast(buffer, count, type, root, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Bcast(buffer, count, type, root, communicator);
     return complete([&](MPI_Request* request) { return PMPI_Ibcast(buffer, count, type, root, communicator, request); });
 }
 int MPI_Gather(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root,
                MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Gather(out, out_count, out_type, in, in_count, in_type, root, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Gather(out, out_count, out_type, in, in_count, in_type, root, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Igather(out, out_count, out_type, in, in_count, in_type, root, communicator, request);
     });
 }
 int MPI_Gatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int offsets[],
                 MPI_Datatype in_type, int root, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Gatherv(out, out_count, out_type, in, in_counts, offsets, in_type, root, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Gatherv(out, out_count, out_type, in, in_counts, offsets, in_type, root, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Igatherv(out, out_count, out_type, in, in_counts, offsets, in_type, root, communicator, request);
     });
 }
 int MPI_Scatter(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root,
                 MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Scatter(out, out_count, out_type, in, in_count, in_type, root, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Scatter(out, out_count, out_type, in, in_count, in_type, root, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Iscatter(out, out_count, out_type, in, in_count, in_type, root, communicator, request);
     });
 }
 int MPI_Scatterv(const void* out, const int out_counts[], const int offsets[], MPI_Datatype out_type, void* in, int in_count,
                  MPI_Datatype in_type, int root, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Scatterv(out, out_counts, offsets, out_type, in, in_count, in_type, root, communicator);
+    if (!HostWaits::serve(communicator))
+        return PMPI_Scatterv(out, out_counts, offsets, out_type, in, in_count, in_type, root, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Iscatterv(out, out_counts, offsets, out_type, in, in_count, in_type, root, communicator, request);
     });
 }
 int MPI_Allgather(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type,
                   MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Allgather(out, out_count, out_type, in, in_count, in_type, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Allgather(out, out_count, out_type, in, in_count, in_type, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Iallgather(out, out_count, out_type, in, in_count, in_type, communicator, request);
     });
 }
 int MPI_Allgatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int offsets[],
                    MPI_Datatype in_type, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Allgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Allgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Iallgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, communicator, request);
     });
 }
 int MPI_Alltoall(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type,
                  MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Alltoall(out, out_count, out_type, in, in_count, in_type, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Alltoall(out, out_count, out_type, in, in_count, in_type, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Ialltoall(out, out_count, out_type, in, in_count, in_type, communicator, request);
     });
 }
 int MPI_Alltoallv(const void* out, const int out_counts[], const int out_offsets[], MPI_Datatype out_type, void* in,
                   const int in_counts[], const int in_offsets[], MPI_Datatype in_type, MPI_Comm communicator) {
-    if (!HostWaits::serve())
+    if (!HostWaits::serve(communicator))
         return PMPI_Alltoallv(out, out_counts, out_offsets, out_type, in, in_counts, in_offsets, in_type, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Ialltoallv(out, out_counts, out_offsets, out_type, in, in_counts, in_offsets, in_type, communicator, request);
@@ -170,37 +172,37 @@ int MPI_Alltoallv(const void* out, const int out_counts[], const int out_offsets
 }
 int MPI_Alltoallw(const void* out, const int out_counts[], const int out_offsets[], const MPI_Datatype out_types[], void* in,
                   const int in_counts[], const int in_offsets[], const MPI_Datatype in_types[], MPI_Comm communicator) {
-    if (!HostWaits::serve())
+    if (!HostWaits::serve(communicator))
         return PMPI_Alltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets, in_types, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Ialltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets, in_types, communicator, request);
     });
 }
 int MPI_Reduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, int root, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Reduce(out, in, count, type, operation, root, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Reduce(out, in, count, type, operation, root, communicator);
     return complete(
         [&](MPI_Request* request) { return PMPI_Ireduce(out, in, count, type, operation, root, communicator, request); });
 }
 int MPI_Allreduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Allreduce(out, in, count, type, operation, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Allreduce(out, in, count, type, operation, communicator);
     return complete([&](MPI_Request* request) { return PMPI_Iallreduce(out, in, count, type, operation, communicator, request); });
 }
 int MPI_Reduce_scatter(const void* out, void* in, const int counts[], MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Reduce_scatter(out, in, counts, type, operation, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Reduce_scatter(out, in, counts, type, operation, communicator);
     return complete(
         [&](MPI_Request* request) { return PMPI_Ireduce_scatter(out, in, counts, type, operation, communicator, request); });
 }
 int MPI_Reduce_scatter_block(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Reduce_scatter_block(out, in, count, type, operation, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Reduce_scatter_block(out, in, count, type, operation, communicator);
     return complete(
         [&](MPI_Request* request) { return PMPI_Ireduce_scatter_block(out, in, count, type, operation, communicator, request); });
 }
 int MPI_Scan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Scan(out, in, count, type, operation, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Scan(out, in, count, type, operation, communicator);
     return complete([&](MPI_Request* request) { return PMPI_Iscan(out, in, count, type, operation, communicator, request); });
 }
 int MPI_Exscan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
-    if (!HostWaits::serve()) return PMPI_Exscan(out, in, count, type, operation, communicator);
+    if (!HostWaits::serve(communicator)) return PMPI_Exscan(out, in, count, type, operation, communicator);
     return complete([&](MPI_Request* request) { return PMPI_Iexscan(out, in, count, type, operation, communicator, request); });
 }
 

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "window/team_state.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <string>
+#include <vector>
+
+namespace lapwing {
+class Team;
+}
+
+namespace lapwing::window {
+
+class WindowState;
+
+/// Where a lock's words are, at every rank: a few words of a window that many locks share.
+struct LockSlot {
+    WindowState* block = nullptr;
+    std::uint64_t offset = 0; ///< of the words in every rank's part
+    std::uint32_t number = 0; ///< of the slot, among those of the team: the same on all ranks
+};
+
+/// The slots of a team's locks, in windows of their own that releases and acquires do not look at, and that stay until the team
+/// is closed. Slots are taken and given back collectively, so every rank knows alike which are free, and the lowest is taken:
+/// in which order several were given back does not matter. A slot that a rank left by an exception never comes back, on any
+/// rank: the others find at their next barrier that it is elsewhere.
+class LockTable final : public TeamPart {
+public:
+    /// Two lines of the processor: who asks for a lock does not disturb who watches another word.
+    static constexpr std::uint64_t slot_bytes = 128;
+    static constexpr std::uint32_t first_block_slots = 64; ///< each later one holds as many as there are: few windows for many locks
+
+    /// Collective: a barrier, and once in a while the creation of a window. The words are 0, or as the lock before has left
+    /// them at its close. Throws MismatchError where ranks name different homes, and as the creation of a window.
+    [[nodiscard]] LockSlot take(Team& team, int home);
+    /// Collective: a barrier. Throws MismatchError where ranks close different locks; then it stays.
+    void give_back(TeamState& team, const LockSlot& slot, int home);
+    /// This rank will not give it back: its scope ended by an exception.
+    void leave() noexcept;
+
+    // TeamPart
+    [[nodiscard]] std::string still_open() const override;
+    void close() override;
+
+private:
+    void add_block(Team& team);
+
+    mutable std::mutex mutex_; ///< of the fields below; no collective call is made with it held
+    std::vector<std::unique_ptr<WindowState>> blocks_;
+    std::uint32_t slots_ = 0;
+    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;
+    std::uint32_t open_ = 0; ///< locks of the program
+};
+
+} // namespace lapwing::window
