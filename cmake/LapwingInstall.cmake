@@ -19,12 +19,13 @@ install(
 )
 install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/launch" DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME lapwing-launch)
 # As they lie in the sources, so that their links hold.
-install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md" DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples"
     DESTINATION ${CMAKE_INSTALL_DOCDIR}
     FILES_MATCHING
     PATTERN "*.md"
+    PATTERN "*.svg"
     PATTERN "*.cpp"
     PATTERN "*.hpp"
     PATTERN "CMakeLists.txt"

@@ -22,6 +22,7 @@
 
 namespace lapwing {
 
+/// What a GlobalArray is made with beside its extents and distribution.
 struct GlobalArrayOptions {
     std::string name = {};   ///< for messages and statistics
     CacheOptions cache = {}; ///< of elements of other nodes; the same on all ranks

@@ -36,6 +36,7 @@ enum class Strategy : std::uint8_t {
 
 [[nodiscard]] std::string_view name(Strategy strategy);
 
+/// What a Plan is made with: how its transfer is to travel, where the program knows better than the cost model.
 struct PlanOptions {
     /// Forces a strategy; the setting LAPWING_STRATEGY does so for plans that leave it open.
     Strategy strategy = Strategy::automatic;

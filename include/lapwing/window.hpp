@@ -142,6 +142,7 @@ consteval bool check_results() {
 
 } // namespace window
 
+/// What a Window is made with beside its size.
 struct WindowOptions {
     std::string name = {};                ///< for messages and statistics
     unsigned notification_counters = 16;  ///< counters for notified puts at each rank, at most 4096

@@ -6,15 +6,21 @@
   check_docs.py example              the program in README.md is examples/hello.cpp
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
+  check_docs.py snippets             code that a page shows of a program is the part of it between the marks // [name] and
+                                     // [end], and every such part is shown
+  check_docs.py counters             the table in docs/troubleshooting.md has every counter of statistics.hpp, in its order
+  check_docs.py pictures             docs/pictures/*.svg show the words of the texts that they are made from
 
 Exit code 1 and a difference when something does not agree. An option --root DIRECTORY reads another copy of the project.
 """
 
 import argparse
 import difflib
+import html
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 
@@ -76,10 +82,13 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def documents(root):
+    return [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]
+
+
 def links(root):
     right = True
-    documents = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-    for document in documents:
+    for document in documents(root):
         text = document.read_text()
         prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         targets = [(target, document.parent) for target in re.findall(r"\]\(([^)\s]+)\)", prose)]
@@ -100,19 +109,93 @@ def links(root):
     return right
 
 
+def parts(program):
+    """What a program has between the marks `// [name]` and `// [end]`, without the indentation."""
+    found, name, lines = {}, None, []
+    for line in program.read_text().splitlines():
+        mark = re.fullmatch(r"\s*// \[([\w: ]+)\]", line)
+        if mark is None:
+            lines.append(line)
+        elif mark[1] == "end" and name is not None:
+            found[name] = textwrap.dedent("\n".join(lines)) + "\n"
+            name = None
+        elif mark[1] != "end" and name is None:
+            name, lines = mark[1], []
+        else:
+            raise SystemExit(f"{program}: the marks // [{name}] and // [{mark[1]}] do not pair")
+    if name is not None:
+        raise SystemExit(f"{program}: // [{name}] has no end")
+    return found
+
+
+def snippets(root):
+    right = True
+    shown = set()
+    for document in documents(root):
+        text = document.read_text()
+        for file, name in re.findall(r"<!-- ([\w./-]+)#([^>]*?): begin", text):
+            mark = re.escape(f"{file}#{name}")
+            code = re.fullmatch(r"```cpp\n(.*)```\n", part(text, mark, document.name), re.DOTALL)
+            if not code:
+                raise SystemExit(f"{document}: {file}#{name} is not one block of cpp")
+            actual = parts(root / file).get(name)
+            if actual is None:
+                print(f"{document.relative_to(root)}: {file} has no part [{name}]")
+                right = False
+                continue
+            right &= same(code[1], actual, str(document.relative_to(root)), f"{file}#{name}")
+            shown.add((file, name))
+    for program in sorted((root / "examples").rglob("*.cpp")):
+        file = str(program.relative_to(root))
+        for name in parts(program):
+            if (file, name) not in shown:
+                print(f"{file}: no page shows the part [{name}]")
+                right = False
+    return right and bool(shown)
+
+
+def counters(root):
+    header = (root / "include" / "lapwing" / "statistics.hpp").read_text()
+    listed = re.search(r"enum class Counter[^{]*\{(.*?)\bcount_\b", header, re.DOTALL)[1]
+    declared = re.findall(r"^\s*(\w+),", listed, re.MULTILINE)
+    table = part((root / "docs" / "troubleshooting.md").read_text(), "counters", "docs/troubleshooting.md")
+    documented = re.findall(r"^\| `(\w+)` \| \S", table, re.MULTILINE)
+    return bool(declared) and same("\n".join(documented) + "\n", "\n".join(declared) + "\n", "docs/troubleshooting.md",
+                                   "include/lapwing/statistics.hpp")
+
+
+def pictures(root):
+    right = True
+    texts = sorted((root / "docs" / "pictures").glob("*.dot"))
+    for text in texts:
+        # Other versions of Graphviz draw other lines, but write the same words. A line of a label is a text of its own.
+        labels = re.findall(r'\blabel="([^"]*)"', re.sub(r"^\s*//.*", "", text.read_text(), flags=re.MULTILINE))
+        wanted = sorted(line for label in labels for line in label.split("\\n"))
+        picture = text.with_suffix(".svg")
+        drawn = sorted(html.unescape(line) for line in re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text()))
+        right &= same("\n".join(drawn) + "\n", "\n".join(wanted) + "\n", picture.name, text.name)
+    if not right:
+        print("scripts/docs --pictures makes them anew")
+    return right and bool(texts)
+
+
+OF_PROGRAM = {"settings": settings, "scale": scale}
+CHECKS = {"example": example, "litmus": litmus, "links": links, "snippets": snippets, "counters": counters,
+          "pictures": pictures}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("check", choices=("settings", "scale", "example", "litmus", "links"))
+    parser.add_argument("check", choices=(*OF_PROGRAM, *CHECKS))
     parser.add_argument("program", nargs="?", help="lapwing-info, or scale_test")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent.parent)
     arguments = parser.parse_args()
-    of_program = {"settings": settings, "scale": scale}
-    if (arguments.check in of_program) != (arguments.program is not None):
-        parser.error(f"{' and '.join(of_program)} take a program, the others none")
-    if arguments.check in of_program:
-        right = of_program[arguments.check](arguments.root, arguments.program)
+    if (arguments.check in OF_PROGRAM) != (arguments.program is not None):
+        parser.error(f"{' and '.join(OF_PROGRAM)} take a program, the others none")
+    if arguments.check in OF_PROGRAM:
+        right = OF_PROGRAM[arguments.check](arguments.root, arguments.program)
     else:
-        right = {"example": example, "litmus": litmus, "links": links}[arguments.check](arguments.root)
+        right = CHECKS[arguments.check](arguments.root)
     return 0 if right else 1
 
 
