@@ -65,12 +65,9 @@ void own_dealt(Context& context) {
 
 void direct_dealt(Context& context) {
     Runtime runtime;
-    const auto route = context.measure_against(runtime, Path::direct);
-    if (!route) {
-        context.skip("all cases", "rank 0 has no neighbour that it reaches by load and store");
-        return;
-    }
-    compare_all(context, runtime, route->target, "raw load");
+    const auto neighbour = direct_neighbour(context, runtime);
+    if (!neighbour) return;
+    compare_all(context, runtime, *neighbour, "raw load");
     runtime.close();
 }
 

@@ -23,19 +23,15 @@ const double* memory_of(const Window& window, Rank rank) {
 
 void access_direct(Context& context) {
     Runtime runtime;
-    const auto route = context.measure_against(runtime, Path::direct);
-    if (!route) {
-        context.skip("all cases", "rank 0 has no neighbour that it reaches by load and store");
-        return;
-    }
-    const Rank neighbour = route->target;
+    const auto neighbour = direct_neighbour(context, runtime);
+    if (!neighbour) return;
     for (const Working& working : working_sets) {
         GlobalArray<double, 1> a{runtime, {working.elements * runtime.size()}, Block{}};
-        compare_reads(context, runtime, a, a.local_domain(neighbour), memory_of(a.window(), neighbour), working.name,
+        compare_reads(context, runtime, a, a.local_domain(*neighbour), memory_of(a.window(), *neighbour), working.name,
                       "raw load");
         GlobalArray<double, 2> b{
             runtime, {working.elements / columns * runtime.size(), columns}, Block{.grid = {0, 1}}};
-        compare_reads(context, runtime, b, b.local_domain(neighbour), memory_of(b.window(), neighbour), working.name,
+        compare_reads(context, runtime, b, b.local_domain(*neighbour), memory_of(b.window(), *neighbour), working.name,
                       "raw load");
         a.close();
         b.close();
@@ -45,19 +41,15 @@ void access_direct(Context& context) {
 
 void access_adopted(Context& context) {
     Runtime runtime;
-    const auto route = context.measure_against(runtime, Path::direct);
-    if (!route) {
-        context.skip("all cases", "rank 0 has no neighbour that it reaches by load and store");
-        return;
-    }
-    const Rank neighbour = route->target;
+    const auto neighbour = direct_neighbour(context, runtime);
+    if (!neighbour) return;
     for (const Working& working : working_sets) {
         const auto bytes = static_cast<std::uint64_t>(working.elements) * sizeof(double);
         Window own{runtime, bytes};
         const auto compare = [&](MPI_Win host, const char* maker) {
             Window adopted = Window::adopt(runtime, host);
-            const auto through = [neighbour](Window& window) {
-                return [&window, neighbour](std::int64_t i) { return window.get<double>(neighbour, Offset::of<double>(i)); };
+            const auto through = [to = *neighbour](Window& window) {
+                return [&window, to](std::int64_t i) { return window.get<double>(to, Offset::of<double>(i)); };
             };
             const StoredIndices<1> indices{Domain<1>{{0, working.elements}}};
             context.compare(std::string{maker} + ", get of 8 bytes, " + working.name, nanoseconds(),

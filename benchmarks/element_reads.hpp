@@ -5,10 +5,13 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/global_array.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/team.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -25,6 +28,14 @@ struct Working {
 inline constexpr Working working_sets[] = {{"L1", 2 * 1024}, {"L2", 64 * 1024}};
 /// Row length of two-dimensional arrays, a power of 2.
 inline constexpr std::int64_t columns = 64;
+
+/// Of rank 0, reached by load and store. Where there is none, the benchmark has no cases.
+inline std::optional<Rank> direct_neighbour(Context& context, const Team& team) {
+    const auto route = context.measure_against(team, Path::direct);
+    if (route) return route->target;
+    context.skip("all cases", "rank 0 has no neighbour that it reaches by load and store");
+    return {};
+}
 
 /// Indices that are computed as they are needed: xorshift (Marsaglia, 2003), a chain of six operations, which is what
 /// limits the reads through a raw pointer.

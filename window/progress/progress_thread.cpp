@@ -45,14 +45,26 @@ constexpr unsigned sleeps_without_sockets = 16;
 /// came while the thread polled, or would have, had it polled: so a stream is noticed without polling.
 class PollingPays {
 public:
-    /// Traffic came within the time that is polled for, or later.
-    void came(bool in_time) noexcept { credit_ = std::clamp(credit_ + (in_time ? 1 : -cost_in_vain), -most, most); }
+    /// Of each round: whether something moved, and whether a computation thread has waited, which may have taken what came. `time` is
+    /// for how long is polled.
+    void see(bool moved, bool waited, Clock::time_point now, std::chrono::microseconds time) noexcept {
+        waited_ |= waited;
+        if (moved) {
+            if (cold_ && !waited_) credit_ = std::clamp(credit_ + (now - last_moved_ < time ? 1 : -cost_in_vain), -most, most);
+            waited_ = false;
+            last_moved_ = now;
+        }
+        cold_ = !moved;
+    }
     [[nodiscard]] bool operator()() const noexcept { return credit_ > 0; }
 
 private:
     static constexpr int cost_in_vain = 8; ///< of one time polled in vain, in answers that came a sleep's end sooner
     static constexpr int most = 2 * cost_in_vain;
     int credit_ = most;
+    bool cold_ = true; ///< the round before was fruitless
+    bool waited_ = false; ///< since something last moved
+    Clock::time_point last_moved_{};
 };
 
 /// Asks the scheduler to run this thread soon and briefly rather than late and long (Linux 6.12 and later heed it): where
@@ -178,7 +190,6 @@ void ProgressThread::run() {
     prefer_short_slices();
     Clock::time_point now = Clock::now();
     Clock::time_point last_traffic = now - std::chrono::seconds{1};
-    Clock::time_point last_moved = last_traffic;
     Clock::time_point last_wait = last_traffic;
     std::uint32_t waits_begun = 0;
     std::chrono::microseconds sleep = first_sleep;
@@ -190,8 +201,6 @@ void ProgressThread::run() {
     bool sockets_tell = false; ///< a socket told of the last traffic
     unsigned false_wakes = 0;
     unsigned without_sockets = 0;
-    bool cold = true;    ///< a round was fruitless since something last moved
-    bool waited = false; ///< a computation thread has, so that it may have taken what came
     PollingPays polling_pays;
     while (!stop_.load(std::memory_order_relaxed)) {
         while (teams_wanted_.load(std::memory_order_relaxed) != 0) sched_yield();
@@ -202,10 +211,10 @@ void ProgressThread::run() {
         }
         Progressing::Waits waits;
         const Progressing::Round what = round(now, waits);
-        if (waits.driving || waits.in_mpi || waits.begun != waits_begun) {
+        const bool waited = waits.driving || waits.in_mpi || waits.begun != waits_begun;
+        if (waited) {
             waits_begun = waits.begun;
             last_wait = now;
-            waited = true;
             socket_woke = false; // the wait may have taken what came
         }
         const bool polite = options_.share != ProcessorShare::ample && now - last_wait < courtesy;
@@ -216,14 +225,8 @@ void ProgressThread::run() {
             socket_woke = false;
         }
         const bool attended = waits.driving || what.attended;
-        if (what.moved) {
-            if (cold && !waited) polling_pays.came(now - last_moved < options_.spin);
-            cold = waited = false;
-            last_moved = now;
-            if (!what.attended) continue;
-        } else {
-            cold = true;
-        }
+        polling_pays.see(what.moved, waited, now, options_.spin);
+        if (what.moved && !what.attended) continue;
         const bool recent = now - last_traffic < options_.spin;
         const bool poll = recent && (options_.share == ProcessorShare::ample || polling_pays());
         if (recent) sleep = sockets_tell ? first_told_sleep : first_sleep;
