@@ -24,8 +24,8 @@ public:
         recent_[collectives % recent_.size()].store(call, std::memory_order_relaxed);
     }
     /// This rank waits in `call`, after so many collective calls; `subject` is the window that the call is about, or 0.
-    /// What the rank before this one does instead, or did not do with this one before, for a message; empty if nothing is known against it, or if both wait in a
-    /// barrier (`at_barrier`), where they will find out together and can go on.
+    /// What the rank before this one does instead, or did not do with this one before, for a message; empty if nothing is known
+    /// against it, or if both wait in a barrier (`at_barrier`), where they will find out together and can go on.
     [[nodiscard]] std::string look(std::uint64_t collectives, const char* call, std::uint64_t subject, bool at_barrier);
     /// All other ranks wait in `call` about `subject`, the collective call behind so many: a wait of this rank for what they
     /// would do first is in vain. Neighbours pass it on, so that it is known after as many messages as there are ranks.

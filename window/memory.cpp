@@ -76,7 +76,7 @@ MemoryLimit memory_limit(bool shared) noexcept {
         const std::uint64_t available = static_cast<std::uint64_t>(file_system.f_bavail) * file_system.f_frsize;
         if (available < limit.bytes)
             limit = {available, "the memory that is free in /dev/shm; ask for less, or make it larger (in a container: --shm-size; else "
-                                "mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each"};
+                                "mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each (with LAPWING_PATH=rma: service)"};
     }
     return limit;
 }

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <new>
 
 namespace lapwing::window {
 namespace {
@@ -77,8 +80,14 @@ bool attempt_would_print(int thread_level) {
 bool attempt_would_print(int /*thread_level*/) { return false; }
 #endif
 
-/// A multiple of 16: see WindowMemory.
-constexpr MPI_Aint probe_bytes = 64;
+/// What a rank exposes for the trial.
+struct TrialMemory {
+    std::int64_t rank = -1;
+    std::int64_t outside_mpi = 0; ///< 1 while the rank sleeps outside MPI
+    std::int64_t written = 0;     ///< by the rank before this one
+    std::int64_t unused = 0;
+};
+static_assert(sizeof(TrialMemory) % 16 == 0, "see WindowMemory");
 using Clock = std::chrono::steady_clock;
 
 /// Whether one more get of a few bytes takes longer than one more message to a progress thread. Where MPI emulates windows it is
@@ -117,15 +126,60 @@ Gets try_gets(MPI_Win window, int target) {
     return measured >= least_rounds && long_batch - short_batch > (many - few) * message ? Gets::slow : Gets::fast;
 }
 
+/// Collective. Whether gets and puts between nodes complete without the target. Ranks of even numbers write to and read from
+/// the next while that one sleeps outside MPI, then those of odd numbers: the word read proves that it was asleep, however
+/// long anything takes. Some rounds, since a rank may get its processor late.
+bool completes_without_target(MPI_Comm communicator, MPI_Win window, TrialMemory& own, const Topology& topology,
+                              SleepOutsideMpi sleep_outside_mpi) {
+    constexpr int rounds = 3;
+    constexpr std::chrono::microseconds asleep{2000};
+    constexpr std::chrono::microseconds between_attempts{50};
+    int rank = 0;
+    int size = 0;
+    MPI_Comm_rank(communicator, &rank);
+    MPI_Comm_size(communicator, &size);
+    const std::atomic_ref outside{own.outside_mpi};
+    const int target = rank + 1;
+    // The last rank's neighbour is the first, which may have a part of its own at the same time.
+    bool proved = target == size || topology.node_index(target) >= 0;
+    const auto attempt = [&] {
+        std::int64_t seen = 0;
+        constexpr int bytes = sizeof seen;
+        const std::int64_t sent = rank;
+        return MPI_Put(&sent, bytes, MPI_BYTE, target, offsetof(TrialMemory, written), bytes, MPI_BYTE, window) == MPI_SUCCESS &&
+               MPI_Win_flush(target, window) == MPI_SUCCESS &&
+               MPI_Get(&seen, bytes, MPI_BYTE, target, offsetof(TrialMemory, outside_mpi), bytes, MPI_BYTE, window) == MPI_SUCCESS &&
+               MPI_Win_flush(target, window) == MPI_SUCCESS && seen == 1;
+    };
+    for (int round = 0; round < rounds; ++round) {
+        for (const int parity : {0, 1}) {
+            check_mpi(MPI_Barrier(communicator), "MPI_Barrier", "probe of MPI's windows");
+            if (rank % 2 != parity) {
+                outside.store(1);
+                sleep_outside_mpi(asleep);
+                outside.store(0);
+                continue;
+            }
+            const Clock::time_point end = Clock::now() + asleep;
+            while (!proved && Clock::now() < end) {
+                sleep_outside_mpi(between_attempts); // the target is on its way out of the barrier
+                proved = attempt();
+            }
+        }
+        if (all_agree(communicator, proved)) return true;
+    }
+    return false;
+}
+
 } // namespace
 
-ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int thread_level) {
+ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int thread_level, SleepOutsideMpi sleep_outside_mpi) {
     if (!all_agree(communicator, !attempt_would_print(thread_level)))
         return {.works = false, .reason = "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
     MPI_Win window = MPI_WIN_NULL;
-    std::int64_t* memory = nullptr;
+    TrialMemory* memory = nullptr;
     CreationTurn turn{communicator, topology};
-    const int code = MPI_Win_allocate(probe_bytes, 1, MPI_INFO_NULL, communicator, &memory, &window);
+    const int code = MPI_Win_allocate(sizeof(TrialMemory), 1, MPI_INFO_NULL, communicator, &memory, &window);
     const bool created = all_agree(communicator, code == MPI_SUCCESS);
     turn.end();
     if (!created) {
@@ -138,25 +192,26 @@ ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int t
     int size = 0;
     MPI_Comm_rank(communicator, &rank);
     MPI_Comm_size(communicator, &size);
-    *memory = rank;
+    new (memory) TrialMemory{.rank = rank};
     check_mpi(MPI_Barrier(communicator), "MPI_Barrier", "probe of MPI's windows");
     Gets gets = Gets::fail;
-    if (MPI_Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS) {
-        gets = try_gets(window, (rank + 1) % size);
-        if (MPI_Win_unlock_all(window) != MPI_SUCCESS) gets = Gets::fail;
-    }
+    const bool locked = MPI_Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS;
+    if (locked) gets = try_gets(window, (rank + 1) % size);
+    const bool works = all_agree(communicator, gets != Gets::fail);
+    const bool fast = all_agree(communicator, gets != Gets::slow);
+    const bool target_idle = works && fast && completes_without_target(communicator, window, *memory, topology, sleep_outside_mpi);
+    const bool unlocked = locked && MPI_Win_unlock_all(window) == MPI_SUCCESS;
     void* model = nullptr;
     int has_model = 0;
     MPI_Win_get_attr(window, MPI_WIN_MODEL, &model, &has_model);
     // With two copies of the memory a rank's loads and stores would need calls around them that others cannot make.
     const bool unified = all_agree(communicator, has_model != 0 && *static_cast<int*>(model) == MPI_WIN_UNIFIED);
-    const bool works = all_agree(communicator, gets != Gets::fail);
+    const bool ended = all_agree(communicator, unlocked);
     MPI_Win_free(&window);
     if (!unified) return {.works = false, .reason = "the memory model of MPI's windows is MPI_WIN_SEPARATE"};
-    const bool fast = all_agree(communicator, gets != Gets::slow);
-    return {.works = works,
-            .reason = works ? "" : "a get through a window failed or returned something else",
-            .emulated = works && !fast};
+    if (!works) return {.works = false, .reason = "a get through a window failed or returned something else"};
+    if (!ended) return {.works = false, .reason = "MPI_Win_unlock_all failed on some rank"};
+    return {.works = true, .reason = "", .emulated = !fast, .target_idle = target_idle};
 }
 
 bool atomics_crash() {
@@ -170,7 +225,7 @@ bool atomics_crash() {
 bool probe_shared_windows(MPI_Comm node) {
     MPI_Win window = MPI_WIN_NULL;
     void* memory = nullptr;
-    const int code = MPI_Win_allocate_shared(probe_bytes, 1, MPI_INFO_NULL, node, &memory, &window);
+    const int code = MPI_Win_allocate_shared(sizeof(TrialMemory), 1, MPI_INFO_NULL, node, &memory, &window);
     const bool works = all_agree(node, code == MPI_SUCCESS);
     if (works) MPI_Win_free(&window);
     return works;

@@ -263,7 +263,9 @@ void TeamState::choose_paths() {
         path_reason_ += "LAPWING_PATH=service";
         return;
     }
-    const ProbeResult probe = probe_windows(communicator_, *topology_, level);
+    const ProbeResult probe = probe_windows(communicator_, *topology_, level, [](std::chrono::microseconds time) {
+        ProgressThread::instance().sleep_outside_mpi(time); // that of other teams
+    });
     if (path == rma && !probe.works)
         throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
                                        who_, probe.reason)};
@@ -272,11 +274,13 @@ void TeamState::choose_paths() {
     // own are faster at any size, and ask for no window over all ranks.
     const bool emulated = path == automatic && small == automatic && small_by_messages_;
     network_path_ = probe.works && !emulated ? Path::rma : Path::service;
+    data_needs_no_target_ = network_path_ == Path::rma && probe.target_idle;
     path_reason_ += path == rma     ? "LAPWING_PATH=rma"
                     : !probe.works  ? probe.reason
                     : emulated      ? "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster"
                                     : "windows work between the nodes";
     if (small_by_messages_ && network_path_ == Path::rma) path_reason_ += "; small operations as messages (LAPWING_RMA_SMALL)";
+    if (data_needs_no_target_) path_reason_ += "; gets and puts need no progress of their target";
 }
 
 void TeamState::make_node_barrier() {
@@ -315,7 +319,7 @@ void TeamState::start_progress() {
         } catch (const std::system_error& error) {
             problem = error.what();
         }
-        awake_ = std::make_unique<std::atomic<std::uint16_t>[]>(static_cast<std::size_t>(size_));
+        awake_ = std::make_unique<std::atomic<Awake>[]>(awake_entries);
     }
     // Nobody may send to an engine that does not listen yet; and all ranks get a team, or none.
     if (all_agree(communicator_, problem.empty())) return;
@@ -384,10 +388,10 @@ void TeamState::on_failed(const std::string& text, int code) noexcept {
     tell_departure({Why::failure}); // or the others would wait for what this rank cannot do any more
 }
 
-void TeamState::wake(int target, std::uint16_t tick) {
+void TeamState::wake(int target, std::atomic<Awake>& last, Awake wanted) {
     if (target == rank_) return;
     // Without room for the command now the next operation tries again.
-    if (engine_->try_wake(target)) awake_[static_cast<std::size_t>(target)].store(tick, std::memory_order_relaxed);
+    if (engine_->try_wake(target)) last.store(wanted, std::memory_order_relaxed);
     ProgressThread::instance().nudge(); // its tick stands still while it sleeps
 }
 

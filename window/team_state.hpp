@@ -177,9 +177,13 @@ public:
     /// engine seeing them. Costs a load and a compare when that was done a few milliseconds ago.
     void keep_awake(int target) {
         if (awake_ == nullptr) return;
-        // Of the tick the low bits: a rank that was woken exactly 2^16 ticks ago, minutes, is woken a tick late.
-        const auto tick = static_cast<std::uint16_t>(tick_.load(std::memory_order_relaxed));
-        if (awake_[static_cast<std::size_t>(target)].load(std::memory_order_relaxed) != tick) wake(target, tick);
+        const Awake wanted = static_cast<Awake>(static_cast<unsigned>(target)) << 32 | tick_.load(std::memory_order_relaxed);
+        std::atomic<Awake>& last = awake_[static_cast<std::size_t>(target) % awake_entries];
+        if (last.load(std::memory_order_relaxed) != wanted) wake(target, last, wanted);
+    }
+    /// The same for gets and puts, which a network may carry out by itself.
+    void keep_awake_for_data(int target) {
+        if (!data_needs_no_target_) keep_awake(target);
     }
 
     /// The team's one object of a type that a room above defines, made by the first call; it lives as long as the team.
@@ -236,6 +240,7 @@ public:
         void advance(std::uint32_t odd) const noexcept {
 #ifdef OPEN_MPI
             static_cast<void>(odd); // its windows do not need their owners' threads, nor have them polling
+            static_cast<void>(waits_);
 #else
             const std::uint32_t next = waits_.load(std::memory_order_relaxed) + 1;
             waits_.store(next % 2 == odd ? next : next + 1, std::memory_order_relaxed);
@@ -318,7 +323,9 @@ private:
     void order_memory();
     template <class Step>
     void for_each_part(Step&& step);
-    void wake(int target, std::uint16_t tick);
+    /// A rank, and the tick in which it was last woken.
+    using Awake = std::uint64_t;
+    void wake(int target, std::atomic<Awake>& last, Awake wanted);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
     void choose_paths();
@@ -350,6 +357,7 @@ private:
     std::string path_reason_;
     bool avoids_mpi_atomics_ = false;
     bool small_by_messages_ = false;
+    bool data_needs_no_target_ = false; ///< gets and puts through MPI's windows complete while their target is outside MPI
 
     std::unique_ptr<Engine> engine_;
     std::optional<Barrier> barrier_;
@@ -369,8 +377,10 @@ private:
     std::atomic<std::uint64_t> drives_{0}; ///< those under way, and one_begun for each that there was
     std::atomic<std::uint32_t> waits_in_mpi_{0}; ///< twice the waits there were, odd during one
     const std::atomic<std::uint32_t>& tick_ = ProgressThread::instance().tick();
-    /// For each rank the tick in which it was last woken; null where there is no progress thread.
-    std::unique_ptr<std::atomic<std::uint16_t>[]> awake_;
+    /// Which ranks were woken lately, each in the place of its number modulo the entries: one of the same place in its stead costs
+    /// no more than another wake. Null where there is no progress thread.
+    std::unique_ptr<std::atomic<Awake>[]> awake_;
+    static constexpr std::size_t awake_entries = 512;
     std::uint64_t seen_wakes_ = 0;                                ///< progress thread only
     std::chrono::steady_clock::time_point awake_until_{};         ///< progress thread only
     std::atomic<std::uint64_t> streamed_{0};

@@ -200,10 +200,8 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         state_.add(*this);
         HostCall::add(window, *this, mode);
         state_.barrier(CollectiveCall::window_create, {});
-    } catch (...) { // nobody may be served from it, and the program may free it
-        state_.remove(*this);
-        HostCall::remove(*this);
-        abandon_memory();
+    } catch (...) { // the program may free it
+        undo_creation();
         throw;
     }
 }
@@ -227,8 +225,7 @@ void WindowState::on_host_free(bool gone) noexcept {
 }
 
 void WindowState::lose_memory() noexcept {
-    long_transfers_.discard();
-    lose_transfers();
+    end_transfers(&WindowTransfer::lose);
     state_.remove(*this);
     HostCall::remove(*this);
     state_.engine().abandon(number_, Engine::LateRequests::dropped);

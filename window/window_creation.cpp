@@ -112,10 +112,15 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     try {
         state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
     } catch (...) {
-        state_.remove(*this);
-        abandon_memory();
+        undo_creation();
         throw;
     }
+}
+
+void WindowState::undo_creation() noexcept {
+    state_.remove(*this);
+    HostCall::remove(*this);
+    abandon_memory();
 }
 
 WindowState::~WindowState() = default;
@@ -160,7 +165,7 @@ void WindowState::close() {
 }
 
 void WindowState::close_behind_barrier() {
-    detach_transfers();
+    end_transfers(&WindowTransfer::detach); // complete, though nobody has waited for them
     state_.remove(*this);
     HostCall::remove(*this);
     cache_.reset();

@@ -48,8 +48,8 @@ public:
     [[nodiscard]] Team& team() const noexcept { return team_; }
     [[nodiscard]] TeamState& team_state() const noexcept { return state_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and those that locks share
-    /// included.
+    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and those
+    /// that locks share included.
     [[nodiscard]] std::string label() const;
     [[nodiscard]] const MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] Path path(int target) const noexcept;
@@ -167,8 +167,10 @@ public:
     void remove(WindowTransfer& transfer) noexcept;
 
 private:
-    /// Of an adopted window whose memory is about to go, while others may still ask for it.
+    /// Of a window whose memory is about to go, while others may still ask for it.
     void abandon_memory() noexcept;
+    /// By a constructor that throws once others may ask for the memory.
+    void undo_creation() noexcept;
     /// Of an adopted window that the program frees: nobody asks for it any more.
     void lose_memory() noexcept;
     /// Collective. `same`: all ranks' parts have the same size.
@@ -202,10 +204,8 @@ private:
     void with_lost_adds(const char* call, Step&& step);
     void release_all(const char* call);
     [[noreturn]] void throw_lost_adds(const char* call);
-    /// Completes those that nobody has waited for.
-    void detach_transfers();
-    /// Those that are not complete never will be.
-    void lose_transfers() noexcept;
+    /// The window is about to go: takes all transfers out and ends each of them so.
+    void end_transfers(void (WindowTransfer::*end)());
     /// What reads and writes at the owner, as an atomic does, or writes some of these bytes only.
     void cache_before_update(int target, std::uint64_t offset, std::uint64_t bytes) {
         if (cache_ == nullptr || map_.base(target) != nullptr) return;

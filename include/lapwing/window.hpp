@@ -375,7 +375,7 @@ public:
     /// Atomics without a result: as fetch_add and its like, complete like a put, at the next release or flush; atomic with
     /// respect to all atomics on this window. Those to other nodes are gathered for each rank and travel hundreds in a message,
     /// as long as one follows another of the same operation and type to that rank; memory for them is bounded.
-    /// Throws RangeError. Cost: a few nanoseconds, and 1/250 of a message; a processor atomic on the own node.
+    /// Throws RangeError. Cost: a few nanoseconds, and a share of a message; a processor atomic on the own node.
     template <AtomicValue T>
     void add(Rank target, Offset offset, T operand) {
         atomic_update(Atomic::add, window::atomic_type_of<T>(), target, offset, &operand);

@@ -26,6 +26,7 @@ constexpr std::array launchers{
     Launcher{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's"},
     Launcher{"PMI_SIZE", "PMI_RANK", "MPICH's or one like it"},
     Launcher{"MPI_LOCALNRANKS", "MPI_LOCALRANKID", "MPICH's or one like it"},
+    Launcher{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"},
 };
 
 #if defined(OPEN_MPI)
@@ -57,7 +58,7 @@ void warn_of_other_launcher() noexcept {
     int size = 0;
     if (MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return;
     // One launcher may have started the other, for each of its ranks.
-    for (const char* const of_all_hosts : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    for (const char* const of_all_hosts : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
         if (number_in(of_all_hosts) == size) return;
     for (const Launcher& launcher : launchers) {
         const int ranks = number_in(launcher.ranks);

@@ -392,3 +392,20 @@ TEST_CASE("a window that the program frees before it is closed says so, and the 
             window.close();
         }
 }
+
+TEST_CASE("a put that comes too late for memory that the program frees keeps nobody from closing the team") {
+    Runtime runtime{MPI_COMM_WORLD, lapwing::Settings{{"LAPWING_PROGRESS", "caller"}}}; // nobody serves it in time
+    constexpr std::size_t bytes = 3'000'000;
+    auto host = std::make_unique<HostWindow>(Kind::created, bytes, 1);
+    Window window = Window::adopt(runtime, host->get());
+    const std::vector<std::byte> source(bytes, std::byte{7});
+    lapwing::Completion put = window.start_put_bytes(test::next(runtime), Offset{0}, source);
+    host.reset();
+    try {
+        put.wait();
+    } catch (const UsageError& error) {
+        CHECK_THAT(error.what(), says({"MPI_Win_free", "wait for transfers"}));
+    }
+    window.close();
+    runtime.close();
+}

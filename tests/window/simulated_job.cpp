@@ -182,6 +182,14 @@ void suspend(Rank::State state) {
     swapcontext(&self.context, &job->scheduler);
 }
 
+void let_others_run() {
+    {
+        const Outside outside;
+        list(job->current);
+    }
+    suspend(Rank::State::waits);
+}
+
 void swap_exceptions(Rank& rank) {
     auto* const own = reinterpret_cast<Exceptions*>(abi::__cxa_get_globals());
     std::swap(*own, rank.exceptions);
@@ -690,6 +698,10 @@ ProgressThread& ProgressThread::instance() {
 void ProgressThread::add(Progressing& team, const Options&) { job->self().thread = &team; }
 void ProgressThread::remove(Progressing&) { job->self().thread = nullptr; }
 void ProgressThread::stop() {}
+/// The others go on meanwhile, and run the more often the longer it is.
+void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time) {
+    for (std::int64_t i = 0; i < time.count(); i += 50) let_others_run();
+}
 
 } // namespace lapwing::window
 
@@ -949,6 +961,11 @@ int MPI_Win_lock_all(int, MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_unlock_all(MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_sync(MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_flush(int, MPI_Win) { return MPI_SUCCESS; }
+int MPI_Win_flush_all(MPI_Win) { return MPI_SUCCESS; }
+int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int, MPI_Datatype, MPI_Win to) {
+    std::memcpy(window(to).bases[static_cast<std::size_t>(target)] + at, from, static_cast<std::size_t>(count) * size_of(type));
+    return MPI_SUCCESS;
+}
 int MPI_Get(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int, MPI_Datatype, MPI_Win from) {
     std::memcpy(to, window(from).bases[static_cast<std::size_t>(target)] + at, static_cast<std::size_t>(count) * size_of(type));
     return MPI_SUCCESS;

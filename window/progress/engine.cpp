@@ -81,6 +81,11 @@ bool Engine::is_abandoned(std::uint64_t window) {
     return true;
 }
 
+bool Engine::drops_late_requests(std::uint64_t window) const {
+    const auto found = abandoned_.find(window);
+    return found != abandoned_.end() && found->second == LateRequests::dropped;
+}
+
 void Engine::throw_mpi_error(int code, const char* call, const std::string& what) {
     try {
         support::throw_mpi_error(code, call, what);
@@ -168,6 +173,7 @@ void Engine::complete(const Handler& handler, const MPI_Status& status) {
                 unpack(put.peer->rank, put.window, {staging_[put.staging].get(), put.bytes}, put.table_bytes);
                 free_staging_.push_back(put.staging);
             }
+            put.scrap.reset();
             raise_counter(put.window, put.counter_plus_one);
             finished_puts_.push_back(handler.index);
         }

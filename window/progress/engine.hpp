@@ -232,6 +232,7 @@ private:
         std::uint32_t staging = no_staging; ///< the buffer that it arrives in, to be unpacked
         std::uint64_t table_bytes = 0;
         std::uint64_t bytes = 0;
+        support::AlignedMemory scrap{}; ///< where it arrives if it comes too late for its window's memory
         bool in_use = false;
     };
     enum class What : std::uint8_t {
@@ -287,6 +288,7 @@ private:
     std::byte* address_of(const Peer& origin, const Command& command, std::uint64_t bytes);
     /// Whether a request comes too late for memory that this rank has abandoned; see LateRequests.
     bool is_abandoned(std::uint64_t window);
+    [[nodiscard]] bool drops_late_requests(std::uint64_t window) const;
     [[noreturn]] void throw_mpi_error(int code, const char* call, const std::string& what);
     /// Drives progress for a bounded time while requests with this handler are under way.
     void outlast(const Handler& handler) noexcept;

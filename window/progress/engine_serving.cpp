@@ -108,7 +108,9 @@ bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* pa
     case CommandKind::bulk_get:
     case CommandKind::bulk_put: {
         std::byte* const address = address_of(origin, command, command.size);
-        return address == nullptr || serve_bulk(origin, command, address);
+        // A put that is dropped is received all the same: its origin could not send it else, nor close the team.
+        const bool nowhere = address == nullptr && (command.kind == CommandKind::bulk_get || !drops_late_requests(command.window));
+        return nowhere || serve_bulk(origin, command, address);
     }
     case CommandKind::scatter:
         unpack(origin.rank, command.window, {payload, command.size}, command.offset);
@@ -205,7 +207,9 @@ bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address
              .window = command.window,
              .pieces = static_cast<std::uint32_t>(pieces),
              .counter_plus_one = command.counter_plus_one,
+             .scrap = address == nullptr ? support::allocate_aligned(command.size) : nullptr,
              .in_use = true};
+    if (address == nullptr) address = free->scrap.get();
     const auto index = static_cast<std::uint32_t>(free - served_puts_.begin());
     for_each_piece(command.size, [&](std::uint64_t at, int bytes) {
         requests_.add(receive(address + at, bytes, origin.rank, bulk_put_tag(command.tag)), {What::served_put, index});

@@ -159,6 +159,11 @@ void ProgressThread::stop_locked() {
     thread_.join();
 }
 
+void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time) {
+    const auto guard = lock_teams();
+    std::this_thread::sleep_for(time);
+}
+
 Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Waits& waits) {
     const std::lock_guard guard{teams_mutex_};
     Progressing::Round all;

@@ -64,6 +64,9 @@ public:
     /// On return the thread has ended, whatever teams there are: MPI is about to.
     void stop();
 
+    /// The calling thread sleeps so long, and the progress thread makes no round meanwhile.
+    void sleep_outside_mpi(std::chrono::microseconds time);
+
     /// Ends a sleep: there is something to do. Costs nothing when it is awake.
     void nudge() noexcept { sleeper_.nudge(); }
     /// After the start of a transfer of so few bytes that it is complete when its answer has been received, which the caller
