@@ -19,6 +19,9 @@ std::uint32_t first_slot(std::size_t block) { return block == 0 ? 0 : LockTable:
 
 } // namespace
 
+LockTable::LockTable() = default;
+LockTable::~LockTable() = default;
+
 LockSlot LockTable::take(Team& team, int home) {
     TeamState& state = team.state();
     const auto next = [this] {

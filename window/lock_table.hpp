@@ -32,6 +32,11 @@ struct LockSlot {
 /// rank: the others find at their next barrier that it is elsewhere.
 class LockTable final : public TeamPart {
 public:
+    LockTable();
+    ~LockTable() override;
+    LockTable(const LockTable&) = delete;
+    LockTable& operator=(const LockTable&) = delete;
+
     /// Two lines of the processor: who asks for a lock does not disturb who watches another word.
     static constexpr std::uint64_t slot_bytes = 128;
     static constexpr std::uint32_t first_block_slots = 64; ///< each later one holds as many as there are: few windows for many locks

@@ -7,13 +7,13 @@ namespace lapwing::window {
 void LongTransfers::add(LongTransfer& transfer) {
     const std::lock_guard guard{mutex_};
     list_.push_back(transfer);
-    count_.store(list_.size(), std::memory_order_relaxed);
+    count_.store(list_.size(), std::memory_order_release);
 }
 
 void LongTransfers::remove(LongTransfer& transfer) noexcept {
     const std::lock_guard guard{mutex_};
     if (transfer.is_linked()) list_.erase(list_.iterator_to(transfer));
-    count_.store(list_.size(), std::memory_order_relaxed);
+    count_.store(list_.size(), std::memory_order_release);
 }
 
 template <class Wanted>

@@ -62,7 +62,7 @@ public:
         std::lock_guard<std::mutex> guard_;
     };
 
-    [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+    [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
     void add(LongTransfer& transfer);
     void remove(LongTransfer& transfer) noexcept;
 
@@ -89,7 +89,7 @@ private:
     std::atomic<std::thread::id> holder_{};
     std::mutex mutex_; ///< of the list; taken after the turn
     boost::intrusive::list<LongTransfer> list_;
-    std::atomic<std::size_t> count_{0};
+    std::atomic<std::size_t> count_{0}; ///< release: who sees it empty sees what the transfers wrote
 };
 
 } // namespace lapwing::window

@@ -24,7 +24,7 @@ public:
     enum class Carrier : std::uint8_t { window, messages };
 
     /// May be called without the lock that guards the rest: what a thread must wait for, it has seen before.
-    [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+    [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
     [[nodiscard]] bool full() const noexcept { return count_.load(std::memory_order_relaxed) >= most; }
 
     [[nodiscard]] bool conflicts(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
@@ -162,12 +162,12 @@ private:
             writes_, [&](const Write& write) { return write.rank < rank || (write.rank == rank && write.end < offset); });
     }
     void count() noexcept {
-        count_.store(reads_.empty() ? writes_.size() : writes_.size() + reads_.size(), std::memory_order_relaxed);
+        count_.store(reads_.empty() ? writes_.size() : writes_.size() + reads_.size(), std::memory_order_release);
     }
 
     std::vector<Write> writes_; ///< by rank, then begin; disjoint
     std::vector<Read> reads_;   ///< in no order, since each leaves by itself
-    std::atomic<std::size_t> count_{0}; ///< relaxed: written under the lock
+    std::atomic<std::size_t> count_{0}; ///< written under the lock; release: who sees it empty sees what the accesses wrote
     std::uint64_t version_ = 0;
 };
 

@@ -279,7 +279,7 @@ void WindowState::forget(int target, Versions versions) noexcept {
         outstanding_.complete(versions.transfers);
         sent_adds_.complete(versions.adds);
         if (messages_complete_.load(std::memory_order_relaxed) < versions.messages)
-            messages_complete_.store(versions.messages, std::memory_order_relaxed);
+            messages_complete_.store(versions.messages, std::memory_order_release);
     } else {
         outstanding_.complete(target, versions.transfers);
         if (!sent_adds_.empty()) sent_adds_.complete(target, versions.adds);

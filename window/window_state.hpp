@@ -238,7 +238,8 @@ private:
     }
     void forget(int target, Versions versions) noexcept;
     [[nodiscard]] bool messages_under_way() const noexcept {
-        return messages_started_.load(std::memory_order_relaxed) != messages_complete_.load(std::memory_order_relaxed);
+        // Acquire: what another thread has completed, such as this one's gets, is seen by this one, too.
+        return messages_complete_.load(std::memory_order_acquire) != messages_started_.load(std::memory_order_relaxed);
     }
     /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush by another
     /// thread in between would count it among the complete ones.
