@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 
 namespace lapwing {
@@ -98,22 +99,22 @@ public:
 
     template <class U>
     const ElementReference& operator%=(const U& operand) const {
-        set(static_cast<T>(get() % operand));
+        update(operand, std::modulus<>{});
         return *this;
     }
     template <class U>
     const ElementReference& operator&=(const U& operand) const {
-        set(static_cast<T>(get() & operand));
+        update(operand, std::bit_and<>{});
         return *this;
     }
     template <class U>
     const ElementReference& operator|=(const U& operand) const {
-        set(static_cast<T>(get() | operand));
+        update(operand, std::bit_or<>{});
         return *this;
     }
     template <class U>
     const ElementReference& operator^=(const U& operand) const {
-        set(static_cast<T>(get() ^ operand));
+        update(operand, std::bit_xor<>{});
         return *this;
     }
     template <class U>
@@ -257,6 +258,17 @@ public:
     }
 
 private:
+    /// Integers are brought to their common type first, as the language does, without a compiler's warning of signs.
+    template <class U, class Operator>
+    void update(const U& operand, Operator operate) const {
+        if constexpr (std::is_integral_v<T> && std::is_integral_v<U>) {
+            using Common = std::common_type_t<T, U>;
+            set(static_cast<T>(operate(static_cast<Common>(get()), static_cast<Common>(operand))));
+        } else {
+            set(static_cast<T>(operate(get(), operand)));
+        }
+    }
+
     const GlobalArray<T, N>* array_;
     T* address_;
     Index<N> index_;
