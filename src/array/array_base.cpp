@@ -300,7 +300,7 @@ void check_extents(const Team& team, std::string_view name, std::span<const std:
 }
 
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents) {
-    team.require_same(extents, array_text(name).c_str(), "the list of extents");
+    team.require_same(extents, array_text(name).c_str(), "the extents");
 }
 
 void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions,

@@ -160,7 +160,7 @@ TEST_CASE("values that must be the same on all ranks are compared") {
                says({runtime.who(), "make", "the extents", "100 x " + std::to_string(mine[1]), "pass the same on all ranks"}));
     const std::span<const std::int64_t> part{mine.data(), runtime.rank().value == 0 ? 1U : 2U};
     CHECK_THAT(message_of<MismatchError>([&] { runtime.require_same(part, "make", "the extents"); }),
-               says({"the list of extents is 100"}));
+               says({"the extents is 100"}));
     test::check_goes_on(runtime, window);
 }
 
