@@ -1,6 +1,6 @@
 #include "machine.hpp"
 
-#include <lapwing/config.hpp>
+#include <lapwing/detail/config.hpp>
 
 #include <fmt/format.h>
 #include <mpi.h>

@@ -1,8 +1,8 @@
 // model/fit: how well the cost model predicts contiguous transfers of sizes that it was not fitted to.
 #include "harness.hpp"
 
-#include "pipeline/measure_transfers.hpp"
-#include "pipeline/transfer_model.hpp"
+#include "src/model/measure_transfers.hpp"
+#include "src/model/transfer_model.hpp"
 #include "src/support/aligned_memory.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -18,15 +18,15 @@
 namespace lapwing::bench {
 namespace {
 
-using pipeline::Direction;
-using pipeline::TransferCell;
-using pipeline::TransferSample;
+using model::Direction;
+using model::TransferCell;
+using model::TransferSample;
 
 constexpr std::uint64_t largest_bytes = 16 * 1024 * 1024;
 
 /// The grid that models are fitted to, and half-way between its sizes, by size.
 std::vector<TransferCell> all_cells() {
-    std::vector<TransferCell> cells = pipeline::transfer_grid(largest_bytes);
+    std::vector<TransferCell> cells = model::transfer_grid(largest_bytes);
     const std::vector<TransferCell> grid = cells;
     for (const TransferCell& cell : grid)
         if (cell.bytes * cell.operations * 3 / 2 <= largest_bytes) cells.push_back({cell.bytes * 3 / 2, cell.operations});
@@ -46,13 +46,13 @@ void model_fit(Context& context) {
             // Sizes to fit to and those between take turns: what is judged is the model, not how the machine drifts.
             std::vector<TransferSample> fitted;
             std::vector<TransferSample> between;
-            for (const TransferSample& sample : pipeline::measure_transfers(window, route.target, direction, all_cells(), memory,
+            for (const TransferSample& sample : model::measure_transfers(window, route.target, direction, all_cells(), memory,
                                                                             60 * context.options().seconds))
                 (std::has_single_bit(sample.bytes) ? fitted : between).push_back(sample);
-            const pipeline::Aggregation aggregation = pipeline::aggregation_of(runtime.state(), route.path, direction);
-            pipeline::TransferModel model = pipeline::fit_transfers(fitted, aggregation);
-            pipeline::refine_changes(model, window, route.target, direction, memory, 5 * context.options().seconds);
-            const pipeline::FitQuality quality = pipeline::judge(model, between);
+            const model::Aggregation aggregation = model::aggregation_of(runtime.state(), route.path, direction);
+            model::TransferModel model = model::fit_transfers(fitted, aggregation);
+            model::refine_changes(model, window, route.target, direction, memory, 5 * context.options().seconds);
+            const model::FitQuality quality = model::judge(model, between);
             const auto add = [&](const char* what, double value, const char* unit) {
                 context.add({.case_name = fmt::format("{}, {}", name(direction), what),
                              .metric = what,

@@ -3,7 +3,7 @@
 #include "harness.hpp"
 #include "strided_cell.hpp"
 
-#include "pipeline/block_copy.hpp"
+#include "datatype/block_copy.hpp"
 
 #include <lapwing/layout.hpp>
 
@@ -43,7 +43,7 @@ void pack_contiguous(Context& context) {
                                }};
             };
             context.compare(fmt::format("{} {}", size_name(bytes), hot ? "hot" : "cold"), gigabytes_per_second(static_cast<double>(bytes)),
-                            subject("copy of layouts", [&block](std::byte* out, const std::byte* in) { pipeline::copy(out, block, in, block); }),
+                            subject("copy of layouts", [&block](std::byte* out, const std::byte* in) { datatype::copy(out, block, in, block); }),
                             {subject("memcpy", [bytes](std::byte* out, const std::byte* in) { std::memcpy(out, in, bytes); })});
         }
     }

@@ -2,10 +2,10 @@
 
 #include "median.hpp"
 
-#include "pipeline/block_copy.hpp"
+#include "datatype/block_copy.hpp"
 #include "src/support/aligned_memory.hpp"
 
-#include <lapwing/layout_cursor.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
 
 #include <fmt/format.h>
 
@@ -196,8 +196,8 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
         if (beside.parts) {
             ways.emplace_back([&] {
                 LayoutCursor cursor{here};
-                if (cell.get) pipeline::unpack(memory_.data(), cursor, packed.data(), cell.bytes());
-                else pipeline::pack(packed.data(), memory_.data(), cursor, cell.bytes());
+                if (cell.get) datatype::unpack(memory_.data(), cursor, packed.data(), cell.bytes());
+                else datatype::pack(packed.data(), memory_.data(), cursor, cell.bytes());
                 keep(packed.front());
             });
             ways.emplace_back([&] {

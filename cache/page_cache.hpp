@@ -7,7 +7,7 @@
 #include "cache/replacement.hpp"
 #include "src/support/aligned_memory.hpp"
 
-#include <lapwing/cache_front.hpp>
+#include <lapwing/detail/cache_front.hpp>
 #include <lapwing/cache_options.hpp>
 #include <lapwing/statistics.hpp>
 

@@ -1,7 +1,7 @@
 #include "cache/window_cache.hpp"
 
 #include "src/support/log.hpp"
-#include "window/team_registry.hpp"
+#include "src/team/team_registry.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
@@ -114,7 +114,7 @@ WindowCache::WindowCache(window::WindowState& window, CacheMode mode, CacheAcqui
     : window_{window}, mode_{mode}, scope_{scope}, configuration_{configuration}, budget_{budget} {}
 
 WindowCache::~WindowCache() {
-    if (!window::TeamRegistry::mpi_ended()) return;
+    if (!team::TeamRegistry::mpi_ended()) return;
     for_each_thread([](OfThread& thread) {
         if (thread.pages != nullptr) thread.pages->abandon();
     });

@@ -5,7 +5,7 @@
 #include "cache/window_backend.hpp"
 #include "src/support/biased_mutex.hpp"
 #include "window/remote_cache.hpp"
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace lapwing::cache {
 
 /// The caches of a team's windows share this much memory.
-class TeamBudget final : public window::TeamPart {
+class TeamBudget final : public team::TeamPart {
 public:
     /// The first window that is cached sets the limit.
     [[nodiscard]] Budget& budget(std::uint64_t limit) {

@@ -3,7 +3,7 @@
 #include "datatype/equal_pieces.hpp"
 
 #include <lapwing/error.hpp>
-#include <lapwing/layout_cursor.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
 
 #include <fmt/format.h>
 

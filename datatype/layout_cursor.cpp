@@ -1,4 +1,4 @@
-#include <lapwing/layout_cursor.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
 
 #include <lapwing/error.hpp>
 

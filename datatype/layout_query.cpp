@@ -1,6 +1,6 @@
 #include <lapwing/layout.hpp>
 
-#include <lapwing/layout_cursor.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
 
 #include <fmt/format.h>
 

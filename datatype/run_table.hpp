@@ -1,6 +1,6 @@
 #pragma once
 
-#include <lapwing/layout_cursor.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
 
 #include <cstddef>
 #include <cstdint>

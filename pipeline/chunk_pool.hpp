@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/support/aligned_memory.hpp"
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 
 #include <lapwing/completion.hpp>
 
@@ -21,7 +21,7 @@ struct ChunkBuffers {
 };
 
 /// The chunk buffers of a team: at most `limit` bytes, kept for the next execution that needs as many or fewer.
-class ChunkPool final : public window::TeamPart {
+class ChunkPool final : public team::TeamPart {
 public:
     /// Buffers of at least `bytes`, or of what the limit leaves beside those that other executions hold: of none if that is
     /// less than `least`. Far larger ones are taken only where the limit leaves no others.

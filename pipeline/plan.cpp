@@ -1,13 +1,13 @@
 #include <lapwing/plan.hpp>
 
-#include "pipeline/block_copy.hpp"
-#include "pipeline/calibration.hpp"
+#include "datatype/block_copy.hpp"
+#include "src/model/calibration.hpp"
 #include "pipeline/planned_transfer.hpp"
 #include "pipeline/production.hpp"
-#include "pipeline/team_costs.hpp"
+#include "src/model/team_costs.hpp"
 #include "window/window_state.hpp"
 
-#include <lapwing/config.hpp>
+#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
 
@@ -69,11 +69,11 @@ Layout moved(const Layout& layout, Offset offset, const window::WindowState& win
     return layout.shift(static_cast<std::int64_t>(offset.bytes));
 }
 
-const char* call_name(Direction direction) { return direction == Direction::put ? "put" : "get"; }
+const char* call_name(model::Direction direction) { return direction == model::Direction::put ? "put" : "get"; }
 
 } // namespace
 
-PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_, Rank rank_, Offset offset,
+PlanState::PlanState(Window& window_, model::Direction direction_, const Layout& local_, Rank rank_, Offset offset,
                      const Layout& remote_, const PlanOptions& options_)
     : window{window_.state()}, direction{direction_}, local{local_},
       remote{((void)window_.size(rank_), moved(remote_, offset, window, call_name(direction_), rank_.value))}, rank{rank_.value},
@@ -85,7 +85,8 @@ PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_
           }
           return chosen;
       }()},
-      pool{window.team_state().part<ChunkPool>()}, team_costs{window.team_state().part<TeamCosts>()}, costs{team_costs.model()},
+      pool{window.team_state().part<ChunkPool>()}, decisions{window.team_state().part<RememberedDecisions>()},
+      costs{model::TeamCosts::of(window.team()).model()},
       memory_limit{memory_setting.get(window.team_state().settings())} {
     check();
     shape = {.direction = direction,
@@ -101,7 +102,7 @@ PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_
         shape.table_share = table_share(remote);
     }
     // Where there is something to decide.
-    if (shape.pairs() > 1 && options.strategy == Strategy::automatic) calibrate(window, rank);
+    if (shape.pairs() > 1 && options.strategy == Strategy::automatic) model::calibrate(window, rank);
     refresh();
 }
 
@@ -116,7 +117,7 @@ void PlanState::check() const {
                                      window.who(call), name(options.strategy),
                                      options.strategy == Strategy::served ? "not mapped here" : "mapped here", rank, name(path))};
     if constexpr (assertion_level >= 2) {
-        const Layout& target = direction == Direction::put ? remote : local;
+        const Layout& target = direction == model::Direction::put ? remote : local;
         if (target.overlaps())
             throw UsageError{fmt::format("{}: blocks of the target overlap ({}), so that the result depends on which is written "
                                          "last; give each byte once",
@@ -129,13 +130,13 @@ void PlanState::refresh() {
     const std::uint64_t now = costs.version();
     if (now == version) return;
     version = now;
-    decision = team_costs.decide(shape, options);
+    decision = decisions.decide(costs, shape, options);
 }
 
 Decision PlanState::produced() const {
     TransferShape produced = shape;
     produced.produced = true;
-    return team_costs.decide(produced, options);
+    return decisions.decide(costs, produced, options);
 }
 
 std::string PlanState::explain() const {
@@ -173,7 +174,7 @@ std::string PlanState::explain() const {
 
 } // namespace pipeline
 
-using pipeline::Direction;
+using model::Direction;
 using pipeline::finish_earlier;
 using pipeline::PlannedTransfer;
 using pipeline::PlanState;
@@ -184,12 +185,12 @@ Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
 Plan Plan::put(Window& window, const Layout& source, Rank rank, Offset offset, const Layout& target, const PlanOptions& options) {
-    return Plan{std::make_shared<PlanState>(window, Direction::put, source, rank, offset, target, options)};
+    return Plan{std::make_shared<PlanState>(window, model::Direction::put, source, rank, offset, target, options)};
 }
 
 Plan Plan::get(Window& window, Rank rank, Offset offset, const Layout& source, const Layout& destination,
                const PlanOptions& options) {
-    return Plan{std::make_shared<PlanState>(window, Direction::get, destination, rank, offset, source, options)};
+    return Plan{std::make_shared<PlanState>(window, model::Direction::get, destination, rank, offset, source, options)};
 }
 
 namespace {
@@ -197,14 +198,14 @@ namespace {
 /// Memory that is mapped here: done at once.
 void copy_directly(PlanState& plan, std::byte* memory) {
     std::byte* const there = plan.window.map().base(plan.rank);
-    const bool put = plan.direction == Direction::put;
-    if (put) pipeline::copy(there, plan.remote, memory, plan.local);
-    else pipeline::copy(memory, plan.local, there, plan.remote);
+    const bool put = plan.direction == model::Direction::put;
+    if (put) datatype::copy(there, plan.remote, memory, plan.local);
+    else datatype::copy(memory, plan.local, there, plan.remote);
     plan.window.statistics().add(put ? Counter::direct_put_bytes : Counter::direct_get_bytes, plan.shape.bytes);
 }
 
 void require_target(const PlanState& plan) {
-    if (plan.direction == Direction::get)
+    if (plan.direction == model::Direction::get)
         throw UsageError{fmt::format("{}: a get needs memory that it may write; pass memory that is not const", plan.window.who("get"))};
 }
 
@@ -229,7 +230,7 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     // A put is not complete at the owner yet, which its prediction includes: only gets can be compared, and where the wire is
     // most of it.
     const bool network = plan->path != Path::self && plan->path != Path::direct;
-    if (network && plan->direction == Direction::get && transfer.as_planned() && 2 * plan->decision.wire_seconds >= predicted)
+    if (network && plan->direction == model::Direction::get && transfer.as_planned() && 2 * plan->decision.wire_seconds >= predicted)
         plan->costs.observe(plan->decision.strategy == Strategy::served ? Path::service : plan->path, plan->shape.bytes, predicted,
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
@@ -256,7 +257,7 @@ void Plan::execute(std::span<std::byte> memory) {
 void Plan::execute_notify(const void* memory, unsigned counter) {
     window::WindowState& window = state_->window;
     window.check_counter(counter, "put_notify");
-    if (state_->direction == Direction::get)
+    if (state_->direction == model::Direction::get)
         throw UsageError{fmt::format("{}: the plan is of a get, which tells its target nothing; make one with Plan::put",
                                      window.who("put_notify"))};
     execute(memory);

@@ -1,7 +1,7 @@
 #include "pipeline/planned_transfer.hpp"
 
 #include "datatype/run_table.hpp"
-#include "pipeline/block_copy.hpp"
+#include "datatype/block_copy.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -18,12 +18,12 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
 
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision, ByteSource* source)
     : LongTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(),
-                   plan->direction == Direction::put},
+                   plan->direction == model::Direction::put},
       plan_{std::move(plan)}, memory_{memory}, source_{source}, slots_{decision.slots}, chunks_{decision.chunks},
       remote_{plan_->remote}, local_{plan_->local}, left_{plan_->shape.bytes} {
     if (decision.strategy == Strategy::served) {
         way_ = Way::served;
-        const bool put = plan_->direction == Direction::put;
+        const bool put = plan_->direction == model::Direction::put;
         if (!plan_->remote.is_contiguous())
             table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit();
         // A put goes behind its table; a get arrives at its place.
@@ -107,25 +107,25 @@ void PlannedTransfer::discard() noexcept {
 void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes) {
     window::WindowState& window = plan_->window;
     if (std::byte* const base = window.map().base(plan_->rank)) { // a network strategy that is forced inside a node
-        if (plan_->direction == Direction::put) std::memcpy(base + offset, memory, bytes);
+        if (plan_->direction == model::Direction::put) std::memcpy(base + offset, memory, bytes);
         else std::memcpy(memory, base + offset, bytes);
         return;
     }
     auto& under_way = buffers_->under_way[slot];
     if (under_way.size() >= blocks_under_way) (void)slot_complete(slot, true); // many blocks there, and a large chunk
-    under_way.push_back(plan_->direction == Direction::put
+    under_way.push_back(plan_->direction == model::Direction::put
                             ? window.start_put(plan_->rank, offset, {memory, bytes})
                             : window.start_get(plan_->rank, offset, {memory, bytes}));
 }
 
 void PlannedTransfer::pack_next(std::byte* packed, std::uint64_t bytes) {
     if (source_ != nullptr) source_->next({packed, bytes});
-    else pack(packed, memory_, local_, bytes);
+    else datatype::pack(packed, memory_, local_, bytes);
 }
 
 void PlannedTransfer::start_packed(std::uint64_t slot, std::uint64_t bytes) {
     std::byte* const packed = slot_memory(slot);
-    if (plan_->direction == Direction::put) pack_next(packed, bytes);
+    if (plan_->direction == model::Direction::put) pack_next(packed, bytes);
     for (std::uint64_t done = 0; done < bytes;) {
         const ByteBlock block = remote_.next(bytes - done);
         start_operation(slot, static_cast<std::uint64_t>(block.offset), packed + done, block.bytes);
@@ -135,7 +135,7 @@ void PlannedTransfer::start_packed(std::uint64_t slot, std::uint64_t bytes) {
 
 std::uint64_t PlannedTransfer::start_served(std::uint64_t slot, std::uint64_t bytes) {
     window::WindowState& window = plan_->window;
-    const bool put = plan_->direction == Direction::put;
+    const bool put = plan_->direction == model::Direction::put;
     const std::int64_t lower = plan_->remote.lower();
     const window::WindowState::Touched touched{
         .offset = static_cast<std::uint64_t>(lower), .bytes = plan_->remote.span(), .first = started_ == 0};
@@ -203,8 +203,8 @@ bool PlannedTransfer::slot_complete(std::uint64_t slot, bool block) {
 
 void PlannedTransfer::finish_chunk() {
     const std::uint64_t slot = finished_ % slots_;
-    if (way_ != Way::in_place && plan_->direction == Direction::get && !plan_->local.is_contiguous())
-        unpack(memory_, local_, slot_data(slot), sizes_[slot]);
+    if (way_ != Way::in_place && plan_->direction == model::Direction::get && !plan_->local.is_contiguous())
+        datatype::unpack(memory_, local_, slot_data(slot), sizes_[slot]);
     ++finished_;
 }
 

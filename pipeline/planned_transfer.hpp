@@ -2,13 +2,13 @@
 
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/planner.hpp"
-#include "pipeline/team_costs.hpp"
+#include "pipeline/remembered_decisions.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/recycled.hpp"
 #include "window/long_transfer.hpp"
 #include "window/pending_transfer.hpp"
 
-#include <lapwing/layout_cursor.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
 
 #include <array>
 #include <atomic>
@@ -23,7 +23,7 @@ namespace lapwing::pipeline {
 /// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
 class PlanState {
 public:
-    PlanState(Window& window, Direction direction, const Layout& local, Rank rank, Offset offset, const Layout& remote,
+    PlanState(Window& window, model::Direction direction, const Layout& local, Rank rank, Offset offset, const Layout& remote,
               const PlanOptions& options);
 
     /// Decides anew if the cost model has changed since.
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] std::string explain() const;
 
     window::WindowState& window;
-    const Direction direction;
+    const model::Direction direction;
     const Layout local;
     const Layout remote; ///< relative to the start of the rank's part
     const int rank;
@@ -42,8 +42,8 @@ public:
     TransferShape shape;
     Decision decision;
     ChunkPool& pool;
-    TeamCosts& team_costs;
-    CostModel& costs;
+    RememberedDecisions& decisions;
+    model::CostModel& costs;
     std::uint64_t memory_limit = 0;
     std::uint64_t version = 0; ///< of the cost model, when this was decided
 

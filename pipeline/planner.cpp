@@ -22,8 +22,8 @@ constexpr std::uint64_t most_chunks = 512;
 /// Wire time of a part of a transfer that leaves as one operation for each block of the remote side.
 struct Wire {
     const TransferShape& shape;
-    const TransferModel& transfers;
-    const CopyModel* served = nullptr; ///< the owner's copies, where it packs or unpacks: one message for each part
+    const model::TransferModel& transfers;
+    const model::CopyModel* served = nullptr; ///< the owner's copies, where it packs or unpacks: one message for each part
 
     [[nodiscard]] double operations(std::uint64_t part) const {
         if (shape.remote.blocks <= 1 || served != nullptr) return 1;
@@ -51,9 +51,9 @@ double stall(double remaining, double copying, double overlap) {
 }
 
 /// Every chunk of a packed transfer through a small simulation of one processor and one wire.
-double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire, const CopyModel& copies) {
+double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire, const model::CopyModel& copies) {
     // What the owner unpacks is put behind its table, even from memory that is one block.
-    const bool copied = shape.packs() || (wire.served != nullptr && shape.remote.blocks > 1 && shape.direction == Direction::put);
+    const bool copied = shape.packs() || (wire.served != nullptr && shape.remote.blocks > 1 && shape.direction == model::Direction::put);
     const auto copy = [&](std::uint64_t part) { return copied ? copies.time(shape.local, part) : 0.0; };
     const double overlap = wire.transfers.overlap();
     std::array<double, most_slots> free_at{}; // when the wire is done with the chunk in each slot
@@ -70,7 +70,7 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
         double& slot = free_at[count % slots];
         const double gap = wire.gap(last);
         const double issue = wire.issue(last);
-        if (shape.direction == Direction::put) {
+        if (shape.direction == model::Direction::put) {
             processor = std::max(processor, slot);
             const double copying = copy(last);
             wire_free += stall(wire_free - processor, copying, overlap);
@@ -93,7 +93,7 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
     }
     const double latency = wire.transfers.latency(wire.block(last), static_cast<std::uint64_t>(std::llround(operations)));
     double end = std::max(wire_free + latency, processor);
-    if (shape.direction == Direction::get) {
+    if (shape.direction == model::Direction::get) {
         // The chunks still in their slots; all but the last have been unpacked while it was on its way, if there was time.
         double rest = 0;
         if (count > 1 && count <= slots) rest = copy(shape.bytes - last);
@@ -111,13 +111,13 @@ struct Candidate {
     double seconds = std::numeric_limits<double>::infinity();
 };
 
-using Sizes = boost::container::static_vector<std::uint64_t, TransferModel::most_pieces>;
+using Sizes = boost::container::static_vector<std::uint64_t, model::TransferModel::most_pieces>;
 
 /// The largest transfers before MPI goes another way: where it asks the receiver first, say, a power of two is often just too
 /// long. Those that are powers of two are tried anyway.
-Sizes ends_below_changes(const TransferModel& transfers) {
+Sizes ends_below_changes(const model::TransferModel& transfers) {
     Sizes ends;
-    for (const TransferPiece& piece : transfers.pieces()) {
+    for (const model::TransferPiece& piece : transfers.pieces()) {
         if (piece.begin_bytes <= smallest_chunk) continue;
         const std::uint64_t end = (piece.begin_bytes - 1) / support::buffer_alignment * support::buffer_alignment;
         if (!std::has_single_bit(end)) ends.push_back(end);
@@ -139,22 +139,22 @@ double weighted(const Candidate& candidate) {
 
 } // namespace
 
-BlockShape shape_of(const Layout& layout) {
+model::BlockShape shape_of(const Layout& layout) {
     const BlockRun run = LayoutCursor{layout}.peek_run();
     return {.blocks = layout.block_count(),
             .bytes = layout.bytes(),
             .extent_bytes = layout.span(),
-            .places = run.starts != nullptr ? Places::listed : run.offsets != nullptr ? Places::indexed : Places::regular,
+            .places = run.starts != nullptr ? model::Places::listed : run.offsets != nullptr ? model::Places::indexed : model::Places::regular,
             .pieces = run.offsets != nullptr && run.starts == nullptr ? layout.bytes() / run.block_bytes : 0};
 }
 
-double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const TransferModel& transfers,
-                      const CopyModel& copies) {
+double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const model::TransferModel& transfers,
+                      const model::CopyModel& copies) {
     return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, transfers}, copies);
 }
 
-double predict_served(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const TransferModel& messages,
-                      const CopyModel& copies) {
+double predict_served(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const model::TransferModel& messages,
+                      const model::CopyModel& copies) {
     return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, messages, &copies}, copies);
 }
 
@@ -167,23 +167,23 @@ double table_share(const Layout& layout) {
     return static_cast<double>(runs.table_bytes) / static_cast<double>(runs.data_bytes);
 }
 
-double predict_per_block(const TransferShape& shape, const TransferModel& transfers) {
+double predict_per_block(const TransferShape& shape, const model::TransferModel& transfers) {
     const std::uint64_t pairs = std::max<std::uint64_t>(shape.pairs(), 1);
     return transfers.time(shape.bytes / pairs, pairs);
 }
 
-double predict_direct(const TransferShape& shape, const CopyModel& copies) {
+double predict_direct(const TransferShape& shape, const model::CopyModel& copies) {
     // Block by block on both sides: the finer one gives the blocks, both bring their lines.
     const bool local_finer = shape.local.blocks >= shape.remote.blocks;
-    const BlockShape& finer = local_finer ? shape.local : shape.remote;
-    const BlockShape& other = local_finer ? shape.remote : shape.local;
+    const model::BlockShape& finer = local_finer ? shape.local : shape.remote;
+    const model::BlockShape& other = local_finer ? shape.remote : shape.local;
     const double lines = copies.time(other) - copies.call - static_cast<double>(other.blocks) *
                          copies.block_time(static_cast<double>(other.bytes) / static_cast<double>(std::max<std::uint64_t>(other.blocks, 1)));
     return copies.time(finer) + std::max(lines, 0.0);
 }
 
-Decision decide(const TransferShape& shape, const TransferModel& transfers, const TransferModel& messages,
-                const CopyModel& copies, const PlanOptions& options) {
+Decision decide(const TransferShape& shape, const model::TransferModel& transfers, const model::TransferModel& messages,
+                const model::CopyModel& copies, const PlanOptions& options) {
     Decision decision;
     const bool mapped = shape.path == Path::self || shape.path == Path::direct;
     // Slots begin aligned.
@@ -203,7 +203,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
 
     Candidate fixed{.strategy = Strategy::fixed_pipeline};
     Candidate super{.strategy = Strategy::superpipeline};
-    const bool shrinking = shape.direction == Direction::get;
+    const bool shrinking = shape.direction == model::Direction::get;
     const auto consider = [&](Candidate& best, Chunks chunks) {
         chunks.shrinking = shrinking;
         chunks.largest = std::min(chunks.largest, memory);
@@ -262,7 +262,7 @@ Decision decide(const TransferShape& shape, const TransferModel& transfers, cons
         if (options.largest_chunk != 0) cap = std::min(cap, options.largest_chunk);
         else if (shape.produced) cap = std::min(cap, shape.produced_chunk());
         // A get sends the whole description ahead, in a packet.
-        if (shape.direction == Direction::get && shape.table_share > 0)
+        if (shape.direction == model::Direction::get && shape.table_share > 0)
             cap = std::min(cap, std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(shape.table_limit) / shape.table_share)));
         const auto consider_served = [&](std::uint64_t first, double growth, std::uint64_t largest) {
             Chunks chunks{.first = std::min(first, cap), .growth = growth, .largest = std::min(std::max(first, largest), cap)};

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "pipeline/chunks.hpp"
-#include "pipeline/cost_model.hpp"
+#include "src/model/cost_model.hpp"
 
 #include <lapwing/layout.hpp>
 #include <lapwing/path.hpp>
@@ -18,11 +18,11 @@ inline constexpr std::size_t strategies = 7;
 
 /// What the planner looks at.
 struct TransferShape {
-    Direction direction = Direction::put;
+    model::Direction direction = model::Direction::put;
     Path path = Path::rma;
     std::uint64_t bytes = 0;
-    BlockShape local;
-    BlockShape remote;
+    model::BlockShape local;
+    model::BlockShape remote;
     std::uint64_t most_memory = 0; ///< bytes of chunk buffers that it may use
     bool may_be_served = false;    ///< by the owner's progress thread
     std::uint64_t table_limit = 0; ///< bytes of a message's description of the remote side
@@ -38,7 +38,7 @@ struct TransferShape {
     friend bool operator==(const TransferShape&, const TransferShape&) = default;
 };
 
-[[nodiscard]] BlockShape shape_of(const Layout& layout);
+[[nodiscard]] model::BlockShape shape_of(const Layout& layout);
 /// Of its beginning: TransferShape::table_share.
 [[nodiscard]] double table_share(const Layout& layout);
 
@@ -71,17 +71,17 @@ struct Decision {
 
 /// Predicted seconds of a transfer by such chunks, through buffers: the copying of one beside the wire's work on others.
 [[nodiscard]] double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
-                                    const TransferModel& transfers, const CopyModel& copies);
+                                    const model::TransferModel& transfers, const model::CopyModel& copies);
 /// Of chunks that the owner unpacks or packs. `messages` is the model of the service path.
 [[nodiscard]] double predict_served(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
-                                    const TransferModel& messages, const CopyModel& copies);
+                                    const model::TransferModel& messages, const model::CopyModel& copies);
 /// Of one operation a block.
-[[nodiscard]] double predict_per_block(const TransferShape& shape, const TransferModel& transfers);
-[[nodiscard]] double predict_direct(const TransferShape& shape, const CopyModel& copies);
+[[nodiscard]] double predict_per_block(const TransferShape& shape, const model::TransferModel& transfers);
+[[nodiscard]] double predict_direct(const TransferShape& shape, const model::CopyModel& copies);
 
 /// The best strategy, or the best parameters of the one that `options` force.
 /// `messages` is the model of the service path, for Strategy::served.
-[[nodiscard]] Decision decide(const TransferShape& shape, const TransferModel& transfers, const TransferModel& messages,
-                              const CopyModel& copies, const PlanOptions& options);
+[[nodiscard]] Decision decide(const TransferShape& shape, const model::TransferModel& transfers, const model::TransferModel& messages,
+                              const model::CopyModel& copies, const PlanOptions& options);
 
 } // namespace lapwing::pipeline

@@ -1,7 +1,7 @@
 // Puts whose bytes are computed while they travel.
 #include "pipeline/production.hpp"
 
-#include "pipeline/block_copy.hpp"
+#include "datatype/block_copy.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -21,7 +21,7 @@ constexpr std::size_t fill_alignment = 16;
 constexpr std::uint64_t least_step = 8192;
 
 void require_put(const PlanState& plan, const char* call) {
-    if (plan.direction == Direction::get)
+    if (plan.direction == model::Direction::get)
         throw UsageError{fmt::format("{}: the plan is one of a get; what is computed here can only be put", plan.window.who(call))};
 }
 
@@ -67,7 +67,7 @@ void finish_earlier(PlanState& plan) {
     window::LongTransfers& transfers = plan.window.long_transfers();
     if (!transfers.empty()) [[unlikely]]
         transfers.before(plan.rank, static_cast<std::uint64_t>(plan.remote.lower()), plan.remote.span(),
-                         plan.direction == Direction::put);
+                         plan.direction == model::Direction::put);
 }
 
 ProductionState::ProductionState(std::shared_ptr<PlanState> plan, const std::byte* memory) : plan_{std::move(plan)}, memory_{memory} {
@@ -98,7 +98,7 @@ void ProductionState::ready(std::uint64_t bytes) {
 
 void ProductionState::copy_until(std::uint64_t end) {
     std::byte* const there = plan_->window.map().base(plan_->rank);
-    copy(there, plan_->remote.slice(copied_, end), memory_, plan_->local.slice(copied_, end));
+    datatype::copy(there, plan_->remote.slice(copied_, end), memory_, plan_->local.slice(copied_, end));
     plan_->window.statistics().add(Counter::direct_put_bytes, end - copied_);
     copied_ = end;
 }
@@ -139,7 +139,7 @@ void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granul
         for (std::uint64_t done = 0; done < bytes;) {
             const std::uint64_t part = std::min(piece, bytes - done);
             source.next({packed.get(), part});
-            unpack(there, cursor, packed.get(), part);
+            datatype::unpack(there, cursor, packed.get(), part);
             done += part;
         }
     }

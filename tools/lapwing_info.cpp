@@ -1,6 +1,6 @@
 // lapwing-info: what this Lapwing is, what MPI offers it, and every setting with its effective value. Started by mpirun it
 // also says which ranks share a node and which path leads to the others.
-#include <lapwing/config.hpp>
+#include <lapwing/detail/config.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/settings.hpp>
 

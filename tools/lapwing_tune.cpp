@@ -2,12 +2,13 @@
 // cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with the same
 // mpirun options, on two hosts or more where that is what the network joins.
 #include "datatype/kernels/measure_kernels.hpp"
-#include "pipeline/copy_model.hpp"
-#include "pipeline/measure_transfers.hpp"
-#include "pipeline/profile.hpp"
-#include "pipeline/transfer_model.hpp"
+#include "src/model/copy_model.hpp"
+#include "pipeline/fit_overlap.hpp"
+#include "src/model/measure_transfers.hpp"
+#include "src/model/profile.hpp"
+#include "src/model/transfer_model.hpp"
 #include "src/support/aligned_memory.hpp"
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
@@ -29,7 +30,7 @@
 namespace {
 
 using namespace lapwing;
-using pipeline::Direction;
+using model::Direction;
 
 struct Options {
     double seconds = 40;
@@ -55,24 +56,24 @@ std::optional<Rank> target_on(Team& team, Path path) {
     return Rank{static_cast<int>(chosen)};
 }
 
-void print_model(Path path, const pipeline::TransferModel& model, Direction direction, const pipeline::FitQuality& quality) {
+void print_model(Path path, const model::TransferModel& model, Direction direction, const model::FitQuality& quality) {
     fmt::print("\n{} {}: R squared {:.4f}, {:.0f} % of the times within 15 %, overlap {:.2f}\n", name(path), name(direction),
                quality.r_squared, 100 * quality.within_15, model.overlap());
     fmt::print("  {:>12} {:>10} {:>14} {:>12} {:>10} {:>10} {:>12} {:>12}\n", "from bytes", "L us", "L of several us", "L ns/byte", "o us",
                "G ns/byte", "GB/s", "a message us");
-    for (const pipeline::TransferPiece& piece : model.pieces())
+    for (const model::TransferPiece& piece : model.pieces())
         fmt::print("  {:>12} {:>10.2f} {:>14.2f} {:>12.4f} {:>10.3f} {:>10.4f} {:>12.2f} {:>12.2f}\n", piece.begin_bytes,
                    1e6 * piece.latency, 1e6 * piece.batch_latency, 1e9 * piece.latency_per_byte, 1e6 * piece.overhead,
                    1e9 * piece.per_byte, piece.per_byte > 0 ? 1e-9 / piece.per_byte : 0.0, 1e6 * piece.message);
 }
 
 /// The paper's figure 7: where a put takes longer than the copy that precedes it, copying more of it first is cheap.
-void print_quotients(Path path, const pipeline::TransferModel& put, const pipeline::CopyModel& copy) {
+void print_quotients(Path path, const model::TransferModel& put, const model::CopyModel& copy) {
     fmt::print("\n{}: T_put / T_copy by size, for blocks of 8, 64 and 1024 bytes with as much between them\n", name(path));
     for (std::uint64_t bytes = 1024; bytes <= 16 * 1024 * 1024; bytes *= 8) {
         fmt::print("  {:>12}", bytes);
         for (const std::uint64_t block : {8U, 64U, 1024U}) {
-            const pipeline::BlockShape shape{.blocks = bytes / block, .bytes = bytes, .extent_bytes = 2 * bytes};
+            const model::BlockShape shape{.blocks = bytes / block, .bytes = bytes, .extent_bytes = 2 * bytes};
             fmt::print(" {:>10.2f}", put.time(bytes) / copy.time(shape));
         }
         fmt::print("\n");
@@ -80,7 +81,7 @@ void print_quotients(Path path, const pipeline::TransferModel& put, const pipeli
 }
 
 /// Collective. Measures the path if the ranks have it, and adds it to the tables on rank 0.
-void tune(Path path, const Settings& settings, double seconds, const Options& options, pipeline::CostTables& tables) {
+void tune(Path path, const Settings& settings, double seconds, const Options& options, model::CostTables& tables) {
     std::optional<Runtime> runtime;
     try {
         runtime.emplace(MPI_COMM_WORLD, settings);
@@ -99,12 +100,12 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     if (runtime->rank() == Rank{0}) {
         const support::AlignedMemory buffer = support::allocate_zeroed(options.largest_bytes); // as those of packed chunks
         const std::span memory{buffer.get(), options.largest_bytes};
-        const auto cells = pipeline::transfer_grid(options.largest_bytes);
+        const auto cells = model::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
-            const auto samples = pipeline::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);
-            pipeline::TransferModel model = pipeline::fit_transfers(samples, pipeline::aggregation_of(runtime->state(), path, direction));
-            pipeline::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
-            const pipeline::FitQuality quality = pipeline::judge(model, samples);
+            const auto samples = model::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);
+            model::TransferModel model = model::fit_transfers(samples, model::aggregation_of(runtime->state(), path, direction));
+            model::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
+            const model::FitQuality quality = model::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 4 * 1024 * 1024;
             if (path != Path::direct) // the processor that would compute is the one that copies
                 model.set_overlap(pipeline::fit_overlap(window, *target, direction, model, tables.copy,
@@ -120,10 +121,10 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     runtime->close();
 }
 
-void print_copies(const pipeline::CopyModel& copy) {
+void print_copies(const model::CopyModel& copy) {
     fmt::print("\ncopies: ns a block in the cache, by its length in bytes\n  ");
-    for (std::size_t i = 0; i < pipeline::CopyModel::lengths.size(); ++i)
-        fmt::print("{}: {:.2f}  ", pipeline::CopyModel::lengths[i], 1e9 * copy.block[i]);
+    for (std::size_t i = 0; i < model::CopyModel::lengths.size(); ++i)
+        fmt::print("{}: {:.2f}  ", model::CopyModel::lengths[i], 1e9 * copy.block[i]);
     fmt::print("\n  {:.2f} ns more where offsets are read, {:.2f} ns for lengths on top\n", 1e9 * copy.offset, 1e9 * copy.list);
     fmt::print("  a cache line from memory: {:.2f} ns near the one before, {:.2f} ns in another page\n", 1e9 * copy.line_near,
                1e9 * copy.line_far);
@@ -149,12 +150,12 @@ void run(const Options& options) {
     Runtime runtime{MPI_COMM_WORLD, without_profile}; // keeps MPI from start to end, and tells what there is
     const bool first = runtime.rank() == Rank{0};
     if (runtime.size() < 2) throw UsageError{"lapwing-tune measures between ranks; start it with mpirun -n 2 at least"};
-    const pipeline::ProfileKey key = pipeline::profile_key(runtime);
-    pipeline::CostTables tables;
+    const model::ProfileKey key = model::profile_key(runtime);
+    model::CostTables tables;
     if (first) {
         fmt::print("machine: {}\nMPI: {}\nnetwork: {}\n", key.machine, key.mpi, key.network);
         tables.choices = measure_choices(0.15 * options.seconds);
-        tables.copy = pipeline::measure_copies(0.03 * options.seconds); // with the kernels that will be used
+        tables.copy = model::measure_copies(0.03 * options.seconds); // with the kernels that will be used
         print_copies(tables.copy);
     }
 
@@ -170,11 +171,11 @@ void run(const Options& options) {
     }
 
     if (first && !options.print_only) {
-        const std::string file = options.output.empty() ? pipeline::profile_file(given, key) : options.output;
+        const std::string file = options.output.empty() ? model::profile_file(given, key) : options.output;
         if (file.empty()) {
             fmt::print("\nno profile is stored: LAPWING_PROFILE is none, or HOME is not set\n");
         } else {
-            pipeline::store_profile(file, pipeline::to_text(key, tables));
+            model::store_profile(file, model::to_text(key, tables));
             fmt::print("\nprofile: {}\n", file);
         }
     }

@@ -1,7 +1,7 @@
 #include "window/gathered_adds.hpp"
 
-#include "window/atomics.hpp"
-#include "window/first_problem.hpp"
+#include "src/mpi/atomics.hpp"
+#include "src/support/first_problem.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -53,7 +53,7 @@ struct GatheredAdds::Batch : intrusive::list_base_hook<>, intrusive::unordered_s
 /// The adds of all ranks, and who waits for how long.
 class GatheredAdds::Pool {
     struct Entry {
-        AddPayload add;
+        messages::AddPayload add;
         std::uint32_t next = none;
     };
     /// Neighbouring ranks have neighbouring buckets.
@@ -106,7 +106,7 @@ public:
         return batch;
     }
 
-    void append(Batch& batch, const AddPayload& add, std::uint64_t end) {
+    void append(Batch& batch, const messages::AddPayload& add, std::uint64_t end) {
         std::uint32_t entry = free_entry_;
         if (entry != none) {
             free_entry_ = entries_[entry].next;
@@ -129,7 +129,7 @@ public:
     }
 
     /// The adds of a batch, until the next call.
-    [[nodiscard]] std::span<const AddPayload> adds_of(const Batch& batch) {
+    [[nodiscard]] std::span<const messages::AddPayload> adds_of(const Batch& batch) {
         message_.clear();
         for (std::uint32_t entry = batch.first; entry != none; entry = entries_[entry].next) message_.push_back(entries_[entry].add);
         return message_;
@@ -156,7 +156,7 @@ private:
     ByTarget by_target_;
     intrusive::list<Batch> in_use_; ///< in the order in which they were begun
     intrusive::list<Batch> free_batches_;
-    std::vector<AddPayload> message_;
+    std::vector<messages::AddPayload> message_;
 };
 
 GatheredAdds::GatheredAdds(AddSender& sender) noexcept : sender_{sender} {}
@@ -178,9 +178,9 @@ void GatheredAdds::add(int target, std::uint64_t offset, AddKind kind, const voi
         batch = &pool_->begin_batch(target, kind);
         waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    AddPayload added{.offset = offset};
-    std::memcpy(&added.operand, operand, size_of(kind.type));
-    pool_->append(*batch, added, offset + size_of(kind.type));
+    messages::AddPayload added{.offset = offset};
+    std::memcpy(&added.operand, operand, mpi::size_of(kind.type));
+    pool_->append(*batch, added, offset + mpi::size_of(kind.type));
     if (pool_->fills_message(*batch)) send(*batch);
 }
 
@@ -194,7 +194,7 @@ void GatheredAdds::before(int target, std::uint64_t offset, std::uint64_t bytes)
 void GatheredAdds::send() {
     const support::BiasedMutex::Guard guard{mutex_};
     if (pool_ == nullptr) return;
-    FirstProblem problem;
+    support::FirstProblem problem;
     pool_->for_each_batch([&](Batch& batch) { problem.attempt([&] { send(batch); }); });
     problem.rethrow();
 }

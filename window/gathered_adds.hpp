@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/support/biased_mutex.hpp"
-#include "window/progress/command.hpp"
+#include "src/messages/command.hpp"
 
 #include <lapwing/settings.hpp>
 
@@ -17,8 +17,8 @@ namespace lapwing::window {
 
 /// What all adds of a message are: an add, or another atomic without a result.
 struct AddKind {
-    AtomicOperation operation = AtomicOperation::add;
-    AtomicType type{};
+    mpi::AtomicOperation operation = mpi::AtomicOperation::add;
+    mpi::AtomicType type{};
 
     friend bool operator==(const AddKind&, const AddKind&) = default;
 };
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] virtual Limits add_limits() const = 0;
     /// Sends adds to one rank, which lie in [begin, end): all, or throws.
     virtual void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end,
-                           std::span<const AddPayload> adds) = 0;
+                           std::span<const messages::AddPayload> adds) = 0;
     /// Nothing can be sent to that rank any more.
     [[nodiscard]] virtual bool has_left(int target) = 0;
 

@@ -1,7 +1,7 @@
 #include "window/lock_state.hpp"
 
 #include "src/support/log.hpp"
-#include "window/team_registry.hpp"
+#include "src/team/team_registry.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -50,15 +50,15 @@ std::int64_t LockState::next_turn() const noexcept {
     return turn_of(own(), static_cast<std::uint32_t>(word(state_.rank(), passed).load(std::memory_order_relaxed)) + 1);
 }
 
-std::int64_t LockState::swap(int rank, std::uint64_t word, std::int64_t value, AtomicOperation operation) {
+std::int64_t LockState::swap(int rank, std::uint64_t word, std::int64_t value, mpi::AtomicOperation operation) {
     std::int64_t before = 0;
-    slot_.block->atomic_fetch(operation, AtomicType::int64, rank, slot_.offset + word, &value, &before, std::memory_order_relaxed);
+    slot_.block->atomic_fetch(operation, mpi::AtomicType::int64, rank, slot_.offset + word, &value, &before, std::memory_order_relaxed);
     return before;
 }
 
 std::int64_t LockState::compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired) {
     std::int64_t before = 0;
-    slot_.block->atomic_compare_swap(AtomicType::int64, home_, slot_.offset + word, &expected, &desired, &before,
+    slot_.block->atomic_compare_swap(mpi::AtomicType::int64, home_, slot_.offset + word, &expected, &desired, &before,
                                      std::memory_order_relaxed);
     return before;
 }
@@ -69,7 +69,7 @@ auto LockState::at(int rank, const char* call, Step&& step) {
         return step();
     } catch (const PeerLeftError&) {
         state_.check_reachable(call, rank); // the same, in the words of the call that the program has made
-        state_.check_reachable(call, TeamState::any_rank);
+        state_.check_reachable(call, team::TeamState::any_rank);
         throw;
     } catch (const MpiError& error) {
         throw MpiError{fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank, error.what()), error.code()};
@@ -81,10 +81,10 @@ void LockState::wait_for_hand_over(Done&& done, const char* call) {
     // A lock that changes hands in memory does so within a fraction of a microsecond, in which a round of progress would only
     // be in the way; unless the rank that has it may need this one's processor.
     constexpr int looks = 64; // about a microsecond
-    const bool at_once = one_node_ && state_.topology().processors().share() != ProcessorShare::crowded;
+    const bool at_once = one_node_ && state_.topology().processors().share() != support::ProcessorShare::crowded;
     for (int i = 0; at_once && i < looks; ++i) {
         if (done()) return;
-        relax_processor();
+        support::relax_processor();
     }
     state_.wait_until(done, call);
 }
@@ -160,7 +160,7 @@ void LockState::unlock() {
 }
 
 int LockState::last_in_queue() {
-    if (!one_node_) return rank_of(swap(home_, tail, 0, AtomicOperation::read));
+    if (!one_node_) return rank_of(swap(home_, tail, 0, mpi::AtomicOperation::read));
     const std::int64_t last = word(home_, tail).load(std::memory_order_acquire);
     return is_over(last) ? -1 : rank_of(last);
 }
@@ -171,7 +171,7 @@ void LockState::close() {
 }
 
 void LockState::end() {
-    if (TeamRegistry::mpi_ended())
+    if (team::TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: Lock::close: MPI is finalized already; close locks before MPI_Finalize", state_.who())};
     table_.give_back(state_, slot_, home_);
     open_ = false;

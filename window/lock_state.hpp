@@ -72,7 +72,7 @@ private:
     [[nodiscard]] bool is_over(std::int64_t turn) const noexcept;
     [[nodiscard]] std::int64_t next_turn() const noexcept;
     /// The same of any rank's, by what carries the block's atomics.
-    [[nodiscard]] std::int64_t swap(int rank, std::uint64_t word, std::int64_t value, AtomicOperation operation = AtomicOperation::replace);
+    [[nodiscard]] std::int64_t swap(int rank, std::uint64_t word, std::int64_t value, mpi::AtomicOperation operation = mpi::AtomicOperation::replace);
     [[nodiscard]] std::int64_t compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired);
     void write(int rank, std::uint64_t word, std::int64_t value) { static_cast<void>(swap(rank, word, value)); }
     /// Waits for what another rank's hand-over changes.
@@ -104,7 +104,7 @@ private:
     /// Collective: gives the slot back.
     void end();
 
-    TeamState& state_;
+    team::TeamState& state_;
     int home_;
     bool one_node_;
     LockTable& table_;

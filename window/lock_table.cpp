@@ -23,12 +23,12 @@ LockTable::LockTable() = default;
 LockTable::~LockTable() = default;
 
 LockSlot LockTable::take(Team& team, int home) {
-    TeamState& state = team.state();
+    team::TeamState& state = team.state();
     const auto next = [this] {
         const std::lock_guard guard{mutex_};
         return free_.empty() ? slots_ : free_.top();
     };
-    state.barrier(CollectiveCall::lock_create, identity_of_lock(next(), home));
+    state.barrier(team::CollectiveCall::lock_create, team::identity_of_lock(next(), home));
     if (next() == slots_) add_block(team);
     const std::lock_guard guard{mutex_};
     const std::uint32_t number = free_.top();
@@ -48,8 +48,8 @@ void LockTable::add_block(Team& team) {
     for (std::uint32_t i = 0; i < slots; ++i) free_.push(slots_++);
 }
 
-void LockTable::give_back(TeamState& team, const LockSlot& slot, int home) {
-    team.barrier(CollectiveCall::lock_close, identity_of_lock(slot.number, home));
+void LockTable::give_back(team::TeamState& team, const LockSlot& slot, int home) {
+    team.barrier(team::CollectiveCall::lock_close, team::identity_of_lock(slot.number, home));
     const std::lock_guard guard{mutex_};
     free_.push(slot.number);
     --open_;

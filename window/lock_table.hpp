@@ -1,6 +1,6 @@
 #pragma once
 
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct LockSlot {
 /// is closed. Slots are taken and given back collectively, so every rank knows alike which are free, and the lowest is taken:
 /// in which order several were given back does not matter. A slot that a rank left by an exception never comes back, on any
 /// rank: the others find at their next barrier that it is elsewhere.
-class LockTable final : public TeamPart {
+class LockTable final : public team::TeamPart {
 public:
     LockTable();
     ~LockTable() override;
@@ -45,7 +45,7 @@ public:
     /// them at its close. Throws MismatchError where ranks name different homes, and as the creation of a window.
     [[nodiscard]] LockSlot take(Team& team, int home);
     /// Collective: a barrier. Throws MismatchError where ranks close different locks; then it stays.
-    void give_back(TeamState& team, const LockSlot& slot, int home);
+    void give_back(team::TeamState& team, const LockSlot& slot, int home);
     /// This rank will not give it back: its scope ended by an exception.
     void leave() noexcept;
 

@@ -1,6 +1,6 @@
 #include "window/long_transfer.hpp"
 
-#include "window/first_problem.hpp"
+#include "src/support/first_problem.hpp"
 
 namespace lapwing::window {
 
@@ -26,7 +26,7 @@ LongTransfer* LongTransfers::find(Wanted&& wanted) {
 
 template <class Wanted>
 void LongTransfers::finish_if(Wanted&& wanted) {
-    FirstProblem problem;
+    support::FirstProblem problem;
     while (LongTransfer* const transfer = find(wanted)) problem.attempt([&] { transfer->finish(); });
     problem.rethrow();
 }

@@ -1,9 +1,10 @@
 #include "window/memory.hpp"
 
 #include "src/support/mpi_error.hpp"
-#include "window/agreement.hpp"
-#include "window/creation_turn.hpp"
-#include "window/team_state.hpp"
+#include "src/mpi/agreement.hpp"
+#include "src/mpi/creation_turn.hpp"
+#include "src/team/team_registry.hpp"
+#include "src/team/team_state.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -27,8 +28,6 @@ using support::check_mpi;
 
 constexpr std::uint64_t cache_line = 64;
 constexpr std::uint64_t page = 4096;
-
-std::atomic<int> windows_over_network{0};
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -65,8 +64,6 @@ std::string system_problem(std::uint64_t bytes) {
 
 } // namespace
 
-int unfreed_windows() noexcept { return windows_over_network.load(std::memory_order_relaxed); }
-
 MemoryLimit memory_limit(bool shared) noexcept {
     MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
                       "the memory of the machine; ask for less, or spread the data over more machines"};
@@ -89,16 +86,16 @@ std::string cannot_map(std::uint64_t bytes) {
     return {};
 }
 
-void throw_no_memory(const std::string& who, std::uint64_t bytes, const Problem& first) {
+void throw_no_memory(const std::string& who, std::uint64_t bytes, const mpi::Problem& first) {
     throw RangeError{fmt::format("{}: {} bytes asked for here, and rank {} cannot have its part: {}; ask for less, or raise that "
                                  "rank's limits (ulimit -v, its container's memory)",
                                  who, bytes, first.rank, first.text)};
 }
 
-WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
+WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
                            unsigned counters)
     : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
-    const Topology& topology = team.topology();
+    const mpi::Topology& topology = team.topology();
     const bool rma = team.network_path() == Path::rma;
     // MPICH 4.0.2 over UCX takes the start of a rank's part as a multiple of 16 bytes, and moves the wrong ones if it is not:
     // where the part before it, allocated by MPI_Win_allocate too, has another size.
@@ -107,9 +104,9 @@ WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_
     // Every step that can fail on one rank ends with the question whether it has: else the others would wait in the next.
     const auto create = [&](auto&& call, const char* name) {
         const WindowInfo info{same_size};
-        CreationTurn turn{team.communicator(), topology};
+        mpi::CreationTurn turn{team.communicator(), topology};
         const int code = call(info.get());
-        if (code == MPI_SUCCESS) windows_over_network.fetch_add(1, std::memory_order_relaxed);
+        if (code == MPI_SUCCESS) team::TeamRegistry::unfreed_windows().fetch_add(1, std::memory_order_relaxed);
         agree(who, mpi_problem(code, name), bytes);
         turn.end();
     };
@@ -156,7 +153,7 @@ WindowMemory::WindowMemory(TeamState& team, const std::string& who, std::uint64_
 }
 
 void WindowMemory::agree(const std::string& who, const std::string& problem, std::uint64_t bytes) {
-    const Problem first = first_problem(team_.communicator(), problem);
+    const mpi::Problem first = mpi::first_problem(team_.communicator(), problem);
     if (first.text.empty()) return;
     if (mapped_) munmap(own_, total_bytes_);
     throw_no_memory(who, bytes, first);
@@ -169,7 +166,7 @@ void WindowMemory::close() {
     if (remote_ != MPI_WIN_NULL) {
         check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", team_.who());
         check_mpi(MPI_Win_free(&remote_), "MPI_Win_free", team_.who());
-        windows_over_network.fetch_sub(1, std::memory_order_relaxed);
+        team::TeamRegistry::unfreed_windows().fetch_sub(1, std::memory_order_relaxed);
     }
     if (shared_ != MPI_WIN_NULL) {
         check_mpi(MPI_Win_unlock_all(shared_), "MPI_Win_unlock_all", team_.who());

@@ -8,10 +8,14 @@
 #include <string>
 #include <vector>
 
-namespace lapwing::window {
-
+namespace lapwing::mpi {
 struct Problem;
+}
+namespace lapwing::team {
 class TeamState;
+}
+
+namespace lapwing::window {
 
 /// The memory behind an allocated window: shared by the ranks of a node, with an MPI window over it where the network path
 /// is rma; all zero. The parts of a node's ranks lie one behind the other in the order of Topology::members(), so that the
@@ -21,7 +25,7 @@ public:
     /// Collective over the team. Every rank gets `bytes` bytes (`same_size`: all as many), aligned to `alignment`, and
     /// `counters` notification counters.
     /// Throws RangeError on all ranks when one cannot have its part; `who` begins the message.
-    WindowMemory(TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
+    WindowMemory(team::TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
                  unsigned counters);
     ~WindowMemory();
     WindowMemory(const WindowMemory&) = delete;
@@ -48,7 +52,7 @@ private:
     /// mappings: freeing windows is collective, and not every rank need have them.
     void agree(const std::string& who, const std::string& problem, std::uint64_t bytes);
 
-    TeamState& team_;
+    team::TeamState& team_;
     std::byte* own_ = nullptr;
     std::uint64_t total_bytes_ = 0;
     std::vector<std::byte*> bases_;
@@ -59,9 +63,6 @@ private:
     std::size_t counter_stride_ = 0;                 ///< whole cache lines, so that ranks do not disturb each other
     std::vector<std::atomic<std::uint64_t>> own_counters_; ///< of a rank that is alone on its node
 };
-
-/// MPI windows for the path rma that exist in this process and nobody has freed yet.
-[[nodiscard]] int unfreed_windows() noexcept;
 
 /// Most bytes that the ranks of a node can have together, and what sets that limit, with the remedy.
 struct MemoryLimit {
@@ -78,6 +79,6 @@ struct MemoryLimit {
 
 /// The RangeError of every rank when `first` is the first one that cannot have its part; `bytes` is what this rank asked for,
 /// `who` begins the message.
-[[noreturn]] void throw_no_memory(const std::string& who, std::uint64_t bytes, const Problem& first);
+[[noreturn]] void throw_no_memory(const std::string& who, std::uint64_t bytes, const mpi::Problem& first);
 
 } // namespace lapwing::window

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <lapwing/cache_front.hpp>
+#include <lapwing/detail/cache_front.hpp>
 #include <lapwing/cache_options.hpp>
 #include <lapwing/settings.hpp>
 

@@ -1,6 +1,6 @@
 #include <lapwing/window.hpp>
 
-#include "window/atomics.hpp"
+#include "src/mpi/atomics.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -143,8 +143,8 @@ void Window::fence() {
     state_->acquire();
 }
 
-void Window::check_atomic(window::AtomicType type, Rank target, Offset offset, const char* call) const {
-    const std::uint64_t bytes = window::size_of(type);
+void Window::check_atomic(mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
+    const std::uint64_t bytes = mpi::size_of(type);
     (void)checked_address(target, offset, bytes, call);
     if (offset.bytes % bytes != 0)
         throw RangeError{fmt::format("{}: offset {} is not a multiple of the {} bytes of the value; atomics need aligned values",
@@ -152,19 +152,19 @@ void Window::check_atomic(window::AtomicType type, Rank target, Offset offset, c
     state_->check_atomic(type, target.value, offset.bytes, call);
 }
 
-void Window::atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
+void Window::atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                           const void* operand, void* result, std::memory_order order) {
-    check_atomic(type, target, offset, window::fetch_name(operation));
+    check_atomic(type, target, offset, mpi::fetch_name(operation));
     state_->atomic_fetch(operation, type, target.value, offset.bytes, operand, result, order);
 }
 
-void Window::atomic_update(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
+void Window::atomic_update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                            const void* operand) {
-    check_atomic(type, target, offset, window::update_name(operation));
+    check_atomic(type, target, offset, mpi::update_name(operation));
     state_->atomic_update(operation, type, target.value, offset.bytes, operand);
 }
 
-void Window::atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,
+void Window::atomic_compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                                  const void* desired, void* result, std::memory_order order) {
     check_atomic(type, target, offset, "compare_swap");
     state_->atomic_compare_swap(type, target.value, offset.bytes, expected, desired, result, order);

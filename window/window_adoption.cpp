@@ -3,9 +3,9 @@
 
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
-#include "window/agreement.hpp"
+#include "src/mpi/agreement.hpp"
 #include "window/host_calls.hpp"
-#include "window/shared_parts.hpp"
+#include "src/mpi/shared_parts.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -131,7 +131,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (transparent && state_.progress_mode() == ProgressMode::caller && state_.size() > 1)
         throw UsageError{where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
                                  "others waiting; initialise MPI with MPI_THREAD_MULTIPLE, or choose CacheMode::epoch"};
-    state_.barrier(CollectiveCall::window_create, {});
+    state_.barrier(team::CollectiveCall::window_create, {});
 
     number_ = state_.next_window_number();
     remote_ = window;
@@ -152,14 +152,14 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
     if (!transparent) {
         const std::string problem = begin_epoch(window, locked, state_.rank());
-        const Problem first = first_problem(state_.communicator(), problem);
+        const mpi::Problem first = mpi::first_problem(state_.communicator(), problem);
         if (!first.text.empty()) {
             if (problem.empty() && !locked) check_mpi(MPI_Win_unlock_all(window), "MPI_Win_unlock_all", state_.who());
             throw UsageError{fmt::format("{}: the window cannot be used on rank {}: {}", where, first.rank, first.text)};
         }
         close_lock_ = !locked;
     }
-    const Topology& topology = state_.topology();
+    const mpi::Topology& topology = state_.topology();
     if (flavor == MPI_WIN_FLAVOR_SHARED) {
         for (const int rank : topology.members()) {
             MPI_Aint size = 0;
@@ -170,7 +170,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         }
         if (topology.nodes() == 1) network_ = Path::direct;
     } else if (flavor == MPI_WIN_FLAVOR_ALLOCATE) {
-        bases_ = find_shared_parts(topology.node_communicator(), map_.own, map_.own_bytes);
+        bases_ = mpi::find_shared_parts(topology.node_communicator(), map_.own, map_.own_bytes);
     }
     if (bases_.empty()) {
         bases_.push_back(map_.own);
@@ -199,7 +199,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         cache_ = make_remote_cache(*this, options.cache);
         state_.add(*this);
         HostCall::add(window, *this, mode);
-        state_.barrier(CollectiveCall::window_create, {});
+        state_.barrier(team::CollectiveCall::window_create, {});
     } catch (...) { // the program may free it
         undo_creation();
         throw;
@@ -228,7 +228,7 @@ void WindowState::lose_memory() noexcept {
     end_transfers(&WindowTransfer::lose);
     state_.remove(*this);
     HostCall::remove(*this);
-    state_.engine().abandon(number_, Engine::LateRequests::dropped);
+    state_.engine().abandon(number_, messages::Engine::LateRequests::dropped);
     state_.statistics().add(statistics_.read());
 }
 

@@ -1,7 +1,7 @@
 // Lists of atomics with results: to a rank of another node many in a message.
 #include "window/window_state.hpp"
 
-#include "window/atomics.hpp"
+#include "src/mpi/atomics.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -18,10 +18,10 @@ namespace {
 /// The messages of a list, whose answers go to the caller's results as they come.
 class PendingAtomics final : public PendingTransfer {
 public:
-    PendingAtomics(std::span<const ListedAtomic> list, std::uint64_t value_bytes)
+    PendingAtomics(std::span<const mpi::ListedAtomic> list, std::uint64_t value_bytes)
         : answers_(list.size()), value_bytes_{value_bytes} {
         results_.reserve(list.size());
-        for (const ListedAtomic& one : list) results_.push_back(one.before);
+        for (const mpi::ListedAtomic& one : list) results_.push_back(one.before);
     }
 
     [[nodiscard]] std::byte* answer(std::size_t k) noexcept { return reinterpret_cast<std::byte*>(answers_.data() + k); }
@@ -63,45 +63,45 @@ private:
 
 } // namespace
 
-Completion WindowState::start_atomics(AtomicOperation operation, AtomicType type, int target,
-                                      std::span<const ListedAtomic> list) {
+Completion WindowState::start_atomics(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+                                      std::span<const mpi::ListedAtomic> list) {
     if (list.empty()) return {};
     state_.serve_now_and_then();
     const bool swaps = list.front().expected != nullptr;
     if (std::byte* const base = map_.base(target); base != nullptr) {
-        for (const ListedAtomic& one : list) {
+        for (const mpi::ListedAtomic& one : list) {
             if (mpi_atomics_ && swaps)
                 atomic_compare_swap(type, target, one.offset, one.expected, one.operand, one.before, std::memory_order_relaxed);
             else if (mpi_atomics_)
                 atomic_fetch(operation, type, target, one.offset, one.operand, one.before, std::memory_order_relaxed);
-            else if (swaps) processor_compare_swap(type, base + one.offset, one.expected, one.operand, one.before);
-            else processor_fetch(operation, type, base + one.offset, one.operand, one.before);
+            else if (swaps) mpi::processor_compare_swap(type, base + one.offset, one.expected, one.operand, one.before);
+            else mpi::processor_fetch(operation, type, base + one.offset, one.operand, one.before);
         }
         return {};
     }
-    const std::uint64_t bytes = size_of(type);
-    const auto [lowest, highest] = std::ranges::minmax(list, {}, &ListedAtomic::offset);
+    const std::uint64_t bytes = mpi::size_of(type);
+    const auto [lowest, highest] = std::ranges::minmax(list, {}, &mpi::ListedAtomic::offset);
     const std::uint64_t begin = lowest.offset;
     const std::uint64_t touched = highest.offset + bytes - begin;
-    for (const ListedAtomic& one : list) cache_before_update(target, one.offset, bytes);
+    for (const mpi::ListedAtomic& one : list) cache_before_update(target, one.offset, bytes);
     begin_access(target, begin, touched, true, "Window::fetch");
 
     auto pending = std::make_unique<PendingAtomics>(list, bytes);
-    const std::uint64_t entry = swaps ? sizeof(ListedSwap) : sizeof(AddPayload);
+    const std::uint64_t entry = swaps ? sizeof(messages::ListedSwap) : sizeof(messages::AddPayload);
     const std::size_t most = std::max<std::size_t>(1, state_.engine().inline_limit() / entry);
     std::vector<std::byte> payload;
     for (std::size_t at = 0; at < list.size(); at += most) {
         const std::size_t end = std::min(list.size(), at + most);
         payload.resize((end - at) * entry);
         for (std::size_t k = at; k < end; ++k) {
-            ListedSwap one;
+            messages::ListedSwap one;
             one.offset = list[k].offset;
             std::memcpy(&one.values.operand, list[k].operand, bytes);
             if (swaps) std::memcpy(&one.values.expected, list[k].expected, bytes);
             // AddPayload is its beginning.
             std::memcpy(payload.data() + (k - at) * entry, &one, entry);
         }
-        const Command command{.kind = CommandKind::atomics,
+        const messages::Command command{.kind = messages::CommandKind::atomics,
                               .operation = operation,
                               .type = type,
                               .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
@@ -129,27 +129,27 @@ Completion WindowState::start_atomics(AtomicOperation operation, AtomicType type
 
 } // namespace window
 
-std::vector<window::ListedAtomic> Window::make_list(std::span<const Offset> offsets, std::size_t results, std::size_t operands,
+std::vector<mpi::ListedAtomic> Window::make_list(std::span<const Offset> offsets, std::size_t results, std::size_t operands,
                                                     const char* call) const {
     const window::WindowState& state = open_state(call);
     if (results != offsets.size() || (operands != SIZE_MAX && operands != offsets.size()))
         throw RangeError{fmt::format("{}: {} offsets, {} results{}; pass as many of each, and operands one for all or as many",
                                      state.who(call), offsets.size(), results,
                                      operands == SIZE_MAX ? "" : fmt::format(" and {} operands", operands))};
-    std::vector<window::ListedAtomic> list(offsets.size());
+    std::vector<mpi::ListedAtomic> list(offsets.size());
     for (std::size_t k = 0; k < list.size(); ++k) list[k].offset = offsets[k].bytes;
     return list;
 }
 
-Completion Window::start_atomics(window::AtomicOperation operation, window::AtomicType type, Rank target,
-                                 std::span<const window::ListedAtomic> list, const char* call) {
+Completion Window::start_atomics(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
+                                 std::span<const mpi::ListedAtomic> list, const char* call) {
     const bool of_bits = operation == Atomic::bit_and || operation == Atomic::bit_or || operation == Atomic::bit_xor;
-    if (of_bits && (type == window::AtomicType::float32 || type == window::AtomicType::float64))
+    if (of_bits && (type == mpi::AtomicType::float32 || type == mpi::AtomicType::float64))
         throw UsageError{fmt::format("{}: {} works on integers, not on floating point numbers; use std::uint32_t or std::uint64_t "
                                      "values",
-                                     open_state(call).who(call), window::update_name(operation))};
+                                     open_state(call).who(call), mpi::update_name(operation))};
     (void)checked_address(target, Offset{0}, 0, call);
-    for (const window::ListedAtomic& one : list) check_atomic(type, target, Offset{one.offset}, call);
+    for (const mpi::ListedAtomic& one : list) check_atomic(type, target, Offset{one.offset}, call);
     return state_->start_atomics(operation, type, target.value, list);
 }
 

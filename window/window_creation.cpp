@@ -3,9 +3,9 @@
 
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
-#include "window/agreement.hpp"
+#include "src/mpi/agreement.hpp"
 #include "window/host_calls.hpp"
-#include "window/team_registry.hpp"
+#include "src/team/team_registry.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -39,7 +39,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     check_cache_options(state_.settings(), options.cache, fmt::format("{}: {}", state_.who(), label()));
     // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
     // must fit together; summed in floating point, which does not overflow.
-    state_.barrier(CollectiveCall::window_create, {});
+    state_.barrier(team::CollectiveCall::window_create, {});
     number_ = state_.next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
     const std::string what = fmt::format("{}: {}", state_.who(), label());
     const MemoryLimit limit = memory_limit(state_.topology().largest_node() > 1);
@@ -77,11 +77,11 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     if (worst[7] != ~worst[8])
         throw MismatchError{fmt::format("{}: {} here and on another rank differ; pass the same on all ranks", what, options.identity.what)};
     check_cache_choices(what, choices, std::span{worst}.last<2 * cache_choices>());
-    if (worst[0] <= -(std::int64_t{3} << 32)) throw_no_memory(what, bytes, first_problem(state_.communicator(), problem));
+    if (worst[0] <= -(std::int64_t{3} << 32)) throw_no_memory(what, bytes, mpi::first_problem(state_.communicator(), problem));
     if (worst[0] != 0) {
         const std::int64_t rank = -worst[0] & 0xFFFFFFFF;
         const bool own = rank == state_.rank();
-        const std::string there = first_problem(state_.communicator(), own ? fmt::format("{} bytes, {}", limit.bytes, limit.what) : "").text;
+        const std::string there = mpi::first_problem(state_.communicator(), own ? fmt::format("{} bytes, {}", limit.bytes, limit.what) : "").text;
         throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit {} is {}", what, bytes, rank,
                                      worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "",
                                      own ? "here" : "there", there)};
@@ -99,7 +99,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     map_.own_bytes = bytes;
     map_.own_rank = state_.rank();
     map_.ranks = state_.size();
-    const Topology& topology = state_.topology();
+    const mpi::Topology& topology = state_.topology();
     map_.node_first = topology.members().front();
     map_.node_count = topology.node_size();
     map_.node_index = topology.is_run() ? nullptr : topology.index().data();
@@ -110,7 +110,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     cache_ = make_remote_cache(*this, options.cache);
     if (listed == Listed::yes) state_.add(*this);
     try {
-        state_.barrier(CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
+        state_.barrier(team::CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
     } catch (...) {
         undo_creation();
         throw;
@@ -125,7 +125,7 @@ void WindowState::undo_creation() noexcept {
 
 WindowState::~WindowState() = default;
 
-ExposedMemory WindowState::exposed() const noexcept {
+messages::ExposedMemory WindowState::exposed() const noexcept {
     return {map_.own, map_.own_bytes, counters_, counter_count_, mpi_atomics_ ? remote_ : MPI_WIN_NULL, unit_, map_.own_rank};
 }
 
@@ -157,7 +157,7 @@ void WindowState::share_sizes(bool same) {
 
 void WindowState::close() {
     if (freed()) return; // MPI_Win_free has done it
-    if (TeamRegistry::mpi_ended())
+    if (team::TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
     if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
     state_.barrier_of_close(*this); // completes the operations of all ranks
@@ -178,8 +178,8 @@ void WindowState::close_behind_barrier() {
 void WindowState::abandon_memory() noexcept {
     // The program's memory goes when the stack has unwound: nobody may be served from it any more.
     cache_.reset(); // ends what it reads ahead
-    state_.engine().abandon(number_, Engine::LateRequests::told);
-    if (!close_lock_ || TeamRegistry::mpi_ended()) return;
+    state_.engine().abandon(number_, messages::Engine::LateRequests::told);
+    if (!close_lock_ || team::TeamRegistry::mpi_ended()) return;
     // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their targets.
     if (const int code = MPI_Win_unlock_all(remote_); code != MPI_SUCCESS)
         support::log_line(fmt::format("{}: MPI_Win_unlock_all failed: {}", who("close"), support::mpi_error_text(code)));
@@ -202,7 +202,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
     window->state_.remove(*window);
     HostCall::remove(*window);
     if (window->adopted_) window->abandon_memory();
-    TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory
+    team::TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory
 }
 
 } // namespace lapwing::window

@@ -44,7 +44,7 @@ void WindowState::put_notify(int target, std::uint64_t offset, std::span<const s
 
 void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
     check_counter(counter, "wait_notified");
-    Patience patience;
+    support::Patience patience;
     // Several threads may wait: each takes its notifications in the same step in which it sees them.
     bool taken = false; // wait_until may ask once more
     state_.wait_until(
@@ -54,7 +54,7 @@ void WindowState::wait_notified(unsigned counter, std::uint64_t count) {
             while (!taken && seen >= count)
                 taken = notifications.compare_exchange_weak(seen, seen - count, std::memory_order_acquire,
                                                             std::memory_order_relaxed);
-            const bool suspicious = !taken && patience.looks_up() && patience.elapsed() >= Patience::suspicious;
+            const bool suspicious = !taken && patience.looks_up() && patience.elapsed() >= support::Patience::suspicious;
             if (suspicious && notifications.load(std::memory_order_relaxed) < count) // it may have come since
                 state_.check_notifiers(*this, "Window::wait_notified");
             return taken;
@@ -71,7 +71,7 @@ std::uint64_t WindowState::notified(unsigned counter) {
     // Who asks again and is told the same polls for more, which may not come: as wait_notified() does.
     if (told_[counter].exchange(now, std::memory_order_relaxed) == now && state_.troubled()) {
         if (now = load(); now == told_[counter].exchange(now, std::memory_order_relaxed))
-            state_.check_reachable("Window::notified", TeamState::any_rank);
+            state_.check_reachable("Window::notified", team::TeamState::any_rank);
     }
     return now;
 }

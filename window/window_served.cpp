@@ -39,7 +39,7 @@ Completion WindowState::start_put_by_messages(int target, const Touched& touched
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
     return start_served(
         target, touched, true, source.size(), nullptr,
-        [&](Operation& operation) {
+        [&](messages::Operation& operation) {
             return state_.engine().try_put(operation, target, number_, offset, source.data(), source.size());
         },
         "Window::put");
@@ -51,7 +51,7 @@ Completion WindowState::start_get_by_messages(int target, const Touched& touched
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return start_served(
         target, touched, false, destination.size(), destination.data(),
-        [&](Operation& operation) { return state_.engine().try_get(operation, target, number_, offset, destination.size(), false); },
+        [&](messages::Operation& operation) { return state_.engine().try_get(operation, target, number_, offset, destination.size(), false); },
         "Window::get");
 }
 
@@ -61,7 +61,7 @@ Completion WindowState::start_scatter(int target, const Touched& touched, std::s
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, message.size() - table_bytes);
     return start_served(
         target, touched, true, message.size(), nullptr,
-        [&](Operation& operation) { return state_.engine().try_scatter(operation, target, number_, message, table_bytes); },
+        [&](messages::Operation& operation) { return state_.engine().try_scatter(operation, target, number_, message, table_bytes); },
         "Window::put");
 }
 
@@ -71,7 +71,7 @@ Completion WindowState::start_gather(int target, const Touched& touched, std::sp
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
     return start_served(
         target, touched, false, destination.size(), destination.data(),
-        [&](Operation& operation) { return state_.engine().try_gather(operation, target, number_, table, destination.size()); },
+        [&](messages::Operation& operation) { return state_.engine().try_gather(operation, target, number_, table, destination.size()); },
         "Window::get");
 }
 

@@ -2,7 +2,7 @@
 #include "window/window_state.hpp"
 
 #include "src/support/mpi_error.hpp"
-#include "window/progress/pieces.hpp"
+#include "src/mpi/pieces.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -44,7 +44,7 @@ Path WindowState::path(int target) const noexcept {
 
 // ---- order and completion -------------------------------------------------------------------------------------------
 
-void WindowState::wait(Operation& operation, const char* call, int target) {
+void WindowState::wait(messages::Operation& operation, const char* call, int target) {
     try {
         state_.wait_until([&] { return operation.done(); }, call, target);
     } catch (...) {
@@ -90,7 +90,7 @@ void WindowState::end_transfers(void (WindowTransfer::*end)()) {
     }
 }
 
-void WindowState::finish_flush(int target, Engine::FlushTicket ticket) {
+void WindowState::finish_flush(int target, messages::Engine::FlushTicket ticket) {
     if (state_.engine().flushed(target, ticket)) return;
     statistics_.add(Counter::service_flushes);
     state_.wait_until([&] { return state_.engine().flushed(target, ticket); }, "Window::flush", target);
@@ -110,7 +110,7 @@ void WindowState::flush_all_service() {
 
 void WindowState::flush_service(std::span<const int> targets) {
     // Start all before waiting for the first.
-    std::vector<Engine::FlushTicket> tickets;
+    std::vector<messages::Engine::FlushTicket> tickets;
     for (const int target : targets) tickets.push_back(state_.engine().start_flush(target));
     for (std::size_t i = 0; i < targets.size(); ++i)
         state_.wait_until([&] { return state_.engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
@@ -190,7 +190,7 @@ void WindowState::finish_release() {
     with_lost_adds("release", [&] { complete(); });
 }
 
-void WindowState::drop_cached() {
+void WindowState::drop_copies() {
     if (cache_ != nullptr) cache_->acquire();
 }
 
@@ -221,7 +221,7 @@ void WindowState::complete_started(int target) {
         const bool by_window = outstanding_.touches_by_window(target);
         guard.unlock();
         // Both are under way at a time.
-        const Engine::FlushTicket ticket = state_.engine().start_flush(target);
+        const messages::Engine::FlushTicket ticket = state_.engine().start_flush(target);
         if (by_window) {
             guard.lock();
             flush_rma(target);
@@ -239,7 +239,7 @@ void WindowState::complete_started(int target) {
 
 void WindowState::flush_rma(int target) {
     if (network_ != Path::rma) return;
-    const TeamState::WaitingInMpi waiting{state_};
+    const team::TeamState::WaitingInMpi waiting{state_};
     check_transfer(MPI_Win_flush(target, remote_), "MPI_Win_flush", "flush", target, 0);
     statistics_.add(Counter::rma_flushes);
 }
@@ -310,10 +310,10 @@ template <class Piece>
 [[gnu::always_inline]] inline void WindowState::for_each_rma_piece(int target, std::uint64_t offset, std::uint64_t bytes,
                                                                    Piece piece) {
     const MPI_Aint at = *displacement(target, offset);
-    if (bytes <= largest_piece_bytes) [[likely]]
+    if (bytes <= mpi::largest_piece_bytes) [[likely]]
         return piece(0, static_cast<int>(bytes), at);
     // Only windows whose displacements count bytes get here: see by_rma().
-    for_each_piece(bytes, [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin)); });
+    mpi::for_each_piece(bytes, [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin)); });
 }
 
 inline void WindowState::start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
@@ -336,7 +336,7 @@ inline bool WindowState::finish_locally(int target) {
 #else
     constexpr bool local = false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
 #endif
-    const TeamState::WaitingInMpi waiting{state_};
+    const team::TeamState::WaitingInMpi waiting{state_};
     check_mpi(local ? MPI_Win_flush_local(target, remote_) : MPI_Win_flush(target, remote_),
               local ? "MPI_Win_flush_local" : "MPI_Win_flush", state_.who());
     return !local;
@@ -423,7 +423,7 @@ void WindowState::put_runs_uncached(int target, std::span<const cache::Run> runs
 }
 
 void WindowState::service_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    Operation operation;
+    messages::Operation operation;
     operation.destination = destination.data();
     start([&] { return state_.engine().try_get(operation, target, number_, offset, destination.size(), true); }, "Window::get",
           target);
@@ -431,7 +431,7 @@ void WindowState::service_get(int target, std::uint64_t offset, std::span<std::b
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
 }
 
-bool WindowState::try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
+bool WindowState::try_service_put(messages::Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
                                   std::uint32_t counter_plus_one) {
     // Messages of a pair of ranks stay in order by themselves; bulk data moves on its own, and MPI's operations pass both.
     const bool may_be_overtaken = network_ == Path::rma || source.size() > state_.engine().inline_limit();
@@ -445,7 +445,7 @@ bool WindowState::try_service_put(Operation& operation, int target, std::uint64_
 
 void WindowState::service_put(int target, std::uint64_t offset, std::span<const std::byte> source,
                               std::uint32_t counter_plus_one) {
-    Operation operation;
+    messages::Operation operation;
     start([&] { return try_service_put(operation, target, offset, source, counter_plus_one); }, "Window::put", target);
     wait(operation, "Window::put", target);
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());

@@ -6,10 +6,10 @@
 #include "window/memory.hpp"
 #include "window/outstanding_accesses.hpp"
 #include "window/pending_transfer.hpp"
-#include "window/progress/engine.hpp"
-#include "window/progress/pieces.hpp"
+#include "src/messages/engine.hpp"
+#include "src/mpi/pieces.hpp"
 #include "window/remote_cache.hpp"
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 #include "window/window_transfer.hpp"
 
 #include <lapwing/window.hpp>
@@ -32,7 +32,7 @@ namespace lapwing::window {
 inline constexpr unsigned most_counters = 4096;
 
 /// The inside of a Window: how it reaches memory that this rank cannot load and store.
-class WindowState final : private AddSender {
+class WindowState final : public team::EpochMember, private AddSender {
 public:
     /// Whether the team's releases and acquires look after it, and its close asks for it. What is not listed has no operations
     /// under way when its calls return, and is closed by who made it.
@@ -41,16 +41,16 @@ public:
     WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed = Listed::yes);
     /// Collective: uses the memory of the program's window.
     WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options);
-    ~WindowState();
+    ~WindowState() override;
     WindowState(const WindowState&) = delete;
     WindowState& operator=(const WindowState&) = delete;
 
     [[nodiscard]] Team& team() const noexcept { return team_; }
-    [[nodiscard]] TeamState& team_state() const noexcept { return state_; }
+    [[nodiscard]] team::TeamState& team_state() const noexcept override { return state_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and those
     /// that locks share included.
-    [[nodiscard]] std::string label() const;
+    [[nodiscard]] std::string label() const override;
     [[nodiscard]] const MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] Path path(int target) const noexcept;
     /// Of the program's window; 1 where the window is Lapwing's.
@@ -110,23 +110,24 @@ public:
     void acquire();
     // The parts of a team's release and acquire, which order the memory of all windows at once. All windows start before the
     // first is finished, so that their round trips overlap.
-    [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
-    void start_release();
-    [[nodiscard]] bool under_way() const noexcept {
+    [[nodiscard]] bool holds_back() const noexcept override { return cache_ != nullptr || !adds_.empty(); }
+    void start_release() override;
+    [[nodiscard]] bool under_way() const noexcept override {
         return !outstanding_.empty() || messages_under_way() || !long_transfers_.empty() || adds_.any_lost();
     }
-    void finish_release();
-    void drop_cached();
+    void finish_release() override;
+    [[nodiscard]] bool has_copies() const noexcept override { return cache_ != nullptr; }
+    void drop_copies() override;
     /// Own accesses to the memory of this node, before and behind, are seen in that order.
-    void order_memory();
-    void atomic_fetch(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset, const void* operand,
+    void order_memory() override;
+    void atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand,
                       void* result, std::memory_order order);
-    void atomic_compare_swap(AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
+    void atomic_compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                              void* result, std::memory_order order);
-    void atomic_update(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset, const void* operand);
+    void atomic_update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand);
     /// See Window::fetch; of compare_swap the operation is replace.
-    [[nodiscard]] Completion start_atomics(AtomicOperation operation, AtomicType type, int target,
-                                           std::span<const ListedAtomic> list);
+    [[nodiscard]] Completion start_atomics(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+                                           std::span<const mpi::ListedAtomic> list);
     void put_notify(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
     /// Throws RangeError unless there is such a notification counter.
     void check_counter(unsigned counter, const char* call) const;
@@ -135,7 +136,7 @@ public:
 
     /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the offset, or a
     /// rank's part does not begin at a multiple of the value's size.
-    void check_atomic(AtomicType type, int target, std::uint64_t offset, const char* call) const;
+    void check_atomic(mpi::AtomicType type, int target, std::uint64_t offset, const char* call) const;
 
     /// Throws UsageError when the program has freed its window.
     void require_memory(const char* call) const;
@@ -154,14 +155,14 @@ public:
     static void end_with_scope(std::unique_ptr<WindowState> window) noexcept;
 
     /// The number that all ranks know the window by.
-    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+    [[nodiscard]] std::uint64_t number() const noexcept override { return number_; }
     /// Collective, when nothing of the team is under way: frees what MPI and the system have of a window that its scope left.
-    void free_left() {
+    void free_left() override {
         if (memory_ != nullptr) memory_->close();
     }
 
     /// A wait for an own operation of the service path, which the caller's memory must outlive.
-    void wait(Operation& operation, const char* call, int target);
+    void wait(messages::Operation& operation, const char* call, int target);
 
     /// A transfer that is complete.
     void remove(WindowTransfer& transfer) noexcept;
@@ -178,7 +179,7 @@ private:
     /// Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its negative.
     void check_cache_choices(const std::string& what, const std::array<std::int64_t, cache_choices>& own,
                              std::span<const std::int64_t, 2 * cache_choices> least);
-    [[nodiscard]] ExposedMemory exposed() const noexcept;
+    [[nodiscard]] messages::ExposedMemory exposed() const noexcept;
     /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that,
     /// or everything if too much is under way to tell.
     void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
@@ -197,7 +198,7 @@ private:
     }
     // AddSender
     [[nodiscard]] AddSender::Limits add_limits() const override;
-    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override;
+    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return state_.has_left(target); }
     /// A step of a release: when it fails because a rank left, lost adds say more.
     template <class Step>
@@ -220,7 +221,7 @@ private:
     void complete_started();
     /// Completes the adds on their way to all ranks that have not left.
     void complete_sent_adds();
-    void finish_flush(int target, Engine::FlushTicket ticket);
+    void finish_flush(int target, messages::Engine::FlushTicket ticket);
     void flush_service(std::span<const int> targets);
     void flush_all_service();
     static constexpr int any_rank = -1;
@@ -250,15 +251,15 @@ private:
     using Carrier = OutstandingAccesses::Carrier;
     /// A transfer by messages of so many bytes has been started.
     void nudge_progress(std::uint64_t bytes, Starter starter = Starter::program) const noexcept {
-        if (bytes > state_.engine().inline_limit() && starter == Starter::program) return ProgressThread::instance().nudge();
+        if (bytes > state_.engine().inline_limit() && starter == Starter::program) return messages::ProgressThread::instance().nudge();
         state_.streams(bytes);
-        ProgressThread::instance().nudge_seldom();
+        messages::ProgressThread::instance().nudge_seldom();
     }
     /// Start a transfer by messages, and note it where a later access could pass it, in one step: a flush by another
     /// thread sees both or neither.
     [[nodiscard]] bool try_service_get(ServiceTransfer& transfer, int target, std::uint64_t offset, std::uint64_t bytes,
                                        bool tracked);
-    [[nodiscard]] bool try_service_put(Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
+    [[nodiscard]] bool try_service_put(messages::Operation& operation, int target, std::uint64_t offset, std::span<const std::byte> source,
                                        std::uint32_t counter_plus_one);
 
     /// Displacement of `offset` in the MPI window of `target`, or nothing if its displacement unit cannot express it.
@@ -275,12 +276,12 @@ private:
         if (plain_rma_) [[likely]]
             return true;
         if (network_ != Path::rma) return false;
-        return displacement(target, offset).has_value() && bytes <= largest_piece_bytes;
+        return displacement(target, offset).has_value() && bytes <= mpi::largest_piece_bytes;
     }
 
     /// Minimum or maximum of unsigned values, by compare-and-swap: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T
     /// compare as if signed in Open MPI 4.1.4 (created windows) and MPICH 4.0.2 (shared memory).
-    void fetch_unsigned_extreme(AtomicOperation operation, AtomicType type, int target, std::uint64_t offset,
+    void fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                                 const void* operand, void* result);
     /// Calls `piece(begin, size, displacement)` for each MPI call that a transfer takes.
     template <class Piece>
@@ -309,14 +310,14 @@ private:
     template <class Try>
     [[nodiscard]] Completion start_served(int target, const Touched& touched, bool write, std::uint64_t message_bytes,
                                           std::byte* destination, Try&& attempt, const char* call);
-    void service_atomic(int target, const Command& command, const AtomicPayload& payload, void* result, const char* call);
+    void service_atomic(int target, const messages::Command& command, const messages::AtomicPayload& payload, void* result, const char* call);
     /// Waits for an atomic that MPI was given with this result.
     void finish_mpi_atomic(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset);
     void service_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void service_put(int target, std::uint64_t offset, std::span<const std::byte> source, std::uint32_t counter_plus_one);
 
     Team& team_;
-    TeamState& state_;
+    team::TeamState& state_;
     std::string name_;
     std::uint64_t number_ = 0;
     bool adopted_ = false;

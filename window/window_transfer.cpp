@@ -1,8 +1,8 @@
 #include "window/window_transfer.hpp"
 
 #include "src/support/mpi_error.hpp"
-#include "window/backoff.hpp"
-#include "window/team_registry.hpp"
+#include "src/support/backoff.hpp"
+#include "src/team/team_registry.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -31,7 +31,7 @@ bool WindowTransfer::test() {
 }
 
 void WindowTransfer::check_hope(const char* call) {
-    TeamState& team = window().team_state();
+    team::TeamState& team = window().team_state();
     try {
         if (team.left())
             throw UsageError{fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
@@ -48,7 +48,7 @@ void WindowTransfer::check_hope(const char* call) {
 void WindowTransfer::wait() {
     check_lost();
     if (!attached()) return;
-    TeamState& team = window().team_state();
+    team::TeamState& team = window().team_state();
     try {
         team.wait_until(
             [&] {
@@ -99,7 +99,7 @@ RmaTransfer::~RmaTransfer() {
 }
 
 bool RmaTransfer::arrived() {
-    if (TeamRegistry::mpi_ended()) return false;
+    if (team::TeamRegistry::mpi_ended()) return false;
     int done = 0;
     const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
     if (code != MPI_SUCCESS) support::throw_mpi_error(code, "MPI_Testall", window().who("Completion"));
@@ -109,9 +109,9 @@ bool RmaTransfer::arrived() {
 void RmaTransfer::give_up() noexcept {
     // Requests of one-sided operations can neither be cancelled nor freed (MPI 3.1, section 11.3.5), so they are completed:
     // a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
-    Backoff backoff{ProcessorShare::crowded};
+    support::Backoff backoff{support::ProcessorShare::crowded};
     int done = 0;
-    while (!TeamRegistry::mpi_ended() && !window().freed() && // of a window that is gone nobody completes them
+    while (!team::TeamRegistry::mpi_ended() && !window().freed() && // of a window that is gone nobody completes them
            MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done == 0)
         backoff.pause();
 }

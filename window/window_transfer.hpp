@@ -2,7 +2,7 @@
 
 #include "src/support/recycled.hpp"
 #include "window/pending_transfer.hpp"
-#include "window/progress/engine.hpp"
+#include "src/messages/engine.hpp"
 
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
@@ -70,12 +70,12 @@ class ServiceTransfer final : public WindowTransfer, public support::Recycled<Se
 public:
     using WindowTransfer::WindowTransfer;
     ~ServiceTransfer() override;
-    [[nodiscard]] Operation& operation() noexcept { return operation_; }
+    [[nodiscard]] messages::Operation& operation() noexcept { return operation_; }
 
 private:
     bool arrived() override { return operation_.done(); }
     void give_up() noexcept override;
-    Operation operation_;
+    messages::Operation operation_;
 };
 
 } // namespace lapwing::window

@@ -1,7 +1,7 @@
 // Room: cache
 #pragma once
 
-#include <lapwing/cache_front.hpp>
+#include <lapwing/detail/cache_front.hpp>
 #include <lapwing/cache_options.hpp>
 
 #include <chrono>

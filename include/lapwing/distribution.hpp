@@ -1,7 +1,7 @@
 // Room: array
 #pragma once
 
-#include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/location.hpp>

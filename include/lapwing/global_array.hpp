@@ -1,22 +1,22 @@
 // Room: array
 #pragma once
 
-#include <lapwing/array_base.hpp>
-#include <lapwing/block_cyclic_map.hpp>
-#include <lapwing/cache_front.hpp>
+#include <lapwing/detail/array_base.hpp>
+#include <lapwing/detail/block_cyclic_map.hpp>
+#include <lapwing/detail/cache_front.hpp>
 #include <lapwing/completion.hpp>
-#include <lapwing/config.hpp>
+#include <lapwing/detail/config.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
-#include <lapwing/element_access.hpp>
+#include <lapwing/detail/element_access.hpp>
 #include <lapwing/element_reference.hpp>
 #include <lapwing/extents.hpp>
-#include <lapwing/foreign_map.hpp>
-#include <lapwing/index_list.hpp>
+#include <lapwing/detail/foreign_map.hpp>
+#include <lapwing/detail/index_list.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/patch.hpp>
 #include <lapwing/reduction.hpp>
-#include <lapwing/remote_elements.hpp>
+#include <lapwing/detail/remote_elements.hpp>
 
 #include <algorithm>
 #include <array>
@@ -478,5 +478,5 @@ private:
 
 } // namespace lapwing
 
-#include <lapwing/global_array_collectives.hpp>
-#include <lapwing/global_array_members.hpp>
+#include <lapwing/detail/global_array_collectives.hpp>
+#include <lapwing/detail/global_array_members.hpp>

@@ -1,7 +1,7 @@
 // Room: array
 #pragma once
 
-#include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>

@@ -1,4 +1,4 @@
-// Room: window
+// Room: team
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Room: window
+// Room: team
 #pragma once
 
 #include <lapwing/error.hpp>
@@ -21,9 +21,9 @@
 
 namespace lapwing {
 
-namespace window {
+namespace team {
 class TeamState;
-} // namespace window
+} // namespace team
 
 /// The ranks of an intracommunicator, the path from this rank to each of them, and what keeps their one-sided
 /// operations moving. Programs make a Runtime, which is a Team; windows and arrays take either.
@@ -164,7 +164,7 @@ public:
     [[nodiscard]] std::string report() const;
 
     /// The inside, for the other rooms.
-    [[nodiscard]] window::TeamState& state() const;
+    [[nodiscard]] team::TeamState& state() const;
 
 private:
     template <class S>
@@ -186,7 +186,7 @@ private:
     }
     [[noreturn]] void throw_sum_too_large(std::int64_t sum, std::size_t bits, bool is_signed) const;
 
-    std::unique_ptr<window::TeamState> state_;
+    std::unique_ptr<team::TeamState> state_;
     Rank rank_{};
     int size_ = 0;
     int node_size_ = 0;

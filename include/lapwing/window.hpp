@@ -3,7 +3,8 @@
 
 #include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
-#include <lapwing/config.hpp>
+#include <lapwing/detail/atomic.hpp>
+#include <lapwing/detail/config.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/values.hpp>
 
@@ -33,17 +34,6 @@ class Fronts;
 
 namespace window {
 class WindowState;
-
-/// Kind of value that an atomic works on.
-enum class AtomicType : std::uint8_t { int32, uint32, int64, uint64, float32, float64 };
-
-template <class T>
-constexpr AtomicType atomic_type_of() {
-    if constexpr (std::is_same_v<T, float>) return AtomicType::float32;
-    else if constexpr (std::is_same_v<T, double>) return AtomicType::float64;
-    else if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? AtomicType::int32 : AtomicType::uint32;
-    else return std::is_signed_v<T> ? AtomicType::int64 : AtomicType::uint64;
-}
 
 /// Where the memory of the ranks of this node is mapped, and how large every rank's part is. Copied into arrays, so that
 /// an element access needs no more than this.
@@ -75,21 +65,10 @@ struct MemoryMap {
         return sizes == nullptr ? uniform_bytes : sizes[rank];
     }
 };
-
-/// The operations of atomics that return the value from before.
-enum class AtomicOperation : std::uint8_t { add, bit_and, bit_or, bit_xor, min, max, replace, read };
-
-/// One atomic of a list at one rank.
-struct ListedAtomic {
-    std::uint64_t offset = 0;
-    const void* operand = nullptr;  ///< of compare_swap: what is written
-    const void* expected = nullptr; ///< of compare_swap; else null
-    void* before = nullptr;         ///< gets the value from before
-};
 } // namespace window
 
 /// What lists of atomics do: see Window::fetch.
-using Atomic = window::AtomicOperation;
+using Atomic = mpi::AtomicOperation;
 
 /// What an atomic can work on: 4- and 8-byte integers and floating point.
 template <class T>
@@ -326,49 +305,49 @@ public:
     /// it an atomic of MPI and a flush, also on the own part, since the two kinds do not exclude each other.
     template <AtomicValue T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(window::AtomicOperation::add, target, offset, operand, order);
+        return fetch_one(mpi::AtomicOperation::add, target, offset, operand, order);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     T fetch_and(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(window::AtomicOperation::bit_and, target, offset, operand, order);
+        return fetch_one(mpi::AtomicOperation::bit_and, target, offset, operand, order);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     T fetch_or(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(window::AtomicOperation::bit_or, target, offset, operand, order);
+        return fetch_one(mpi::AtomicOperation::bit_or, target, offset, operand, order);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     T fetch_xor(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(window::AtomicOperation::bit_xor, target, offset, operand, order);
+        return fetch_one(mpi::AtomicOperation::bit_xor, target, offset, operand, order);
     }
     template <AtomicValue T>
     T fetch_min(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(window::AtomicOperation::min, target, offset, operand, order);
+        return fetch_one(mpi::AtomicOperation::min, target, offset, operand, order);
     }
     template <AtomicValue T>
     T fetch_max(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(window::AtomicOperation::max, target, offset, operand, order);
+        return fetch_one(mpi::AtomicOperation::max, target, offset, operand, order);
     }
     template <AtomicValue T>
     T swap(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(window::AtomicOperation::replace, target, offset, value, order);
+        return fetch_one(mpi::AtomicOperation::replace, target, offset, value, order);
     }
     template <AtomicValue T>
     T atomic_read(Rank target, Offset offset, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(window::AtomicOperation::read, target, offset, T{}, order);
+        return fetch_one(mpi::AtomicOperation::read, target, offset, T{}, order);
     }
     template <AtomicValue T>
     void atomic_write(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        (void)fetch_one(window::AtomicOperation::replace, target, offset, value, order);
+        (void)fetch_one(mpi::AtomicOperation::replace, target, offset, value, order);
     }
     /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the value from before.
     template <AtomicValue T>
     T compare_swap(Rank target, Offset offset, T expected, T desired,
                    std::memory_order order = std::memory_order_relaxed) {
         T result;
-        atomic_compare_swap(window::atomic_type_of<T>(), target, offset, &expected, &desired, &result, order);
+        atomic_compare_swap(mpi::atomic_type_of<T>(), target, offset, &expected, &desired, &result, order);
         return result;
     }
 
@@ -378,30 +357,30 @@ public:
     /// Throws RangeError. Cost: a few nanoseconds, and a share of a message; a processor atomic on the own node.
     template <AtomicValue T>
     void add(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::add, window::atomic_type_of<T>(), target, offset, &operand);
+        atomic_update(Atomic::add, mpi::atomic_type_of<T>(), target, offset, &operand);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     void bit_and(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_and, window::atomic_type_of<T>(), target, offset, &operand);
+        atomic_update(Atomic::bit_and, mpi::atomic_type_of<T>(), target, offset, &operand);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     void bit_or(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_or, window::atomic_type_of<T>(), target, offset, &operand);
+        atomic_update(Atomic::bit_or, mpi::atomic_type_of<T>(), target, offset, &operand);
     }
     template <AtomicValue T>
         requires std::is_integral_v<T>
     void bit_xor(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_xor, window::atomic_type_of<T>(), target, offset, &operand);
+        atomic_update(Atomic::bit_xor, mpi::atomic_type_of<T>(), target, offset, &operand);
     }
     template <AtomicValue T>
     void min(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::min, window::atomic_type_of<T>(), target, offset, &operand);
+        atomic_update(Atomic::min, mpi::atomic_type_of<T>(), target, offset, &operand);
     }
     template <AtomicValue T>
     void max(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::max, window::atomic_type_of<T>(), target, offset, &operand);
+        atomic_update(Atomic::max, mpi::atomic_type_of<T>(), target, offset, &operand);
     }
 
     /// Many atomics at one rank: `operation` on the value at each of the offsets, in their order, with one operand for all or a
@@ -422,12 +401,12 @@ public:
         if constexpr (window::check_results<Results>()) {
             using T = std::ranges::range_value_t<Results>;
             const window::Operands<T> values{operands};
-            std::vector<window::ListedAtomic> list = make_list(offsets, std::ranges::size(before), values.size(), "fetch");
+            std::vector<mpi::ListedAtomic> list = make_list(offsets, std::ranges::size(before), values.size(), "fetch");
             for (std::size_t k = 0; k < list.size(); ++k) {
                 list[k].operand = values.at(k);
                 list[k].before = std::ranges::data(before) + k;
             }
-            return start_atomics(operation, window::atomic_type_of<T>(), target, list, "fetch");
+            return start_atomics(operation, mpi::atomic_type_of<T>(), target, list, "fetch");
         } else {
             return {};
         }
@@ -447,14 +426,14 @@ public:
             using T = std::ranges::range_value_t<Results>;
             const window::Operands<T> old{expected};
             const window::Operands<T> fresh{desired};
-            std::vector<window::ListedAtomic> list =
+            std::vector<mpi::ListedAtomic> list =
                 make_list(offsets, std::ranges::size(before), std::min(old.size(), fresh.size()), "compare_swap");
             for (std::size_t k = 0; k < list.size(); ++k) {
                 list[k].operand = fresh.at(k);
                 list[k].expected = old.at(k);
                 list[k].before = std::ranges::data(before) + k;
             }
-            return start_atomics(Atomic::replace, window::atomic_type_of<T>(), target, list, "compare_swap");
+            return start_atomics(Atomic::replace, mpi::atomic_type_of<T>(), target, list, "compare_swap");
         } else {
             return {};
         }
@@ -489,8 +468,8 @@ public:
     /// Null if the window is not cached. Valid until close().
     [[nodiscard]] const cache::Fronts* fronts() const noexcept;
     /// Of lists of atomics: what is in `list` is read before it returns, and what it points to, but for the results.
-    [[nodiscard]] Completion start_atomics(window::AtomicOperation operation, window::AtomicType type, Rank target,
-                                           std::span<const window::ListedAtomic> list, const char* call);
+    [[nodiscard]] Completion start_atomics(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
+                                           std::span<const mpi::ListedAtomic> list, const char* call);
 
 private:
     explicit Window(std::unique_ptr<window::WindowState> state);
@@ -522,20 +501,20 @@ private:
     void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);
 
     template <AtomicValue T>
-    T fetch_one(window::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
+    T fetch_one(mpi::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
         T result;
-        atomic_fetch(operation, window::atomic_type_of<T>(), target, offset, &operand, &result, order);
+        atomic_fetch(operation, mpi::atomic_type_of<T>(), target, offset, &operand, &result, order);
         return result;
     }
-    void check_atomic(window::AtomicType type, Rank target, Offset offset, const char* call) const;
-    void atomic_fetch(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
+    void check_atomic(mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
+    void atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                       const void* operand, void* result, std::memory_order order);
-    void atomic_update(window::AtomicOperation operation, window::AtomicType type, Rank target, Offset offset,
+    void atomic_update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                        const void* operand);
     /// With the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one for all).
-    [[nodiscard]] std::vector<window::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
+    [[nodiscard]] std::vector<mpi::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
                                                               std::size_t operands, const char* call) const;
-    void atomic_compare_swap(window::AtomicType type, Rank target, Offset offset, const void* expected,
+    void atomic_compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                              const void* desired, void* result, std::memory_order order);
 
     std::unique_ptr<window::WindowState> state_;

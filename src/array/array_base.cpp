@@ -1,8 +1,8 @@
-#include <lapwing/array_base.hpp>
+#include <lapwing/detail/array_base.hpp>
 
 #include "src/array/pending_transfers.hpp"
 #include "src/support/mpi_error.hpp"
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/domain.hpp>
@@ -61,7 +61,7 @@ std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const
 }
 
 void ArrayBase::begin_collective(std::string_view call) const {
-    team_->state().barrier(window::CollectiveCall::on_window, window::identity_on_window(call, number_));
+    team_->state().barrier(team::CollectiveCall::on_window, team::identity_on_window(call, number_));
 }
 
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,

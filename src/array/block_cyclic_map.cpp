@@ -1,4 +1,4 @@
-#include <lapwing/block_cyclic_map.hpp>
+#include <lapwing/detail/block_cyclic_map.hpp>
 
 #include "src/array/process_grid.hpp"
 

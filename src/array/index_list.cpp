@@ -1,4 +1,4 @@
-#include <lapwing/index_list.hpp>
+#include <lapwing/detail/index_list.hpp>
 
 #include "src/array/pending_transfers.hpp"
 #include "window/window_state.hpp"
@@ -112,13 +112,13 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     return Completion{std::move(pending)};
 }
 
-Completion start_list_of_atomics(Window& window, Atomic operation, window::AtomicType type,
-                                 std::span<const ListedPlace> places, std::span<window::ListedAtomic> list,
+Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicType type,
+                                 std::span<const ListedPlace> places, std::span<mpi::ListedAtomic> list,
                                  const char* call) {
     for (std::size_t k = 0; k < places.size(); ++k) list[k].offset = places[k].offset;
     std::vector<std::size_t> order = by_owner(places, window.map().ranks); // those on one element stay in their order
     auto pending = std::make_unique<PendingTransfers>();
-    std::vector<window::ListedAtomic> of_owner;
+    std::vector<mpi::ListedAtomic> of_owner;
     for_each_owner(
         std::span<std::size_t>{order}, [&](std::size_t k) { return places[k].owner; },
         [&](int owner, std::span<std::size_t> run) {

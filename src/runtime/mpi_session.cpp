@@ -2,7 +2,7 @@
 
 #include "src/runtime/launcher.hpp"
 #include "src/support/mpi_error.hpp"
-#include "window/team_registry.hpp"
+#include "src/team/team_registry.hpp"
 
 #include <mpi.h>
 
@@ -24,7 +24,7 @@ void finalize_at_exit() {
     if (sessions > 0) return; // of a static object that ends later
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized == 0 && window::TeamRegistry::instance().can_finalize()) MPI_Finalize();
+    if (finalized == 0 && team::TeamRegistry::instance().can_finalize()) MPI_Finalize();
 }
 
 } // namespace
@@ -51,7 +51,7 @@ MpiSession::~MpiSession() {
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (finalized != 0) return;
-    if (std::uncaught_exceptions() == exceptions_at_start_ && !window::TeamRegistry::instance().left_windows()) {
+    if (std::uncaught_exceptions() == exceptions_at_start_ && !team::TeamRegistry::instance().left_windows()) {
         MPI_Finalize();
     } else if (!at_exit) {
         at_exit = std::atexit(finalize_at_exit) == 0;

@@ -1,6 +1,6 @@
 #include <lapwing/runtime.hpp>
 
-#include "pipeline/team_costs.hpp"
+#include "src/model/team_costs.hpp"
 #include "src/support/log.hpp"
 
 #include <lapwing/error.hpp>
@@ -82,7 +82,7 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : runtime::MpiSession{settings}, Team{communicator, settings} {
-    pipeline::use_profile(*this);
+    model::use_profile(*this);
     if (rank().value != 0) return;
     if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))
         check_writable(where.substr(json_prefix.size()));

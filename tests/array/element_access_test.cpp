@@ -1,7 +1,7 @@
 // The prepared arithmetic of an element access, without MPI: own boxes and node neighbours, up to huge extents.
 #include "random_maps.hpp"
 
-#include <lapwing/element_access.hpp>
+#include <lapwing/detail/element_access.hpp>
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include <lapwing/reciprocal.hpp>
+#include <lapwing/detail/reciprocal.hpp>
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <lapwing/layout.hpp>
-#include <lapwing/layout_cursor.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -92,7 +92,7 @@ def links(root):
         text = document.read_text()
         prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         targets = [(target, document.parent) for target in re.findall(r"\]\(([^)\s]+)\)", prose)]
-        # Files in backquotes are named from the root: `window/probe.cpp`, `scripts/test`.
+        # Files in backquotes are named from the root: `src/mpi/probe.cpp`, `scripts/test`.
         rooms = "src|include|datatype|window|tests|benchmarks|scripts|examples|cmake|tools|docs|data"
         targets += [(target, root) for target in re.findall(rf"`((?:{rooms})/[\w./-]*)`", prose)]
         for target, start in targets:

@@ -11,6 +11,7 @@
 #include <vector>
 
 using namespace lapwing;
+using namespace lapwing::model;
 using namespace lapwing::pipeline;
 
 namespace {

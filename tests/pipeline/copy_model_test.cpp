@@ -1,7 +1,7 @@
 // Times of packing: what the model says of shapes, and that what it measures is plausible.
 #include "datatype/kernels/copy_choices.hpp"
-#include "pipeline/block_copy.hpp"
-#include "pipeline/copy_model.hpp"
+#include "datatype/block_copy.hpp"
+#include "src/model/copy_model.hpp"
 #include "pipeline/planner.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+using namespace lapwing::model;
 using namespace lapwing::pipeline;
 
 namespace {

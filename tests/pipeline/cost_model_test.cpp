@@ -1,5 +1,5 @@
 // The cost model of a process: where its numbers come from, and how it follows what transfers really take.
-#include "pipeline/cost_model.hpp"
+#include "src/model/cost_model.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -7,7 +7,8 @@
 #include <vector>
 
 using namespace lapwing;
-using namespace lapwing::pipeline;
+using namespace lapwing::model;
+
 
 namespace {
 

@@ -1,10 +1,11 @@
 // How much of a transfer goes on beside a computation, of transfers that are played: clocks, and calls that keep the processor.
-#include "pipeline/measure_transfers.hpp"
+#include "src/model/measure_transfers.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <chrono>
 
+using namespace lapwing::model;
 using namespace lapwing::pipeline;
 
 namespace {

@@ -1,6 +1,6 @@
 // Planned transfers: every strategy and path, random layouts on both sides, against a byte-by-byte oracle.
 #include "pipeline/chunk_pool.hpp"
-#include "pipeline/team_costs.hpp"
+#include "src/model/team_costs.hpp"
 #include "pipeline/random_transfers.hpp"
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
@@ -161,14 +161,14 @@ TEST_CASE("small puts that travel as messages are measured as messages") {
     const Rank next = test::next(runtime);
     if (window.path(next) == Path::rma && runtime.progress_mode() == ProgressMode::thread && runtime.rank() == Rank{0}) {
         (void)Plan::put(window, Layout::strided(1024, 8, 64), next, Offset{0}, Layout::contiguous(8192));
-        const auto& costs = pipeline::TeamCosts::of(runtime).model();
-        const auto of = [&](Path path, pipeline::Direction direction) { return costs.transfers(path, direction, 64); };
-        const pipeline::TransferModel put = of(Path::rma, pipeline::Direction::put);
+        const auto& costs = model::TeamCosts::of(runtime).model();
+        const auto of = [&](Path path, model::Direction direction) { return costs.transfers(path, direction, 64); };
+        const model::TransferModel put = of(Path::rma, model::Direction::put);
         const std::uint64_t largest = runtime.state().least_rma_bytes() - 1;
         CHECK(put.aggregation().largest == largest);
         for (const std::uint64_t bytes : {std::uint64_t{8}, largest})
-            CHECK(put.time(bytes, 16) == of(Path::service, pipeline::Direction::put).time(bytes, 16));
-        CHECK(put.time(largest + 1, 2) == of(Path::rma, pipeline::Direction::get).time(largest + 1, 2));
+            CHECK(put.time(bytes, 16) == of(Path::service, model::Direction::put).time(bytes, 16));
+        CHECK(put.time(largest + 1, 2) == of(Path::rma, model::Direction::get).time(largest + 1, 2));
     }
     runtime.barrier();
     window.close();
@@ -183,7 +183,7 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     const auto me = static_cast<std::uint64_t>(runtime.rank().value);
     for (std::size_t i = 0; i < bytes; ++i) window.local()[i] = pattern(me, 3, i);
     runtime.barrier();
-    const auto& model = pipeline::TeamCosts::of(runtime).model();
+    const auto& model = model::TeamCosts::of(runtime).model();
     const Rank next = test::next(runtime);
     const Path path = window.path(next);
     const Layout column = Layout::strided(1024, 8, 64);
@@ -191,9 +191,9 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     if (me == 0) {
         (void)Plan::put(window, column, next, Offset{0}, Layout::contiguous(8192));
         if (network && runtime.progress_mode() == ProgressMode::thread) {
-            for (const auto direction : {pipeline::Direction::put, pipeline::Direction::get}) {
-                CHECK(model.source(path, direction) == pipeline::Source::calibrated);
-                const pipeline::TransferModel transfers = model.transfers(path, direction, 8192);
+            for (const auto direction : {model::Direction::put, model::Direction::get}) {
+                CHECK(model.source(path, direction) == model::Source::calibrated);
+                const model::TransferModel transfers = model.transfers(path, direction, 8192);
                 CHECK(transfers.time(8) > 0);
                 CHECK(transfers.time(1 << 20) > transfers.time(8));
             }
@@ -201,7 +201,7 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
             (void)Plan::put(window, column, next, Offset{0}, Layout::contiguous(8192));
             CHECK(model.version() == version); // once
         } else {
-            CHECK(model.source(path, pipeline::Direction::put) == pipeline::Source::built_in);
+            CHECK(model.source(path, model::Direction::put) == model::Source::built_in);
         }
     }
     runtime.barrier();
@@ -213,7 +213,7 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     Runtime silent{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "0"}}};
     Window other{silent, bytes};
     (void)Plan::put(other, column, next, Offset{0}, Layout::contiguous(8192));
-    CHECK(pipeline::TeamCosts::of(silent).model().source(other.path(next), pipeline::Direction::put) == pipeline::Source::built_in);
+    CHECK(model::TeamCosts::of(silent).model().source(other.path(next), model::Direction::put) == model::Source::built_in);
     other.close();
     silent.close();
     runtime.close();

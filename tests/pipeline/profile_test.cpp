@@ -1,7 +1,7 @@
 // Profiles as runtimes find them.
-#include "pipeline/measure_transfers.hpp"
-#include "pipeline/profile.hpp"
-#include "pipeline/team_costs.hpp"
+#include "src/model/measure_transfers.hpp"
+#include "src/model/profile.hpp"
+#include "src/model/team_costs.hpp"
 #include "runtime/captured_stderr.hpp"
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
@@ -21,6 +21,7 @@
 #include <vector>
 
 using namespace lapwing;
+using namespace lapwing::model;
 using namespace lapwing::pipeline;
 
 namespace {

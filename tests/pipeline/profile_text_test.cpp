@@ -1,5 +1,5 @@
 // Profiles as text: what was written is read back, and everything else is refused with a reason.
-#include "pipeline/profile.hpp"
+#include "src/model/profile.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 using namespace lapwing;
+using namespace lapwing::model;
 using namespace lapwing::pipeline;
 
 namespace {

@@ -1,7 +1,7 @@
 // Fits of transfer models: lines that made the samples are found again.
-#include "pipeline/measure_transfers.hpp"
-#include "pipeline/transfer_model.hpp"
-#include "window/progress/packet.hpp"
+#include "src/model/measure_transfers.hpp"
+#include "src/model/transfer_model.hpp"
+#include "src/messages/packet.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+using namespace lapwing::model;
 using namespace lapwing::pipeline;
 
 namespace {
@@ -179,14 +180,14 @@ TEST_CASE("operations that travel together take time by the message") {
 TEST_CASE("a packet holds as many operations as the model says") {
     for (const std::uint64_t packet_bytes : {512U, 8000U, 8001U, 65536U}) {
         std::vector<std::byte> memory(packet_bytes);
-        const std::uint64_t room = packet_bytes - sizeof(lapwing::window::PacketHeader);
-        const std::uint64_t largest = (room - sizeof(lapwing::window::Command)) / 8 * 8; // as Engine::inline_limit()
-        const Aggregation aggregation{.largest = largest, .room = room, .head = sizeof(lapwing::window::Command)};
+        const std::uint64_t room = packet_bytes - sizeof(lapwing::messages::PacketHeader);
+        const std::uint64_t largest = (room - sizeof(lapwing::messages::Command)) / 8 * 8; // as Engine::inline_limit()
+        const Aggregation aggregation{.largest = largest, .room = room, .head = sizeof(lapwing::messages::Command)};
         for (std::uint64_t bytes = 1; bytes <= largest; bytes += bytes < 600 ? 1 : 97) {
-            lapwing::window::Packet packet{memory.data(), packet_bytes};
+            lapwing::messages::Packet packet{memory.data(), packet_bytes};
             std::uint64_t count = 0;
-            for (; packet.fits(sizeof(lapwing::window::Command), bytes); ++count)
-                packet.append(lapwing::window::Command{}, bytes);
+            for (; packet.fits(sizeof(lapwing::messages::Command), bytes); ++count)
+                packet.append(lapwing::messages::Command{}, bytes);
             REQUIRE(aggregation.operations_per_message(bytes) == count);
         }
         CHECK(aggregation.operations_per_message(largest) == 1);

@@ -1,6 +1,6 @@
 // Teams without progress threads: only calls keep them moving, and what a program may do all the same.
 #include "support/mpi_test.hpp"
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/lock.hpp>
@@ -92,7 +92,7 @@ TEST_CASE("behind a barrier a rank may wait in MPI") {
 TEST_CASE("a barrier that returns has handed its own token to MPI") {
     Runtime runtime;
     if (runtime.size() == 1) return;
-    lapwing::window::Engine& engine = runtime.state().engine();
+    lapwing::messages::Engine& engine = runtime.state().engine();
     int word = 0;
     // With LAPWING_SERVICE_IN_FLIGHT=1 no request follows this one before it is acknowledged, by a rank that does not serve now.
     if (runtime.rank() == Rank{0}) {

@@ -16,10 +16,10 @@
 namespace {
 
 using lapwing::window::AddKind;
-using lapwing::window::AddPayload;
+using lapwing::messages::AddPayload;
 using lapwing::window::AddSender;
-using lapwing::window::AtomicOperation;
-using lapwing::window::AtomicType;
+using lapwing::mpi::AtomicOperation;
+using lapwing::mpi::AtomicType;
 using lapwing::window::GatheredAdds;
 
 constexpr AddKind int64{AtomicOperation::add, AtomicType::int64};

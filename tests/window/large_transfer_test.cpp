@@ -1,6 +1,6 @@
 // Transfers of more than 2^31 bytes, which MPI's counts cannot express.
 #include "support/mpi_test.hpp"
-#include "window/progress/pieces.hpp"
+#include "src/mpi/pieces.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -20,20 +20,20 @@ using lapwing::Offset;
 using lapwing::Rank;
 
 TEST_CASE("the pieces of a transfer follow each other, fit an int and make up the whole") {
-    constexpr std::uint64_t piece = lapwing::window::largest_piece_bytes;
+    constexpr std::uint64_t piece = lapwing::mpi::largest_piece_bytes;
     for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece,
                                       (std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 1, (std::uint64_t{1} << 36) - 1}) {
         std::uint64_t next = 0;
         std::uint64_t pieces = 0;
         bool fits = true;
-        lapwing::window::for_each_piece(bytes, [&](std::uint64_t offset, int size) {
+        lapwing::mpi::for_each_piece(bytes, [&](std::uint64_t offset, int size) {
             fits = fits && offset == next && size > 0;
             next = offset + static_cast<std::uint64_t>(size);
             ++pieces;
         });
         CHECK(fits);
         CHECK(next == bytes);
-        CHECK(pieces == lapwing::window::piece_count(bytes));
+        CHECK(pieces == lapwing::mpi::piece_count(bytes));
     }
 }
 

@@ -1,6 +1,6 @@
 // Transfers under way do not complete each other, unless they overlap; and what is kept to know that is exact.
 #include "window/outstanding_accesses.hpp"
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -189,7 +189,7 @@ TEST_CASE("a flush waits for the transfers before it, and not for those that hav
     if (runtime.size() == 1 || runtime.network_path() != lapwing::Path::service) return;
     constexpr std::size_t bytes = 1U << 16;
     Window window{runtime, bytes};
-    lapwing::window::Engine& engine = runtime.state().engine();
+    lapwing::messages::Engine& engine = runtime.state().engine();
     const Rank owner{runtime.size() - 1}; // of another node than rank 0
     int word = 0;
     if (runtime.rank() == Rank{0}) {

@@ -286,7 +286,7 @@ private:
 
     template <class T>
     void own_atomic_of() {
-        using Operation = lapwing::window::AtomicOperation;
+        using Operation = lapwing::mpi::AtomicOperation;
         const auto range = choose_value(sizeof(T));
         constexpr std::array operations{Operation::add, Operation::min,     Operation::max,     Operation::replace,
                                         Operation::read, Operation::bit_and, Operation::bit_or, Operation::bit_xor};

@@ -5,7 +5,7 @@
 #include "tests/support/session.hpp"
 #include "tests/window/simulated_job.hpp"
 
-#include "window/team_state.hpp"
+#include "src/team/team_state.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/lock.hpp>

@@ -1,7 +1,7 @@
 #include "tests/window/simulated_job.hpp"
 
-#include "window/progress/progress_thread.hpp"
-#include "window/team_state.hpp"
+#include "src/messages/progress_thread.hpp"
+#include "src/team/team_state.hpp"
 
 #include <mpi.h>
 
@@ -31,7 +31,7 @@
 
 namespace {
 
-using lapwing::window::Progressing;
+using lapwing::messages::Progressing;
 
 [[noreturn]] void fail(const std::string& what) {
     std::fprintf(stderr, "simulated job: %s\n", what.c_str());
@@ -148,7 +148,7 @@ struct Job {
     std::uint64_t measuring_since = 0;
     const char* measuring = nullptr;
     std::vector<test::Measured> measured;
-    std::unique_ptr<std::byte[]> calibration = std::make_unique<std::byte[]>(lapwing::window::TeamState::calibration_bytes);
+    std::unique_ptr<std::byte[]> calibration = std::make_unique<std::byte[]>(lapwing::team::TeamState::calibration_bytes);
 
     [[nodiscard]] Rank& self() { return ranks[static_cast<std::size_t>(current)]; }
 };
@@ -658,7 +658,7 @@ struct Before {
 [[gnu::noinline]] void* allocate(std::size_t size, std::size_t alignment) {
     if (account != nullptr) account->memory += static_cast<std::int64_t>(size);
     // Of TeamState's calibration nobody reads or writes anything here: all ranks may have the same.
-    if (account != nullptr && size == lapwing::window::TeamState::calibration_bytes && alignment == lapwing::support::buffer_alignment)
+    if (account != nullptr && size == lapwing::team::TeamState::calibration_bytes && alignment == lapwing::support::buffer_alignment)
         return job->calibration.get();
     const std::size_t unit = std::max(alignment, sizeof(Before));
     void* const block = std::aligned_alloc(unit, unit + (size + unit - 1) / unit * unit);
@@ -671,7 +671,7 @@ struct Before {
 
 [[gnu::noinline]] void release(void* memory) noexcept {
     if (memory == nullptr) return;
-    Before before{lapwing::window::TeamState::calibration_bytes, 0};
+    Before before{lapwing::team::TeamState::calibration_bytes, 0};
     const bool calibration = job != nullptr && memory == job->calibration.get();
     if (!calibration) std::memcpy(&before, static_cast<std::byte*>(memory) - sizeof before, sizeof before);
     if (account != nullptr) account->memory -= static_cast<std::int64_t>(before.size);
@@ -689,7 +689,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { rel
 
 // ---- progress threads -----------------------------------------------------------------------------------------------
 
-namespace lapwing::window {
+namespace lapwing::messages {
 
 ProgressThread& ProgressThread::instance() {
     static ProgressThread* const thread = new ProgressThread;
@@ -703,7 +703,7 @@ void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time) {
     for (std::int64_t i = 0; i < time.count(); i += 50) let_others_run();
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::messages
 
 // ---- MPI ------------------------------------------------------------------------------------------------------------
 

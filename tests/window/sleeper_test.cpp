@@ -1,5 +1,5 @@
 // Where the progress thread sleeps: no nudge is lost, and no system makes the sleeps end at once.
-#include "window/progress/sleeper.hpp"
+#include "src/messages/sleeper.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-using lapwing::window::Sleeper;
+using lapwing::messages::Sleeper;
 using namespace std::chrono_literals;
 
 namespace {

@@ -1,6 +1,6 @@
 // Teams take turns on machines, which are simulated here: one thread for each leader, no MPI.
-#include "window/creation_turn.hpp"
-#include "window/turns.hpp"
+#include "src/mpi/creation_turn.hpp"
+#include "src/mpi/turns.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -23,9 +23,9 @@
 
 namespace {
 
-using lapwing::window::MachineName;
-using lapwing::window::take_turn;
-using lapwing::window::TurnMember;
+using lapwing::mpi::MachineName;
+using lapwing::mpi::take_turn;
+using lapwing::mpi::TurnMember;
 using Clock = TurnMember::Clock;
 using Patience = TurnMember::Patience;
 

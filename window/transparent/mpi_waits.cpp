@@ -1,12 +1,12 @@
 // lapwing::transparent: stands in the place of MPI's blocking calls, by its profiling interface (MPI 3.1, chapter 14). Where
 // there is no progress thread, they become non-blocking ones that serve Lapwing's teams until they are complete; else a
 // program pays one comparison a call.
-#include "window/host_waits.hpp"
+#include "src/team/host_waits.hpp"
 
 #include <algorithm>
 #include <vector>
 
-using lapwing::window::HostWaits;
+using lapwing::team::HostWaits;
 
 namespace {
 

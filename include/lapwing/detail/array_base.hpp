@@ -1,0 +1,161 @@
+// Room: array
+#pragma once
+
+#include <lapwing/detail/block_cyclic_map.hpp>
+#include <lapwing/cache_options.hpp>
+#include <lapwing/completion.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/detail/index_list.hpp>
+#include <lapwing/location.hpp>
+#include <lapwing/range.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/statistics.hpp>
+#include <lapwing/team.hpp>
+#include <lapwing/window.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lapwing {
+
+/// What a GlobalArray is made with beside its extents and distribution.
+struct GlobalArrayOptions {
+    std::string name = {};   ///< for messages and statistics
+    CacheOptions cache = {}; ///< of elements of other nodes; the same on all ranks
+};
+
+namespace array {
+
+/// The largest alignment of elements.
+inline constexpr std::size_t max_alignment = 64;
+
+/// What global arrays of all types and dimensions share.
+class ArrayBase {
+public:
+    [[nodiscard]] std::string_view name() const noexcept { return name_; }
+    [[nodiscard]] bool closed() const noexcept { return window_.closed(); }
+    /// The team and the memory under the array. Throw UsageError after close.
+    [[nodiscard]] Team& team() const {
+        require_open(".team");
+        return *team_;
+    }
+    [[nodiscard]] Window& window() { return open_window(".window"); }
+
+    /// As those of Window, for this array only (see the consistency table). Local calls.
+    void flush() { open_window(".flush").flush(); }
+    void flush(Rank target) { open_window(".flush").flush(target); }
+    void acquire() { open_window(".acquire").acquire(); }
+    void release() { open_window(".release").release(); }
+    void fence() { open_window(".fence").fence(); }
+    void invalidate_cache() { open_window(".invalidate_cache").invalidate_cache(); }
+    /// Collective: Team::barrier().
+    void barrier() const {
+        require_open(".barrier");
+        team_->barrier();
+    }
+
+    /// This rank's counters of the array, and, collective, the sum over all ranks.
+    [[nodiscard]] StatisticsValues statistics() const { return open_window(".statistics").statistics(); }
+    [[nodiscard]] StatisticsValues total_statistics() { return open_window(".total_statistics").total_statistics(); }
+
+    /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a negative depth
+    /// and for one that a periodic dimension of the array is too small for.
+    void check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole, std::span<const bool> periodic) const;
+    /// Complete when all of them are.
+    [[nodiscard]] static Completion all_of(std::vector<Completion> completions);
+
+protected:
+    ArrayBase() noexcept = default;
+    /// Collective. `capacity` elements at every rank. `identity` stands for what else all ranks must pass alike. Throws
+    /// RangeError, MpiError, MismatchError.
+    ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment, std::uint64_t identity,
+              GlobalArrayOptions options);
+
+    void close_window() { window_.close(); }
+
+    /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
+    void begin_collective(std::string_view call) const;
+
+    void require_open(const char* call) const {
+        if (window_.closed()) [[unlikely]]
+            throw_closed(call);
+    }
+    /// The window, if the array is open; messages then name the program's call on the array.
+    [[nodiscard]] Window& open_window(const char* call) const {
+        require_open(call);
+        return window_;
+    }
+
+    /// Collective. Whether `here` is true on a rank; `index` becomes that of the first such rank.
+    [[nodiscard]] bool first_rank_with(bool here, std::span<std::int64_t> index) const;
+
+    /// Writes `bytes` bytes to `offset` of every rank's part: the write of a replicated element.
+    void put_to_all(Offset offset, const void* value, std::uint64_t bytes) const;
+
+    // Errors, out of line so that the callers stay small.
+    [[noreturn]] void throw_closed(const char* call) const;
+    [[noreturn]] void throw_outside(const char* call, std::span<const std::int64_t> index,
+                                    std::span<const std::int64_t> extents) const;
+    [[noreturn]] void throw_not_stored(const char* call, std::span<const std::int64_t> index) const;
+    [[noreturn]] void throw_not_own(const char* call, std::span<const std::int64_t> index, Rank owner) const;
+    [[noreturn]] void throw_not_one_domain(std::uint64_t domains) const;
+    [[noreturn]] void throw_no_view(const char* call) const;
+    [[noreturn]] void throw_gaps(const char* call) const;
+    [[noreturn]] void throw_not_replicated() const;
+    [[noreturn]] void throw_no_home(const char* call, std::span<const std::int64_t> index) const;
+    [[noreturn]] void throw_empty(const char* call) const;
+    [[noreturn]] void throw_nothing_compares(const char* call) const;
+    [[noreturn]] void throw_extents_differ(std::span<const std::int64_t> extents,
+                                           std::span<const std::int64_t> others) const;
+    [[noreturn]] void throw_misplaced(std::span<const std::int64_t> index, const Location& location) const;
+    [[noreturn]] void throw_wrong_domain(std::span<const std::int64_t> index, Rank owner) const;
+    /// Throws UsageError after close, RangeError when the domain leaves the extents or the buffer is too small.
+    void check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
+                    std::uint64_t buffer_size) const;
+    /// Throws RangeError unless the view has as many indices as the domain, and its strides leave room for its rows.
+    void check_view(const char* call, std::span<const Range> domain, std::span<const std::int64_t> sizes,
+                    std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) const;
+    [[noreturn]] void throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const;
+    /// The write of a list of replicated elements.
+    [[nodiscard]] Completion start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes, std::byte* values) const;
+    void check_rank(const char* call, Rank rank) const;
+    /// Throws UsageError when the teams of both arrays do not have the same ranks, in whatever order. Only if `Costly` is
+    /// it found out for teams of equal sizes.
+    template <bool Costly>
+    void check_same_ranks(const ArrayBase& other) const {
+        if (team_ != other.team_ && (team_->size() != other.team_->size() || (Costly && !same_ranks(other)))) [[unlikely]]
+            throw_ranks_differ(other);
+    }
+
+    mutable Window window_; ///< mutable, because reading remote elements counts and completes operations
+    Team* team_ = nullptr;
+    std::string name_;
+    std::string who_; ///< "rank 2 of 4", kept for messages after the team is gone
+    std::uint64_t number_ = 0; ///< of the window, which stands in messages for a name
+    std::uint64_t capacity_ = 0; ///< elements in every rank's part
+
+private:
+    [[nodiscard]] bool same_ranks(const ArrayBase& other) const;
+    [[noreturn]] void throw_ranks_differ(const ArrayBase& other) const;
+    [[nodiscard]] std::string start_of_text(const char* call) const;
+};
+
+/// Checks of a constructor, before there is an array; `name` is the array's.
+[[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
+/// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
+void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
+/// Collective, for assertion level 3. Throw MismatchError on every rank.
+/// A number for the extents, and how they are dealt: the same numbers if and, but for rare accidents, only if they are the same.
+[[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const DimensionMap> dimensions) noexcept;
+void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);
+/// `dimensions` are empty for a distribution of the program's own, of which only the capacity is compared, and for one
+/// that this rank could not make: it takes part, so that the others do not wait for it.
+void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions,
+                      std::uint64_t capacity, bool replicated);
+
+} // namespace array
+} // namespace lapwing

@@ -1,0 +1,190 @@
+// Room: array
+#pragma once
+
+#include <lapwing/detail/block_cyclic_map.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/detail/reciprocal.hpp>
+#include <lapwing/window.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+/// What an access to one element reads, prepared so that an own element costs one comparison a dimension, and so does a node
+/// neighbour's where the node's elements are one dense box; else two multiplications more in a dimension that is distributed.
+namespace lapwing::array {
+
+/// Indices that are one box, and neighbours in memory as they are neighbours in the box; else empty.
+template <std::size_t N>
+class DenseBox {
+public:
+    DenseBox() noexcept = default;
+    /// `box` has strides of 1; `strides` are those of the memory, in elements, the last one 1.
+    DenseBox(const Domain<N>& box, const std::array<std::uint64_t, N>& strides) noexcept : stride_{strides} {
+        if (box.empty()) return;
+        for (std::size_t d = 0; d < N; ++d) {
+            first_[d] = box.range(d).first();
+            extent_[d] = box.range(d).size();
+        }
+    }
+
+    [[nodiscard]] bool empty() const noexcept { return extent_[0] == 0; }
+    [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
+        // Below the first index the difference wraps around to more than any extent.
+        for (std::size_t d = 0; d < N; ++d)
+            if (from_first(index, d) >= extent_[d]) [[unlikely]]
+                return false;
+        return true;
+    }
+    /// Place in memory, in elements behind the box's first, of an index that the box holds.
+    [[nodiscard]] std::uint64_t offset(const Index<N>& index) const noexcept {
+        std::uint64_t sum = from_first(index, N - 1);
+        for (std::size_t d = 0; d + 1 < N; ++d) sum += from_first(index, d) * stride_[d];
+        return sum;
+    }
+
+private:
+    [[nodiscard]] std::uint64_t from_first(const Index<N>& index, std::size_t d) const noexcept {
+        return static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(first_[d]);
+    }
+
+    Index<N> first_{};
+    std::array<std::uint64_t, N> extent_{};
+    std::array<std::uint64_t, N> stride_{};
+};
+
+/// The elements of the ranks of this node, where those ranks are a box of the process grid (of a dimension that is dealt in
+/// several rounds: all its processes), their parts lie at equal distances in memory, and their rows are of one length.
+/// Others find nothing here: the map then says where each is.
+///
+/// The address of an element is then linear in its index and in the quotients by which the map deals it (see DimensionMap).
+/// With i the index in a dimension, b the block, P the processes, S and A the distances in memory between neighbour
+/// elements of a part and between the parts of neighbour processes, the place in that dimension is
+///     i S + q (A - b S)                    one block a process: q = i / b is the process
+///     i S + q (A - b S) + r (b S - P A)    several: r = q / P is the round
+/// and where parts lie one behind the other as their indices do, A = b S, no division is left at all.
+template <std::size_t N>
+class NodeElements {
+public:
+    NodeElements() noexcept = default;
+    NodeElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory, std::size_t element_bytes) noexcept {
+        if (memory.node_index != nullptr || memory.node_count == 0) return;
+        const auto distance = static_cast<std::uint64_t>(memory.node_count > 1 ? memory.bases[1] - memory.bases[0] : 0);
+        for (int i = 1; i < memory.node_count; ++i)
+            if (static_cast<std::uint64_t>(memory.bases[i] - memory.bases[i - 1]) != distance) return;
+
+        // Ranks without a place in the grid are the last ones.
+        int processes = 1;
+        for (const DimensionMap& dimension : map.dimensions()) processes *= dimension.processes();
+        const int last = std::min(memory.node_first + memory.node_count, processes) - 1;
+        if (last < memory.node_first) return;
+
+        int box_size = 1;
+        std::uint64_t element = element_bytes; // distance of neighbours in the dimension
+        for (std::size_t d = N; d-- > 0;) {
+            const DimensionMap& from = map.dimensions()[d];
+            const int low = from.process_of(memory.node_first);
+            const int high = from.process_of(last);
+            if (low > high || (!from.one_round() && high - low + 1 < from.processes())) return;
+            box_size *= high - low + 1;
+            dimensions_[d] = make(from, low, high, element, distance);
+            if (d == 0) continue;
+            const std::uint64_t room = from.room(static_cast<std::uint64_t>(low));
+            if (room != from.room(static_cast<std::uint64_t>(high))) return;
+            element *= room;
+        }
+        // The box between the first and the last rank holds these ranks only if it holds as many.
+        if (box_size == last - memory.node_first + 1) base_ = memory.bases[0];
+    }
+
+    /// Whether find() finds all elements of this node.
+    [[nodiscard]] bool serves() const noexcept { return base_ != nullptr; }
+    /// Address of an element, or null if it is not of this node, out of bounds, or the map is not served.
+    template <class T>
+    [[nodiscard]] T* find(const Index<N>& index) const noexcept {
+        if (base_ == nullptr) [[unlikely]]
+            return nullptr;
+        std::uint64_t offset = 0;
+        for (std::size_t d = 0; d < N; ++d) {
+            const Dimension& dimension = dimensions_[d];
+            const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - dimension.first;
+            if (i >= dimension.extent) [[unlikely]]
+                return nullptr;
+            offset += i * dimension.stride;
+            if (dimension.divisions == 0) continue;
+            const std::uint64_t block = dimension.by_block.quotient(i);
+            offset += block * dimension.block_stride;
+            if (dimension.divisions == 1) [[likely]]
+                continue;
+            offset += dimension.by_processes.quotient(block) * dimension.round_stride;
+        }
+        T* const address = reinterpret_cast<T*>(base_ + offset);
+        if (address == nullptr) __builtin_unreachable(); // spares the code that calls this the test for null
+        return address;
+    }
+
+    /// The same elements where no division is needed: a box, and the address of its first element.
+    [[nodiscard]] std::pair<DenseBox<N>, std::byte*> dense(std::size_t element_bytes) const noexcept {
+        if (base_ == nullptr || dimensions_[N - 1].stride != element_bytes) return {};
+        std::array<Range, N> ranges;
+        std::array<std::uint64_t, N> strides{};
+        for (std::size_t d = 0; d < N; ++d) {
+            const Dimension& dimension = dimensions_[d];
+            if (dimension.divisions != 0 || dimension.stride % element_bytes != 0) return {};
+            ranges[d] = {static_cast<std::int64_t>(dimension.first),
+                         static_cast<std::int64_t>(dimension.first + dimension.extent)};
+            strides[d] = dimension.stride / element_bytes;
+        }
+        return {DenseBox<N>{Domain<N>{ranges}, strides}, base_};
+    }
+
+private:
+    /// One dimension of the node's elements. Strides are in bytes, modulo 2^64.
+    struct Dimension {
+        std::uint64_t first = 0; ///< of the node's indices
+        std::uint64_t extent = 0;
+        std::uint64_t stride = 0;
+        int divisions = 0; ///< that an address needs: 0, 1 by the block, or 2
+        Reciprocal by_block;
+        std::uint64_t block_stride = 0;
+        Reciprocal by_processes;
+        std::uint64_t round_stride = 0;
+    };
+
+    [[nodiscard]] static Dimension make(const DimensionMap& from, int low, int high, std::uint64_t element,
+                                        std::uint64_t part_distance) noexcept {
+        const std::uint64_t process = static_cast<std::uint64_t>(from.rank_stride) * part_distance;
+        const std::uint64_t block = from.block();
+        Dimension to;
+        if (from.one_round()) {
+            to.first = std::min(from.extent, static_cast<std::uint64_t>(low) * block);
+            to.extent = std::min(from.extent, (static_cast<std::uint64_t>(high) + 1) * block) - to.first;
+        } else {
+            to.extent = from.extent;
+        }
+        to.stride = element;
+        to.by_block = from.by_block;
+        to.block_stride = process - block * element;
+        to.by_processes = from.by_processes;
+        to.round_stride = block * element - from.by_processes.divisor() * process;
+        if (block == 1) { // the block is the index
+            to.stride += to.block_stride;
+            to.by_block = to.by_processes;
+            to.block_stride = to.round_stride;
+            to.divisions = from.one_round() || to.round_stride == 0 ? 0 : 1;
+        } else if (from.one_round()) {
+            to.divisions = low == high || to.block_stride == 0 ? 0 : 1;
+        } else {
+            to.divisions = 2;
+        }
+        return to;
+    }
+
+    std::byte* base_ = nullptr;
+    std::array<Dimension, N> dimensions_{};
+};
+
+} // namespace lapwing::array

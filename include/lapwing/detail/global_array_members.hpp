@@ -1,0 +1,593 @@
+// Room: array
+#pragma once
+
+/// The members of GlobalArray that are not on the path of an element access, and are no collective calls. Included by
+/// global_array.hpp.
+#include <lapwing/global_array.hpp>
+
+#include <concepts>
+
+namespace lapwing {
+
+/// Domains of one rank, made one by one as they are asked for. Valid as long as the array.
+template <TriviallyCopyable T, std::size_t N>
+class GlobalArray<T, N>::LocalDomains {
+public:
+    class iterator {
+    public:
+        using value_type = Domain<N>;
+        using difference_type = std::ptrdiff_t;
+        using iterator_concept = std::input_iterator_tag;
+
+        Domain<N> operator*() const { return domains_->array_->domain_of(domains_->rank_, k_); }
+        iterator& operator++() noexcept {
+            ++k_;
+            return *this;
+        }
+        void operator++(int) noexcept { ++k_; }
+        friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.k_ == b.k_; }
+
+    private:
+        friend LocalDomains;
+        iterator(const LocalDomains& domains, std::uint64_t k) noexcept : domains_{&domains}, k_{k} {}
+
+        const LocalDomains* domains_;
+        std::uint64_t k_;
+    };
+
+    [[nodiscard]] std::uint64_t size() const noexcept { return count_; }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] Domain<N> operator[](std::uint64_t k) const { return array_->domain_of(rank_, k); }
+    [[nodiscard]] iterator begin() const noexcept { return {*this, 0}; }
+    [[nodiscard]] iterator end() const noexcept { return {*this, count_}; }
+
+private:
+    friend GlobalArray;
+    LocalDomains(const GlobalArray& array, Rank rank)
+        : array_{&array}, rank_{rank}, count_{array.domain_count(rank)} {}
+
+    const GlobalArray* array_;
+    Rank rank_;
+    std::uint64_t count_;
+};
+
+template <TriviallyCopyable T, std::size_t N>
+auto GlobalArray<T, N>::local_domains() const -> LocalDomains {
+    return local_domains(Rank{own_rank_});
+}
+template <TriviallyCopyable T, std::size_t N>
+auto GlobalArray<T, N>::local_domains(Rank rank) const -> LocalDomains {
+    return LocalDomains{*this, rank};
+}
+
+// Making and closing.
+
+template <TriviallyCopyable T, std::size_t N>
+template <Distribution<N> D>
+auto GlobalArray<T, N>::make_maps(Team& team, const Extents<N>& extents, const D& distribution, std::string_view name)
+    -> Maps {
+    if constexpr (assertion_level >= 3) array::require_same_extents(team, name, extents.values());
+    array::check_extents(team, name, extents.values());
+    Maps maps;
+    maps.replicated = ReplicatedDistribution<D>;
+    try {
+        auto map = distribution.map(extents, team.size());
+        if constexpr (std::same_as<decltype(map), BlockCyclicMap<N>>)
+            maps.block_cyclic = std::move(map);
+        else
+            maps.foreign = std::make_shared<array::ForeignMapOf<N, decltype(map)>>(std::move(map));
+    } catch (const RangeError& error) {
+        // A distribution does not know the rank and the array that the message has to name.
+        const RangeError complete{array::constructor_text(team, name) + ": " + error.what()};
+        if constexpr (assertion_level >= 3) {
+            try {
+                array::require_same_map(team, name, {}, 0, maps.replicated);
+            } catch (const MismatchError&) { // is said by the ranks that could make theirs
+            }
+        }
+        throw complete;
+    }
+    if constexpr (assertion_level >= 3) {
+        if (maps.foreign == nullptr)
+            array::require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(),
+                                    maps.replicated);
+        else
+            array::require_same_map(team, name, {}, maps.foreign->local_capacity(), maps.replicated);
+    }
+    return maps;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps, GlobalArrayOptions options)
+    : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
+                alignof(T),
+                array::identity_of(extents.values(), maps.foreign ? std::span<const array::DimensionMap>{} : maps.block_cyclic.dimensions()),
+                std::move(options)},
+      map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents} {
+    own_ = reinterpret_cast<T*>(window_.map().own);
+    own_rank_ = team.rank().value;
+    replicated_ = maps.replicated;
+    if (foreign_ != nullptr) return;
+    if (!replicated_) {
+        node_ = {map_, window_.map(), sizeof(T)};
+        const auto [box, first] = node_.dense(sizeof(T));
+        near_box_ = box;
+        near_ = reinterpret_cast<T*>(first);
+        if (const cache::Fronts* const fronts = window_.fronts()) {
+            fronts_ = fronts;
+            remote_ = {map_, window_.map(), node_.serves()};
+        }
+    }
+    if (!map_.one_round() || map_.domain_count(own_place()) != 1) return;
+    box_ = {map_.domain(own_place(), 0), map_.strides(own_place())};
+    if (near_box_.empty()) {
+        near_box_ = box_;
+        near_ = own_;
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
+    : ArrayBase{std::move(other)}, near_{other.near_}, near_box_{other.near_box_}, node_{other.node_}, own_{other.own_},
+      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, remote_{other.remote_}, fronts_{other.fronts_},
+      map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
+    other.forget();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
+    if (this == &other) return *this;
+    ArrayBase::operator=(std::move(other));
+    near_ = other.near_;
+    near_box_ = other.near_box_;
+    node_ = other.node_;
+    own_ = other.own_;
+    box_ = other.box_;
+    own_rank_ = other.own_rank_;
+    replicated_ = other.replicated_;
+    remote_ = other.remote_;
+    fronts_ = other.fronts_;
+    map_ = other.map_;
+    foreign_ = std::move(other.foreign_);
+    extents_ = other.extents_;
+    other.forget();
+    return *this;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::forget() noexcept {
+    near_box_ = {}; // near_ is never null: see near_address
+    node_ = {};
+    own_ = nullptr;
+    box_ = {};
+    remote_ = {};
+    fronts_ = &cache::no_fronts;
+    map_ = {};
+    foreign_.reset();
+    extents_ = {};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::close() {
+    close_window();
+    forget();
+}
+
+// Where things are.
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::check_bounds(const char* call, const Index<N>& index) const {
+    for (std::size_t d = 0; d < N; ++d)
+        if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(extents_[d])) [[unlikely]]
+            this->throw_outside(call, index, extents_.values());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Location GlobalArray<T, N>::locate(const Index<N>& index) const {
+    Location location;
+    if (foreign_ == nullptr) {
+        location = map_.locate(index);
+    } else {
+        location = foreign_->locate(index);
+        if constexpr (assertion_level >= 1) {
+            if (location.owner.value >= team_->size() || location.contiguous == 0 ||
+                (location.owner.value >= 0 &&
+                 (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
+                this->throw_misplaced(index, location);
+        }
+    }
+    // Everybody has what the map of a replicated array places on rank 0.
+    if (replicated_ && location.owner.value >= 0) location.owner = Rank{own_rank_};
+    return location;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Location GlobalArray<T, N>::checked_location(const char* call, const Index<N>& index) const {
+    check_bounds(call, index);
+    const Location location = locate(index);
+    if (location.owner.value < 0) this->throw_not_stored(call, index);
+    return location;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <bool Checked>
+T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
+    if (typename array::RemoteElements<N>::Place place; remote_.find(index, place)) return nullptr;
+    if constexpr (Checked) check_bounds(call, index);
+    const Location location = locate(index);
+    if (location.owner.value < 0) [[unlikely]]
+        this->throw_not_stored(call, index);
+    if (location.owner.value == own_rank_) return own_ + location.offset;
+    auto* const base = reinterpret_cast<T*>(window_.map().base(location.owner.value));
+    return base == nullptr ? nullptr : base + location.offset;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <bool Checked>
+T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
+    if constexpr (Checked) {
+        const Location location = checked_location(".local", index);
+        if (location.owner.value != own_rank_) [[unlikely]]
+            this->throw_not_own(".local", index, location.owner);
+        return own_[location.offset];
+    } else {
+        return own_[locate(index).offset];
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::get_cached(Index<N> index) const {
+    if constexpr (cache::Front::serves<T>) {
+        cache::Front& front = fronts_->mine();
+        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+            if (const T* const value = front.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
+                if (front.follows(index[N - 1])) [[unlikely]] enter_stretch(index, false);
+                return *value;
+            }
+    }
+    return get_far(index);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
+    if constexpr (cache::Front::serves<T>) {
+        cache::Front& front = fronts_->mine();
+        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+            if (front.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
+                if (front.follows(index[N - 1])) [[unlikely]] enter_stretch(index, true);
+                return;
+            }
+    }
+    put_far(index, value);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::get_far(Index<N> index) const {
+    const Location location = locate(index);
+    const T value = window_.template get<T>(location.owner, Offset::of<T>(location.offset));
+    enter_stretch(index, false);
+    return value;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::enter_stretch(Index<N> index, bool written) const {
+    if constexpr (cache::Front::serves<T>)
+        if (typename array::RemoteElements<N>::Place place; remote_.has_rows() && remote_.find(index, place))
+            fronts_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::put_far(Index<N> index, T value) const {
+    const Location location = locate(index);
+    const Offset offset = Offset::of<T>(location.offset);
+    if (replicated_) return this->put_to_all(offset, &value, sizeof(T));
+    window_.put(location.owner, offset, value);
+    enter_stretch(index, true);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::prefetch_far(Index<N> index) const {
+    const Location location = locate(index);
+    window_.prefetch(location.owner, Offset::of<T>(location.offset), sizeof(T));
+}
+
+template <TriviallyCopyable T, std::size_t N>
+array::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
+    if (replicated_) this->throw_no_home(call, index);
+    const Location location = locate(index);
+    return {window_, location.owner, Offset::of<T>(location.offset)};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+std::uint64_t GlobalArray<T, N>::domain_count(Rank rank) const {
+    this->check_rank(".local_domain", rank);
+    if (replicated_) rank = Rank{0};
+    return foreign_ == nullptr ? map_.domain_count(rank) : foreign_->domain_count(rank);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Domain<N> GlobalArray<T, N>::domain_of(Rank rank, std::uint64_t k) const {
+    if (replicated_) rank = Rank{0};
+    return foreign_ == nullptr ? map_.domain(rank, k) : foreign_->domain(rank, k);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
+    this->require_open(call);
+    if (foreign_ != nullptr) this->throw_no_view(call);
+    const std::array<std::uint64_t, N> places = map_.strides(own_place());
+    Index<N> extents{};
+    std::array<std::int64_t, N> strides{};
+    for (std::size_t d = 0; d < N; ++d) {
+        const array::DimensionMap& dimension = map_.dimensions()[d];
+        extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(own_place().value)));
+        strides[d] = static_cast<std::int64_t>(places[d]);
+    }
+    return {own_, Extents<N>{extents}, strides};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+LocalView<T, N> GlobalArray<T, N>::dense_view(const char* call) const {
+    const LocalView<T, N> dense = view(call);
+    // On every rank, whether its own part has gaps or not: else a program fails on the one with the odd part only.
+    if (map_.has_gaps()) this->throw_gaps(call);
+    return dense;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+LocalView<T, N> GlobalArray<T, N>::local_view() {
+    return dense_view(".local_view");
+}
+template <TriviallyCopyable T, std::size_t N>
+LocalView<const T, N> GlobalArray<T, N>::local_view() const {
+    return dense_view(".local_view");
+}
+template <TriviallyCopyable T, std::size_t N>
+LocalView<T, N> GlobalArray<T, N>::padded_local_view() {
+    return view(".padded_local_view");
+}
+template <TriviallyCopyable T, std::size_t N>
+LocalView<const T, N> GlobalArray<T, N>::padded_local_view() const {
+    return view(".padded_local_view");
+}
+template <TriviallyCopyable T, std::size_t N>
+std::span<T> GlobalArray<T, N>::local_span() {
+    return dense_view(".local_span").elements();
+}
+template <TriviallyCopyable T, std::size_t N>
+std::span<const T> GlobalArray<T, N>::local_span() const {
+    return dense_view(".local_span").elements();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class Run>
+void GlobalArray<T, N>::for_each_run(Run run) const {
+    for (const Domain<N> domain : local_domains()) {
+        if (domain.empty()) continue;
+        if constexpr (assertion_level >= 1) {
+            if (foreign_ != nullptr && !this->domain().contains(domain))
+                this->throw_wrong_domain(this->domain().contains(domain.first()) ? domain.last() : domain.first(),
+                                         Rank{-1});
+        }
+        std::array<Range, N> rows = domain.ranges();
+        const Range row = rows[N - 1];
+        rows[N - 1] = Range::strided(row.first(), 1, 1);
+        for (Index<N> index : Domain<N>{rows}) {
+            // In a domain of a block-cyclic map neighbours are neighbours in memory, whatever the distance of their
+            // indices; of other maps only what they say is contiguous.
+            if (foreign_ == nullptr) {
+                run(index, own_ + map_.locate(index).offset, row.size(), row.stride());
+                continue;
+            }
+            for (std::uint64_t k = 0; k < row.size();) {
+                index[N - 1] = row[k];
+                const Location location = locate(index);
+                if constexpr (assertion_level >= 1) {
+                    if (location.owner.value != own_rank_) this->throw_wrong_domain(index, location.owner);
+                }
+                const std::uint64_t count =
+                    row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
+                run(index, own_ + location.offset, count, row.stride());
+                k += count;
+            }
+        }
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class Function>
+void GlobalArray<T, N>::for_each_local(Function function) {
+    this->require_open(".for_each_local");
+    for_each_run([&](Index<N> index, T* data, std::uint64_t count, std::int64_t index_stride) {
+        for (std::uint64_t k = 0; k < count; ++k) {
+            function(std::as_const(index), data[k]);
+            if (k + 1 < count) index[N - 1] += index_stride;
+        }
+    });
+}
+
+// Bulk patches.
+
+/// The map as code sees it that needs nothing but locate(): what a program's own distribution says is checked.
+template <TriviallyCopyable T, std::size_t N>
+struct GlobalArray<T, N>::CheckedMap {
+    const GlobalArray& array;
+
+    [[nodiscard]] Location locate(const Index<N>& index) const { return array.locate(index); }
+};
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::cut(const Domain<N>& domain, const array::BufferShape<N>& buffer,
+                            array::PieceVisitor& visitor) const {
+    if (foreign_ == nullptr)
+        array::cut(map_.dimensions(), domain.ranges(), buffer.offset, buffer.strides, visitor);
+    else
+        array::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const {
+    this->check_bulk(call, domain.ranges(), extents_.values(), buffer_size);
+    if (foreign_ == nullptr || domain.empty()) return;
+    // Before anything moves: a program's own distribution may not store all of the domain.
+    std::array<Range, N> row_starts = domain.ranges();
+    const Range row = row_starts[N - 1];
+    row_starts[N - 1] = Range::strided(row.first(), 1, 1);
+    for (Index<N> index : Domain<N>{row_starts}) {
+        for (std::uint64_t k = 0; k < row.size();) {
+            index[N - 1] = row[k];
+            const Location location = locate(index);
+            if (location.owner.value < 0) this->throw_not_stored(call, index);
+            k += (location.contiguous - 1) / static_cast<std::uint64_t>(row.stride()) + 1;
+        }
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+array::BufferShape<N> GlobalArray<T, N>::checked_shape(const char* call, const Domain<N>& domain,
+                                                       const LocalView<const T, N>& buffer) const {
+    Index<N> sizes{};
+    for (std::size_t d = 0; d < N; ++d) sizes[d] = static_cast<std::int64_t>(domain.range(d).size());
+    this->check_view(call, domain.ranges(), sizes, buffer.extents().values(), buffer.strides());
+    array::BufferShape<N> shape;
+    for (std::size_t d = 0; d < N; ++d) shape.strides[d] = static_cast<std::uint64_t>(buffer.stride(d));
+    return shape;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Domain<N>& domain, const array::BufferShape<N>& shape,
+                                          const T* buffer) const {
+    // A put only reads the buffer; one type of pointer serves both directions.
+    array::PatchTransfer patch{window_, direction, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)), sizeof(T), replicated_};
+    cut(domain, shape, patch);
+    return patch.release();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::get(const Domain<N>& domain, std::span<T> buffer) const {
+    check_patch(".get", domain, buffer.size());
+    start_patch(array::Direction::get, domain, array::BufferShape<N>::row_major(domain), buffer.data()).wait();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, std::span<T> buffer) const {
+    check_patch(".start_get", domain, buffer.size());
+    return start_patch(array::Direction::get, domain, array::BufferShape<N>::row_major(domain), buffer.data());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::put(const Domain<N>& domain, std::span<const T> buffer) {
+    check_patch(".put", domain, buffer.size());
+    start_patch(array::Direction::put, domain, array::BufferShape<N>::row_major(domain), buffer.data()).wait();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const T> buffer) {
+    check_patch(".start_put", domain, buffer.size());
+    return start_patch(array::Direction::put, domain, array::BufferShape<N>::row_major(domain), buffer.data());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <std::same_as<T> U>
+void GlobalArray<T, N>::get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
+    check_patch(".get", domain, buffer.size());
+    start_patch(array::Direction::get, domain, checked_shape(".get", domain, buffer), buffer.data_handle()).wait();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <std::same_as<T> U>
+Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
+    check_patch(".start_get", domain, buffer.size());
+    return start_patch(array::Direction::get, domain, checked_shape(".start_get", domain, buffer), buffer.data_handle());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class U>
+    requires std::same_as<std::remove_const_t<U>, T>
+void GlobalArray<T, N>::put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
+    check_patch(".put", domain, buffer.size());
+    start_patch(array::Direction::put, domain, checked_shape(".put", domain, buffer), buffer.data_handle()).wait();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class U>
+    requires std::same_as<std::remove_const_t<U>, T>
+Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
+    check_patch(".start_put", domain, buffer.size());
+    return start_patch(array::Direction::put, domain, checked_shape(".start_put", domain, buffer), buffer.data_handle());
+}
+
+// Lists.
+
+template <TriviallyCopyable T, std::size_t N>
+template <class Indices>
+std::vector<array::ListedPlace> GlobalArray<T, N>::places_of(const char* call, const Indices& indices,
+                                                             std::initializer_list<std::size_t> others) const {
+    this->require_open(call);
+    const auto count = static_cast<std::size_t>(std::ranges::size(indices));
+    for (const std::size_t other : others)
+        if (other != count && other != SIZE_MAX) this->throw_list_lengths(call, count, other);
+    std::vector<array::ListedPlace> places;
+    places.reserve(count);
+    for (const auto& listed : indices) {
+        Index<N> index;
+        if constexpr (std::convertible_to<decltype(listed), const Index<N>&>) index = listed;
+        else index = to_index(listed);
+        const Location location = checked_location(call, index);
+        places.push_back({location.owner.value, location.offset * sizeof(T)});
+    }
+    return places;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <array::IndexList<N> Indices>
+Completion GlobalArray<T, N>::start_gather(const Indices& indices, std::span<T> values) const {
+    const std::vector<array::ListedPlace> places = places_of(".gather", indices, {values.size()});
+    return array::start_list(window_, array::Direction::get, places, sizeof(T), reinterpret_cast<std::byte*>(values.data()));
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <array::IndexList<N> Indices>
+Completion GlobalArray<T, N>::start_scatter(const Indices& indices, std::span<const T> values) {
+    std::vector<array::ListedPlace> places = places_of(".scatter", indices, {values.size()});
+    // Only read.
+    auto* const bytes = reinterpret_cast<std::byte*>(const_cast<T*>(values.data()));
+    if (replicated_) return this->start_list_to_all(places, sizeof(T), bytes);
+    return array::start_list(window_, array::Direction::put, places, sizeof(T), bytes);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <array::IndexList<N> Indices, class Operands>
+    requires AtomicValue<T>
+Completion GlobalArray<T, N>::start_fetch(Atomic operation, const Indices& indices, const Operands& operands,
+                                          std::span<T> before) {
+    const window::Operands<T> values{operands};
+    const auto places = places_of(".fetch", indices, {before.size(), values.size()});
+    if (replicated_) this->throw_no_home("fetch", {});
+    std::vector<mpi::ListedAtomic> list(places.size());
+    for (std::size_t k = 0; k < list.size(); ++k) {
+        list[k].operand = values.at(k);
+        list[k].before = &before[k];
+    }
+    return array::start_list_of_atomics(window_, operation, mpi::atomic_type_of<T>(), places, list, "fetch");
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <array::IndexList<N> Indices, class Expected, class Desired>
+    requires AtomicValue<T>
+Completion GlobalArray<T, N>::start_compare_swap(const Indices& indices, const Expected& expected, const Desired& desired,
+                                                 std::span<T> before) {
+    const window::Operands<T> old{expected};
+    const window::Operands<T> fresh{desired};
+    const auto places = places_of(".compare_swap", indices, {before.size(), old.size(), fresh.size()});
+    if (replicated_) this->throw_no_home("compare_swap", {});
+    std::vector<mpi::ListedAtomic> list(places.size());
+    for (std::size_t k = 0; k < list.size(); ++k) {
+        list[k].operand = fresh.at(k);
+        list[k].expected = old.at(k);
+        list[k].before = &before[k];
+    }
+    return array::start_list_of_atomics(window_, Atomic::replace, mpi::atomic_type_of<T>(), places, list, "compare_swap");
+}
+
+} // namespace lapwing

@@ -1,0 +1,121 @@
+// Room: array
+#pragma once
+
+#include <lapwing/detail/block_cyclic_map.hpp>
+#include <lapwing/detail/cache_front.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/detail/reciprocal.hpp>
+#include <lapwing/window.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace lapwing::array {
+
+/// Where the elements of other nodes are, for arrays that are cached: prepared so that it costs one multiplication a
+/// dimension that is distributed. Serves maps in which a dimension needs one division (one block per process, or single
+/// indices dealt), on nodes whose ranks are numbered one after the other; others find nothing here.
+template <std::size_t N>
+class RemoteElements {
+public:
+    struct Place {
+        int owner = 0;
+        std::uint64_t offset = 0; ///< in elements
+    };
+
+    RemoteElements() noexcept = default;
+    /// `near_served`: NodeElements finds all elements of this node.
+    RemoteElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory, bool near_served) noexcept {
+        if (memory.node_index != nullptr) return;
+        std::array<Dimension, N> dimensions{};
+        for (std::size_t d = 0; d < N; ++d) {
+            const DimensionMap& from = map.dimensions()[d];
+            Dimension& to = dimensions[d];
+            to.extent = from.extent;
+            to.rank_stride = from.rank_stride;
+            to.run = from.processes() > 1 ? 1 : from.extent;
+            to.split = from.split;
+            to.many = from.many;
+            to.few = from.few;
+            if (from.processes() == 1) continue; // as dealt to one process: no division at all
+            if (from.block() == 1) {
+                to.divide = from.by_processes;
+            } else if (from.one_round()) {
+                to.divide = from.by_block;
+                to.run = from.block();
+                to.dealt = false;
+            } else {
+                return;
+            }
+        }
+        dimensions_ = dimensions;
+        if (near_served)
+            for (std::size_t d = 0; d < N; ++d) extents_[d] = dimensions[d].extent;
+        first_ = memory.node_first;
+        count_ = static_cast<unsigned>(memory.node_count);
+    }
+
+    /// Whether an element, which NodeElements has not found, is surely of another node.
+    [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
+        for (std::size_t d = 0; d < N; ++d)
+            if (static_cast<std::uint64_t>(index[d]) >= extents_[d]) return false;
+        return true;
+    }
+    /// Finds an element; false if it is of this node, out of bounds, or the map is not served.
+    [[nodiscard]] bool find(const Index<N>& index, Place& place) const noexcept {
+        int owner = 0;
+        std::uint64_t offset = 0;
+        std::uint64_t stride = 1;
+        for (std::size_t d = N; d-- > 0;) {
+            const Dimension& dimension = dimensions_[d];
+            const auto i = static_cast<std::uint64_t>(index[d]);
+            if (i >= dimension.extent) [[unlikely]]
+                return false;
+            auto [process, local] = dimension.divide.divide(i);
+            if (dimension.dealt) std::swap(process, local);
+            // Strides of the last dimension are 1.
+            owner += d == N - 1 ? static_cast<int>(process) : static_cast<int>(process) * dimension.rank_stride;
+            offset += d == N - 1 ? local : local * stride;
+            if (d != 0) stride *= process < dimension.split ? dimension.many : dimension.few;
+        }
+        place = {owner, offset};
+        return static_cast<unsigned>(owner - first_) >= count_;
+    }
+
+    /// Whether neighbours in a row lie one behind the other.
+    [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run > 1; }
+    /// An element that find() has found, with its neighbours in the row; `element_bytes` each.
+    [[nodiscard]] cache::FrontElement<N> with_neighbours(const Index<N>& index, const Place& place,
+                                                         std::uint64_t element_bytes) const noexcept {
+        const Dimension& last = dimensions_[N - 1];
+        const auto i = static_cast<std::uint64_t>(index[N - 1]);
+        const std::uint64_t before = i % last.run;
+        return {.index = index,
+                .rank = place.owner,
+                .offset = place.offset * element_bytes,
+                .before = before,
+                .after = std::min(last.run - before, last.extent - i)};
+    }
+
+private:
+    struct Dimension {
+        std::uint64_t extent = 0;
+        Reciprocal divide;
+        int rank_stride = 1;
+        std::uint64_t run = 1; ///< indices that lie one behind the other
+        bool dealt = true; ///< the remainder is the process and the quotient the place, not the other way round
+        std::uint64_t split = 0; ///< as in DimensionMap
+        std::uint64_t many = 0;
+        std::uint64_t few = 0;
+    };
+
+    std::array<std::uint64_t, N> extents_{}; ///< 0 if holds() cannot tell
+    std::array<Dimension, N> dimensions_{};
+    int first_ = 0;
+    unsigned count_ = 0;
+};
+
+} // namespace lapwing::array

@@ -1,0 +1,89 @@
+#include "pipeline/fit_overlap.hpp"
+
+#include "pipeline/planner.hpp"
+
+#include <lapwing/completion.hpp>
+#include <lapwing/plan.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace lapwing::pipeline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+} // namespace
+
+double fit_overlap(Window& window, Rank target, model::Direction direction, const model::TransferModel& model, const model::CopyModel& copies,
+                   std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
+    constexpr std::uint64_t block = 12; // the copy takes about as long as the wire of a fast network
+    constexpr std::array<std::uint64_t, 3> chunk_counts{2, 4, 8};
+    constexpr std::size_t least_count = 10; // half of them with everything at once first
+    constexpr std::uint64_t least_bytes = 256 * 1024;
+    const auto all_of_them = [&] { return 2.0 * chunk_counts.size() * least_count * model.time(bytes); };
+    while (bytes > least_bytes && all_of_them() > 2 * seconds) bytes /= 2;
+    const std::uint64_t blocks = bytes / block;
+    const Layout local = Layout::strided(blocks, block, 2 * block);
+    const Layout remote = Layout::contiguous(local.bytes());
+    const auto plan_of = [&](Strategy strategy, std::uint64_t chunk) {
+        const PlanOptions options{.strategy = strategy, .first_chunk = chunk, .growth = 1, .largest_chunk = chunk};
+        return direction == model::Direction::put ? Plan::put(window, local, target, Offset{0}, remote, options)
+                                           : Plan::get(window, target, Offset{0}, remote, local, options);
+    };
+    std::vector<Plan> plans; // everything at once, then the pipelines
+    plans.push_back(plan_of(Strategy::full_pack, 0));
+    for (const std::uint64_t count : chunk_counts) plans.push_back(plan_of(Strategy::fixed_pipeline, bytes / count));
+    const auto time_of = [&](Plan& plan) {
+        const auto start = Clock::now();
+        plan.execute(memory);
+        if (direction == model::Direction::put) window.flush(target);
+        return seconds_since(start);
+    };
+    // Each beside one of everything at once, in turns the first and the second: machines are faster at times.
+    std::array<std::vector<double>, chunk_counts.size()> quotients;
+    const auto begin = Clock::now();
+    for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n)
+        for (std::size_t i = 0; i < quotients.size(); ++i) {
+            const bool chunks_first = n % 2 == 0;
+            const double first = time_of(plans[chunks_first ? i + 1 : 0]);
+            const double second = time_of(plans[chunks_first ? 0 : i + 1]);
+            quotients[i].push_back(chunks_first ? second / first : first / second);
+        }
+
+    const TransferShape shape{.direction = direction,
+                              .path = window.path(target),
+                              .bytes = local.bytes(),
+                              .local = shape_of(local),
+                              .remote = shape_of(remote)};
+    std::array<double, chunk_counts.size()> gains{};
+    for (std::size_t i = 0; i < gains.size(); ++i) {
+        const auto middle = quotients[i].begin() + static_cast<std::ptrdiff_t>(quotients[i].size() / 2);
+        std::ranges::nth_element(quotients[i], middle);
+        gains[i] = *middle;
+    }
+    // The sum of the squared errors of the gains' logarithms.
+    const auto error = [&](double overlap) {
+        model::TransferModel with = model;
+        with.set_overlap(overlap);
+        const auto predicted = [&](std::uint64_t count, std::uint64_t slots) {
+            return predict_packed(shape, {.first = bytes / count, .growth = 1, .largest = bytes / count}, slots, with, copies);
+        };
+        double sum = 0;
+        for (std::size_t i = 0; i < gains.size(); ++i)
+            sum += std::pow(std::log(predicted(1, 1) / predicted(chunk_counts[i], 4) / gains[i]), 2);
+        return sum;
+    };
+    double best = 0;
+    for (double overlap = 0; overlap <= 1; overlap += 0.02)
+        if (error(overlap) < error(best)) best = overlap;
+    return best;
+}
+
+} // namespace lapwing::pipeline

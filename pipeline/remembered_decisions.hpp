@@ -1,0 +1,33 @@
+#pragma once
+
+#include "pipeline/planner.hpp"
+#include "src/model/cost_model.hpp"
+#include "src/team/team_state.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace lapwing::pipeline {
+
+/// What the planner decided for a team's transfers, remembered from when the same was asked last. A window's calls with layouts plan
+/// each transfer anew, and most programs make the same few.
+class RememberedDecisions final : public team::TeamPart {
+public:
+    [[nodiscard]] Decision decide(const model::CostModel& costs, const TransferShape& shape, const PlanOptions& options);
+
+private:
+    struct Remembered {
+        TransferShape shape;
+        PlanOptions options;
+        Decision decision;
+        std::uint64_t version = 0; ///< of the cost model; 0: nothing here
+    };
+    static constexpr std::size_t most_remembered = 64;
+
+    std::mutex mutex_;
+    std::vector<Remembered> remembered_; ///< by the hash of the shape; a later one takes the place of an earlier
+};
+
+} // namespace lapwing::pipeline

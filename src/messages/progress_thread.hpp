@@ -1,0 +1,109 @@
+#pragma once
+
+#include "src/support/backoff.hpp"
+#include "src/messages/sleeper.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <sched.h>
+
+namespace lapwing::messages {
+
+/// Something that the progress thread drives.
+class Progressing {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    virtual ~Progressing() = default;
+
+    struct Round {
+        bool moved = false; ///< something came in or went out
+        bool awake = false; ///< more is to be expected: do not sleep
+        bool alert = false; ///< requests are to be expected that MPI serves by itself, without a word
+        bool quiet = false;    ///< nothing has moved for a while, and nothing is expected
+        bool attended = false; ///< a computation thread streams transfers, and makes progress itself whenever it needs an answer
+    };
+    /// One round of progress. `now` is a few rounds old at most. Must not throw.
+    virtual Round progress_round(Clock::time_point now) noexcept = 0;
+    /// Waits of computation threads.
+    struct Waits {
+        std::uint32_t begun = 0; ///< so far, modulo 2^32
+        bool in_mpi = false;     ///< one waits in MPI
+        bool driving = false;    ///< one waits and drives it, so that the progress thread need not
+    };
+    [[nodiscard]] virtual Waits waits() const noexcept = 0;
+};
+
+/// The progress thread: one per process, whatever the number of teams; started with the first and stopped with the last.
+///
+/// It polls while there is traffic and for `spin` after the last, and sleeps otherwise, at first briefly and then up to
+/// `longest_sleep`: a request that finds it asleep waits that long once, unless it comes over TCP (see Sleeper). Where it
+/// has no processor of its own it gives up its processor after every fruitless poll.
+class ProgressThread {
+public:
+    struct Options {
+        std::chrono::microseconds spin{200};
+        std::chrono::microseconds longest_sleep{10000};
+        support::ProcessorShare share = support::ProcessorShare::ample;
+        cpu_set_t processors{}; ///< where it may run; none: where the thread may that starts it
+    };
+
+    static ProgressThread& instance();
+
+    /// The options of the first team hold while the thread runs. Throws std::system_error when the thread cannot be
+    /// started; then `team` is not added.
+    void add(Progressing& team, const Options& options);
+    /// On return the thread does not touch `team` any more. Does nothing for a team that was not added.
+    void remove(Progressing& team);
+
+    /// On return the thread has ended, whatever teams there are: MPI is about to.
+    void stop();
+
+    /// The calling thread sleeps so long, and the progress thread makes no round meanwhile.
+    void sleep_outside_mpi(std::chrono::microseconds time);
+
+    /// Ends a sleep: there is something to do. Costs nothing when it is awake.
+    void nudge() noexcept { sleeper_.nudge(); }
+    /// After the start of a transfer of so few bytes that it is complete when its answer has been received, which the caller
+    /// does best itself when it waits: a second thread would take the processor from it. Others that were gathered behind the
+    /// first must leave even if the caller computes meanwhile, so nudges, but seldom.
+    void nudge_seldom() noexcept {
+        const std::int64_t now = std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
+        if (now - last_seldom_.load(std::memory_order_relaxed) < between_seldom_nudges) return;
+        last_seldom_.store(now, std::memory_order_relaxed);
+        sleeper_.nudge();
+    }
+
+    /// A clock that costs one load: advances every few milliseconds while the thread runs.
+    [[nodiscard]] const std::atomic<std::uint32_t>& tick() const noexcept { return tick_; }
+
+private:
+    /// Longer than the thread stays awake after a nudge, unless LAPWING_PROGRESS_SPIN is long.
+    static constexpr std::int64_t between_seldom_nudges = std::chrono::nanoseconds{std::chrono::milliseconds{1}}.count();
+
+    ProgressThread() = default;
+    ~ProgressThread() = default; // never called: see instance()
+    void stop_locked();
+    void run();
+    Progressing::Round round(Progressing::Clock::time_point now, Progressing::Waits& waits);
+    /// Waits for the end of a round at most: the thread, which takes the mutex again at once, gives way.
+    [[nodiscard]] std::unique_lock<std::mutex> lock_teams();
+
+    std::mutex start_stop_mutex_; ///< held while the thread is started or joined: so of two callers the second finds it done
+    std::mutex teams_mutex_;      ///< held during a round
+    std::atomic<int> teams_wanted_{0}; ///< threads that wait for teams_mutex_
+    std::vector<Progressing*> teams_;
+    Options options_;
+    std::thread thread_;
+    std::atomic<bool> stop_{false};
+    Sleeper sleeper_;
+    std::atomic<std::int64_t> last_seldom_{0}; ///< nanoseconds
+    alignas(64) std::atomic<std::uint32_t> tick_{1}; ///< on a line that is written every few milliseconds only
+};
+
+} // namespace lapwing::messages

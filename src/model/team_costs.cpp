@@ -1,0 +1,17 @@
+#include "src/model/team_costs.hpp"
+
+#include "src/model/profile.hpp"
+
+namespace lapwing::model {
+
+void use_profile(Team& team) {
+    const std::optional<CostTables> tables = load_profile(team);
+    if (!tables) return;
+    TeamCosts::of(team).model().set(*tables, Source::profile);
+    // One table of copy kernels serves the process: it is about its processor.
+    datatype::CopyChoices choices;
+    choices.set(tables->choices);
+    if (choices != datatype::copy_choices()) datatype::use_copy_choices(choices);
+}
+
+} // namespace lapwing::model

@@ -1,0 +1,284 @@
+// How a TransferModel is fitted to samples.
+#include "src/model/transfer_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace lapwing::model {
+namespace {
+
+constexpr std::size_t terms = 6;
+using Row = std::array<double, terms>; ///< what a sample's time is a sum of: parameters times these
+
+/// Timers and neighbours on the machine blur every median by about this much, so that a smaller error is no reason for
+/// another piece.
+constexpr double noise = 0.04;
+
+/// One equation: row * parameters = value, to be met with this weight.
+struct Equation {
+    Row row{};
+    double value = 0;
+    double weight = 1;
+};
+
+using Matrix = std::array<std::array<double, terms + 1>, terms>;
+
+/// The normal equations of all parameters, the right side in the last column.
+Matrix normal_equations(std::span<const Equation> equations) {
+    Matrix all{};
+    for (const Equation& equation : equations)
+        for (std::size_t i = 0; i < terms; ++i) {
+            const double scaled = equation.weight * equation.row[i];
+            for (std::size_t j = 0; j < terms; ++j) all[i][j] += scaled * equation.row[j];
+            all[i][terms] += scaled * equation.value;
+        }
+    return all;
+}
+
+/// Least squares over the parameters in `mask`, the others 0. False if their equations are singular.
+bool solve(const Matrix& normal, unsigned mask, Row& parameters) {
+    std::array<std::size_t, terms> chosen{};
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < terms; ++i)
+        if ((mask >> i & 1U) != 0) chosen[n++] = i;
+    Matrix m{};
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) m[i][j] = normal[chosen[i]][chosen[j]];
+        m[i][n] = normal[chosen[i]][terms];
+    }
+    // Bytes and counts differ by many orders of magnitude: bring the diagonal to 1.
+    std::array<double, terms> scale{};
+    for (std::size_t i = 0; i < n; ++i) {
+        if (!(m[i][i] > 0)) return false;
+        scale[i] = 1 / std::sqrt(m[i][i]);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) m[i][j] *= scale[i] * scale[j];
+        m[i][n] *= scale[i];
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        if (m[i][i] < 1e-9) return false;
+        for (std::size_t k = i + 1; k < n; ++k) {
+            const double factor = m[k][i] / m[i][i];
+            for (std::size_t j = i; j <= n; ++j) m[k][j] -= factor * m[i][j];
+        }
+    }
+    parameters = {};
+    for (std::size_t i = n; i-- > 0;) {
+        double value = m[i][n];
+        for (std::size_t j = i + 1; j < n; ++j) value -= m[i][j] * parameters[chosen[j]] / scale[j];
+        parameters[chosen[i]] = value / m[i][i] * scale[i];
+    }
+    return true;
+}
+
+double error_of(std::span<const Equation> equations, const Row& parameters) {
+    double sum = 0;
+    for (const Equation& equation : equations) {
+        double predicted = 0;
+        for (std::size_t i = 0; i < terms; ++i) predicted += equation.row[i] * parameters[i];
+        sum += equation.weight * (predicted - equation.value) * (predicted - equation.value);
+    }
+    return sum;
+}
+
+/// The best parameters that are not negative, of those in `allowed`. With so few the subsets that may be positive can all be
+/// tried.
+Row solve_not_negative(std::span<const Equation> equations, unsigned allowed) {
+    const Matrix normal = normal_equations(equations);
+    Row best{};
+    double best_error = std::numeric_limits<double>::infinity();
+    for (unsigned mask = 1; mask <= allowed; ++mask) {
+        if ((mask & ~allowed) != 0) continue;
+        Row parameters{};
+        if (!solve(normal, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
+        if (const double error = error_of(equations, parameters); error < best_error) {
+            best_error = error;
+            best = parameters;
+        }
+    }
+    return best;
+}
+
+struct Solution {
+    Row parameters{};
+    double loss = 0; ///< sum of Huber's loss of the relative errors, in units of the noise
+};
+
+/// Huber's loss: grows with the square of errors within the noise, and linearly beyond.
+double loss_of(double relative_error) {
+    const double ratio = std::abs(relative_error) / noise;
+    return ratio <= 1 ? ratio * ratio : 2 * ratio - 1;
+}
+
+constexpr unsigned all_terms = (1U << terms) - 1;
+constexpr std::size_t hidden_term = 4; ///< latency_per_byte
+
+/// Fits values by relative error, robustly.
+Solution solve_robustly(std::vector<Equation> equations, unsigned allowed = all_terms) {
+    for (Equation& equation : equations) equation.weight = 1 / (equation.value * equation.value);
+    Solution solution;
+    constexpr int rounds = 8;
+    for (int round = 0; round < rounds; ++round) {
+        solution.parameters = solve_not_negative(equations, allowed);
+        solution.loss = 0;
+        for (Equation& equation : equations) {
+            double predicted = 0;
+            for (std::size_t t = 0; t < terms; ++t) predicted += equation.row[t] * solution.parameters[t];
+            const double error = predicted / equation.value - 1;
+            solution.loss += loss_of(error);
+            // With these weights least squares has its minimum where the sum of Huber's losses has.
+            equation.weight = std::min(1.0, noise / std::max(std::abs(error), 1e-12)) / (equation.value * equation.value);
+        }
+    }
+    return solution;
+}
+
+Solution fit_piece(std::span<const TransferSample> samples, const Aggregation& aggregation) {
+    std::vector<Equation> equations;
+    for (const TransferSample& sample : samples) {
+        const auto operations = static_cast<double>(sample.operations);
+        const auto bytes = static_cast<double>(sample.bytes);
+        const bool alone = sample.operations == 1;
+        const auto further = static_cast<double>(aggregation.further_messages(sample.bytes, sample.operations));
+        equations.push_back({.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, further},
+                             .value = sample.seconds});
+    }
+    // Within a long transfer what can hide behind its other bytes does: a wire that several share is no faster.
+    constexpr std::uint64_t long_bytes = 32 * 1024;
+    const bool all_long = samples.front().bytes >= long_bytes;
+    return solve_robustly(std::move(equations), all_long ? all_terms & ~(1U << hidden_term) : all_terms);
+}
+
+/// Processor time of one start call.
+Solution fit_issue(std::span<const TransferSample> samples) {
+    std::vector<Equation> equations;
+    for (const TransferSample& sample : samples) {
+        const double each = sample.issue_seconds / static_cast<double>(sample.operations);
+        if (each > 0) equations.push_back({.row = {1, 0, 0, static_cast<double>(sample.bytes)}, .value = each});
+    }
+    return equations.empty() ? Solution{} : solve_robustly(std::move(equations));
+}
+
+} // namespace
+
+TransferModel fit_transfers(std::span<const TransferSample> all, const Aggregation& aggregation) {
+    std::vector<TransferSample> samples;
+    for (const TransferSample& sample : all)
+        if (std::isfinite(sample.seconds) && sample.seconds > 0 && sample.operations > 0) samples.push_back(sample);
+    std::ranges::stable_sort(samples, {}, &TransferSample::bytes);
+    std::vector<std::size_t> starts; // where each size begins
+    for (std::size_t i = 0; i < samples.size(); ++i)
+        if (i == 0 || samples[i].bytes != samples[i - 1].bytes) starts.push_back(i);
+    const std::size_t sizes = starts.size();
+    if (sizes < 2) return {};
+    starts.push_back(samples.size());
+    const auto range = [&](std::size_t first, std::size_t last) {
+        return std::span<const TransferSample>{samples}.subspan(starts[first], starts[last] - starts[first]);
+    };
+
+    // The first size that is not aggregated: there, a piece begins.
+    auto first_alone = static_cast<std::size_t>(
+        std::ranges::find_if(starts.begin(), starts.end() - 1, [&](std::size_t at) { return samples[at].bytes > aggregation.largest; }) -
+        starts.begin());
+    if (first_alone < 2 || sizes - first_alone < 2) first_alone = sizes; // one size says nothing of how times grow
+    // Sizes a piece needs: noise would make more of fewer. There may be no more on this side of that.
+    const auto allowed = [&](std::size_t first, std::size_t last) {
+        constexpr std::size_t least = 3;
+        const std::size_t side_begin = first < first_alone ? 0 : first_alone;
+        const std::size_t side_end = first < first_alone ? first_alone : sizes;
+        return last <= side_end && (last - first >= least || (first == side_begin && last == side_end));
+    };
+    // What a piece must be worth: a number for each term, of which the last is for messages, and one for its begin.
+    const auto price = [&](std::size_t first) {
+        const double numbers = samples[starts[first]].bytes <= aggregation.largest ? terms + 1 : terms;
+        return numbers * std::log(static_cast<double>(samples.size()));
+    };
+    const std::size_t most = std::min(TransferModel::most_pieces, sizes);
+    constexpr double impossible = std::numeric_limits<double>::infinity();
+    // best[k][j]: least loss and price of the first j sizes in k + 1 pieces; from[k][j]: where the last of them begins.
+    std::vector<std::vector<double>> loss(sizes, std::vector<double>(sizes + 1, impossible));
+    for (std::size_t i = 0; i < sizes; ++i)
+        for (std::size_t j = i + 1; j <= sizes; ++j)
+            if (allowed(i, j)) loss[i][j] = fit_piece(range(i, j), aggregation).loss + price(i);
+    std::vector<std::vector<double>> best(most, std::vector<double>(sizes + 1, impossible));
+    std::vector<std::vector<std::size_t>> from(most, std::vector<std::size_t>(sizes + 1, 0));
+    for (std::size_t j = 0; j <= sizes; ++j) best[0][j] = loss[0][j];
+    for (std::size_t k = 1; k < most; ++k)
+        for (std::size_t j = 0; j <= sizes; ++j)
+            for (std::size_t i = 1; i < j; ++i) {
+                const double sum = best[k - 1][i] + loss[i][j];
+                if (sum < best[k][j]) {
+                    best[k][j] = sum;
+                    from[k][j] = i;
+                }
+            }
+
+    std::size_t chosen = 0;
+    for (std::size_t k = 1; k < most; ++k)
+        if (best[k][sizes] < best[chosen][sizes]) chosen = k;
+
+    // A few noisy sizes may seem to take no time of their own: a call does, and a byte moves through some memory.
+    constexpr double least_call = 150e-9;
+    constexpr double least_overhead = 1e-9; // where the calls were not timed
+    constexpr double least_per_byte = 1e-12;
+    std::vector<TransferPiece> pieces(chosen + 1);
+    std::size_t end = sizes;
+    for (std::size_t k = chosen + 1; k-- > 0;) {
+        const std::size_t begin = k == 0 ? 0 : from[k][end];
+        const Row line = fit_piece(range(begin, end), aggregation).parameters;
+        const Row call = fit_issue(range(begin, end)).parameters;
+        std::uint64_t begin_bytes = 0;
+        if (begin != 0 && begin == first_alone) {
+            begin_bytes = aggregation.largest + 1;
+        } else if (begin != 0) {
+            // The change is somewhere between two sizes that were measured: where their ratios are alike.
+            const double product =
+                static_cast<double>(samples[starts[begin]].bytes) * static_cast<double>(samples[starts[begin - 1]].bytes);
+            begin_bytes = static_cast<std::uint64_t>(std::sqrt(product)) + 1;
+        }
+        // Without several at a time or without one alone: the other's latency is the best guess.
+        const bool no_batches = std::ranges::all_of(range(begin, end), [](const auto& s) { return s.operations == 1; });
+        const bool no_single = std::ranges::none_of(range(begin, end), [](const auto& s) { return s.operations == 1; });
+        pieces[k] = {.begin_bytes = begin_bytes,
+                     .latency = no_single ? line[1] : line[0],
+                     .batch_latency = no_batches ? line[0] : line[1],
+                     // Where 16 of the shortest take as long as one, a million still take a call each.
+                     .overhead = std::max({line[2], std::min(call[0], least_call), least_overhead}),
+                     .per_byte = std::max(line[3], least_per_byte),
+                     .issue = call[0],
+                     .issue_per_byte = call[3],
+                     .latency_per_byte = line[4],
+                     .message = line[5]};
+        end = begin;
+    }
+    return TransferModel{pieces, aggregation};
+}
+
+void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of) {
+    const auto time_on = [](const TransferPiece& piece, double bytes) {
+        return piece.latency + piece.overhead + (piece.latency_per_byte + piece.per_byte) * bytes;
+    };
+    for (std::size_t i = 1; i < model.pieces().size(); ++i) {
+        const TransferPiece& below = model.pieces()[i - 1];
+        const TransferPiece& above = model.pieces()[i];
+        if (model.aggregation().largest != 0 && above.begin_bytes == model.aggregation().largest + 1) continue;
+        auto low = static_cast<double>(above.begin_bytes) / std::sqrt(step);
+        auto high = static_cast<double>(above.begin_bytes) * std::sqrt(step);
+        const double middle = static_cast<double>(above.begin_bytes);
+        if (std::abs(std::log(time_on(above, middle) / time_on(below, middle))) < std::log(1.1)) continue;
+        for (int question = 0; question < 6; ++question) {
+            const double bytes = std::floor((low + high) / 2);
+            const double seconds = time_of(static_cast<std::uint64_t>(bytes));
+            const double from_below = std::abs(std::log(seconds / time_on(below, bytes)));
+            const double from_above = std::abs(std::log(seconds / time_on(above, bytes)));
+            (from_below <= from_above ? low : high) = bytes;
+        }
+        model.set_begin(i, static_cast<std::uint64_t>(high));
+    }
+}
+
+} // namespace lapwing::model

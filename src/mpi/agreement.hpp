@@ -1,0 +1,43 @@
+#pragma once
+
+#include "src/support/mpi_error.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace lapwing::mpi {
+
+/// Collective. Whether `own` holds on all ranks.
+[[nodiscard]] inline bool all_agree(MPI_Comm communicator, bool own) {
+    int agreed = own ? 1 : 0;
+    support::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, communicator), "MPI_Allreduce");
+    return agreed == 1;
+}
+
+/// What keeps a rank from going on, and which rank that is.
+struct Problem {
+    int rank = -1;
+    std::string text; ///< empty: there is none
+};
+
+/// Collective. The problem of the lowest rank that has one, on all ranks. `own` is empty where there is none; what is
+/// longer than 250 bytes is cut.
+[[nodiscard]] inline Problem first_problem(MPI_Comm communicator, std::string_view own) {
+    int rank = 0;
+    int size = 0;
+    support::check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+    support::check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+    int first = own.empty() ? size : rank;
+    support::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, communicator), "MPI_Allreduce");
+    if (first == size) return {};
+    std::array<char, 251> text{};
+    std::copy_n(own.begin(), std::min(own.size(), text.size() - 1), text.begin());
+    support::check_mpi(MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, first, communicator), "MPI_Bcast");
+    return {first, text.data()};
+}
+
+} // namespace lapwing::mpi

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <lapwing/detail/atomic.hpp>
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace lapwing::mpi {
+
+/// Carries out an atomic on memory of this node with the processor's atomics; `operand` points to a value of `type`.
+/// Writes the value from before to `result`. Sequentially consistent, so that every memory order asked for is met.
+void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* address, const void* operand, void* result);
+void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired, void* result);
+
+[[nodiscard]] MPI_Datatype mpi_type(AtomicType type);
+[[nodiscard]] MPI_Op mpi_operation(AtomicOperation operation);
+
+/// Whether MPI gets it wrong: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T compare as if signed in Open MPI 4.1.4
+/// (created windows) and MPICH 4.0.2 (shared memory).
+[[nodiscard]] constexpr bool is_unsigned_extreme(AtomicOperation operation, AtomicType type) {
+    return (type == AtomicType::uint32 || type == AtomicType::uint64) &&
+           (operation == AtomicOperation::min || operation == AtomicOperation::max);
+}
+
+/// The value of an unsigned type at `bytes`.
+[[nodiscard]] inline std::uint64_t unsigned_value(AtomicType type, const void* bytes) noexcept {
+    std::uint64_t wide = 0;
+    std::uint32_t narrow = 0;
+    if (type == AtomicType::uint64) std::memcpy(&wide, bytes, sizeof wide);
+    else std::memcpy(&narrow, bytes, sizeof narrow);
+    return wide + narrow;
+}
+
+/// The member functions of Window that ask for an operation: with a result, and without.
+[[nodiscard]] const char* fetch_name(AtomicOperation operation);
+[[nodiscard]] const char* update_name(AtomicOperation operation);
+
+[[nodiscard]] constexpr std::uint64_t size_of(AtomicType type) {
+    switch (type) {
+    case AtomicType::int32:
+    case AtomicType::uint32:
+    case AtomicType::float32: return 4;
+    case AtomicType::int64:
+    case AtomicType::uint64:
+    case AtomicType::float64: return 8;
+    }
+    return 8;
+}
+
+} // namespace lapwing::mpi

@@ -1,0 +1,83 @@
+#include "src/mpi/topology.hpp"
+
+#include "src/support/mpi_error.hpp"
+
+#include <fmt/format.h>
+
+namespace lapwing::mpi {
+
+Topology::Topology(MPI_Comm communicator, NodeMode mode) {
+    int rank = 0;
+    int size = 0;
+    support::check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+    support::check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+    const std::string who = fmt::format("rank {} of {}", rank, size);
+    const auto check_mpi = [&who](int code, const char* call) { support::check_mpi(code, call, who); };
+
+    MPI_Comm shared = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &shared), "MPI_Comm_split_type");
+    int shared_rank = 0;
+    check_mpi(MPI_Comm_rank(shared, &shared_rank), "MPI_Comm_rank");
+    int machine_size = 0;
+    check_mpi(MPI_Comm_size(shared, &machine_size), "MPI_Comm_size");
+    one_machine_ = machine_size == size;
+    processors_.emplace(shared);
+    first_of_machine_ = shared_rank == 0;
+    if (mode == NodeMode::by_memory) {
+        node_ = shared;
+    } else {
+        const int color = mode == NodeMode::each ? shared_rank : shared_rank / 2;
+        check_mpi(MPI_Comm_split(shared, color, rank, &node_), "MPI_Comm_split");
+        MPI_Comm_free(&shared);
+    }
+
+    check_mpi(MPI_Comm_rank(node_, &node_rank_), "MPI_Comm_rank");
+    int node_size = 0;
+    check_mpi(MPI_Comm_size(node_, &node_size), "MPI_Comm_size");
+    members_.resize(static_cast<std::size_t>(node_size));
+    check_mpi(MPI_Allgather(&rank, 1, MPI_INT, members_.data(), 1, MPI_INT, node_), "MPI_Allgather");
+    if (members_.back() - members_.front() + 1 != node_size) {
+        index_.assign(static_cast<std::size_t>(size), -1);
+        for (std::size_t i = 0; i < members_.size(); ++i)
+            index_[static_cast<std::size_t>(members_[i])] = static_cast<std::int32_t>(i);
+    }
+
+    const int is_first = node_rank_ == 0 ? 1 : 0;
+    MPI_Comm leaders = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split(communicator, is_first != 0 ? 0 : MPI_UNDEFINED, rank, &leaders), "MPI_Comm_split");
+    if (leaders != MPI_COMM_NULL) {
+        int node = 0;
+        int nodes = 0;
+        check_mpi(MPI_Comm_rank(leaders, &node), "MPI_Comm_rank");
+        check_mpi(MPI_Comm_size(leaders, &nodes), "MPI_Comm_size");
+        MPI_Group from = MPI_GROUP_NULL;
+        MPI_Group to = MPI_GROUP_NULL;
+        MPI_Comm_group(leaders, &from);
+        MPI_Comm_group(communicator, &to);
+        const auto leader = [&](std::int64_t place) {
+            const auto there = static_cast<int>((place + nodes) % nodes);
+            int found = MPI_UNDEFINED;
+            MPI_Group_translate_ranks(from, 1, &there, to, &found);
+            return found;
+        };
+        for (std::int64_t distance = 1; distance < nodes; distance *= 2) {
+            next_leaders_.push_back(leader(node + distance));
+            previous_leaders_.push_back(leader(node - distance));
+        }
+        MPI_Group_free(&from);
+        MPI_Group_free(&to);
+        MPI_Comm_free(&leaders);
+    }
+    check_mpi(MPI_Allreduce(&is_first, &nodes_, 1, MPI_INT, MPI_SUM, communicator), "MPI_Allreduce");
+    check_mpi(MPI_Allreduce(&node_size, &largest_node_, 1, MPI_INT, MPI_MAX, communicator), "MPI_Allreduce");
+}
+
+Topology::~Topology() { close(); }
+
+void Topology::close() noexcept {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (node_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&node_);
+}
+
+} // namespace lapwing::mpi

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "src/mpi/processors.hpp"
+
+#include <lapwing/rank.hpp>
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lapwing::mpi {
+
+/// How ranks are gathered into nodes.
+enum class NodeMode : std::uint8_t {
+    by_memory, ///< ranks that can share memory
+    each,      ///< every rank is a node of its own
+    pairs,     ///< two ranks of a node at a time, for tests of several nodes on one machine
+};
+
+/// The nodes of a communicator as this rank sees them: which ranks share its node, and which nodes are next to it.
+class Topology {
+public:
+    /// Collective. Keeps a communicator of the node's ranks.
+    Topology(MPI_Comm communicator, NodeMode mode);
+    ~Topology();
+    Topology(const Topology&) = delete;
+    Topology& operator=(const Topology&) = delete;
+
+    [[nodiscard]] MPI_Comm node_communicator() const noexcept { return node_; }
+    [[nodiscard]] int node_size() const noexcept { return static_cast<int>(members_.size()); }
+    [[nodiscard]] int node_rank() const noexcept { return node_rank_; }
+    [[nodiscard]] int nodes() const noexcept { return nodes_; }
+    [[nodiscard]] int largest_node() const noexcept { return largest_node_; }
+    /// Team ranks of this node, ascending.
+    [[nodiscard]] const std::vector<int>& members() const noexcept { return members_; }
+    /// Whether the members are a run of consecutive ranks.
+    [[nodiscard]] bool is_run() const noexcept { return index_.empty(); }
+    /// Where they are not: for each team rank its place on this node, or -1.
+    [[nodiscard]] const std::vector<std::int32_t>& index() const noexcept { return index_; }
+
+    /// Place of a rank on this node, or -1.
+    [[nodiscard]] int node_index(int rank) const noexcept {
+        if (index_.empty()) {
+            const int place = rank - members_.front();
+            return place >= 0 && place < node_size() ? place : -1;
+        }
+        return index_[static_cast<std::size_t>(rank)];
+    }
+
+    /// First ranks of nodes: entry i is that of the node 2^i behind this one, in the order of their first ranks, and around the
+    /// corner. On the first rank of a node; empty on others, and where there is one node.
+    [[nodiscard]] const std::vector<int>& next_leaders() const noexcept { return next_leaders_; }
+    /// The same of the nodes before it.
+    [[nodiscard]] const std::vector<int>& previous_leaders() const noexcept { return previous_leaders_; }
+
+    /// All ranks of the team are on one machine, however they are gathered into nodes.
+    [[nodiscard]] bool one_machine() const noexcept { return one_machine_; }
+    /// The first of the team's ranks on this machine.
+    [[nodiscard]] bool first_of_machine() const noexcept { return first_of_machine_; }
+    [[nodiscard]] const Processors& processors() const noexcept { return *processors_; }
+
+    /// Frees the communicator; nothing may use the topology's communicator after it.
+    void close() noexcept;
+
+private:
+    MPI_Comm node_ = MPI_COMM_NULL;
+    std::vector<int> members_;
+    std::vector<std::int32_t> index_;
+    std::vector<int> next_leaders_;
+    std::vector<int> previous_leaders_;
+    int node_rank_ = 0;
+    int nodes_ = 0;
+    int largest_node_ = 0;
+    bool one_machine_ = false;
+    bool first_of_machine_ = false;
+    std::optional<Processors> processors_;
+};
+
+} // namespace lapwing::mpi

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+
+namespace lapwing::mpi {
+
+/// One rank of a team that wants the machines of all its ranks for itself for a while: what take_turn() does it with.
+///
+/// Of the team's ranks on a machine one leads. A machine has one name, which one process holds at a time.
+class TurnMember {
+public:
+    using Clock = std::chrono::steady_clock;
+    using Patience = std::chrono::microseconds;
+
+    virtual ~TurnMember() = default;
+
+    [[nodiscard]] virtual bool leads() const = 0;
+    /// Takes the machine's name without waiting, and holds it until give_back(). Whether this succeeded.
+    [[nodiscard]] virtual bool take() = 0;
+    virtual void give_back() = 0;
+
+    /// Collective over the team. Whether `own` holds on all ranks.
+    [[nodiscard]] virtual bool all_agree(bool own) = 0;
+    /// Collective over the team. Puts the leaders into an order of all machines that is the same for every team.
+    virtual void order_leaders() = 0;
+    /// After order_leaders(): a leader before this one has the same name to take.
+    [[nodiscard]] virtual bool name_is_taken_by_team() const = 0;
+    /// After order_leaders(): waits for the leader before this one, and returns what that passed on; `all` for the first.
+    [[nodiscard]] virtual Patience wait_for_leader_before(Patience all) = 0;
+    virtual void pass_on(Patience left) = 0;
+
+    [[nodiscard]] virtual Clock::time_point now() const = 0;
+    virtual void sleep(Patience time) = 0;
+};
+
+/// Collective over a team whose ranks are all here: each calls it with its member. On return the leaders hold the names of
+/// their machines; false: this rank leads and waited for its machine's name until the patience was gone, and goes without.
+///
+/// All names are tried at once, which is all there is to do where nobody else wants them. If one of them was missing, all are
+/// given back, and then taken one after the other in an order of machines that every team keeps to: so no two teams wait for
+/// each other, and of teams that want the same machines the first to have the first of them has them all. Who holds names waits
+/// for machines that come later in the order, or for its own team, whose ranks are all in this call.
+///
+/// `patience` is for all machines together: a leader passes on what is left of it.
+[[nodiscard]] bool take_turn(TurnMember& member, TurnMember::Patience patience);
+
+} // namespace lapwing::mpi

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <exception>
+#include <utility>
+
+namespace lapwing::support {
+
+/// For steps that must all be tried: keeps the first exception until they have been.
+class FirstProblem {
+public:
+    template <class Step>
+    void attempt(Step&& step) noexcept {
+        try {
+            std::forward<Step>(step)();
+        } catch (...) {
+            if (problem_ == nullptr) problem_ = std::current_exception();
+        }
+    }
+    void rethrow() const {
+        if (problem_ != nullptr) std::rethrow_exception(problem_);
+    }
+
+private:
+    std::exception_ptr problem_;
+};
+
+} // namespace lapwing::support

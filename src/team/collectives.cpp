@@ -1,0 +1,122 @@
+// Team's reductions and broadcasts. They serve other ranks while they wait, and work on memory of their own: when a wait is
+// given up, because a rank left, MPI may still write there.
+#include "src/support/mpi_error.hpp"
+#include "src/team/team_state.hpp"
+
+#include <lapwing/error.hpp>
+#include <lapwing/team.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+namespace lapwing {
+namespace {
+
+using support::check_mpi;
+
+/// Bytes that one MPI call works on.
+constexpr std::uint64_t piece_bytes = std::uint64_t{4} << 20;
+/// Of messages on the team's communicator that carry values to be combined.
+constexpr int combine_tag = 0;
+
+using Memory = team::TeamState::Memory;
+
+} // namespace
+
+void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation) {
+    state_->require_open("Team::all_reduce");
+    MPI_Aint lower = 0;
+    MPI_Aint true_extent = 0;
+    check_mpi(MPI_Type_get_true_extent(type, &lower, &true_extent), "MPI_Type_get_true_extent", state_->who());
+    MPI_Aint zero = 0;
+    MPI_Aint extent = 0;
+    check_mpi(MPI_Type_get_extent(type, &zero, &extent), "MPI_Type_get_extent", state_->who());
+    if (count == 0) return;
+    if (lower < 0 || true_extent + lower > extent || extent <= 0)
+        throw UsageError{fmt::format("{}: Team::all_reduce: the elements of the datatype overlap or lie before their start (extent {}, "
+                                     "true extent {} from {}); use one whose elements follow each other",
+                                     state_->who(), extent, true_extent, lower)};
+    const auto element = static_cast<std::uint64_t>(extent);
+    const std::uint64_t most = std::max<std::uint64_t>(1, piece_bytes / element);
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min(most, count) * element);
+    for (std::uint64_t at = 0; at < count; at += most) {
+        const std::uint64_t now = std::min(most, count - at);
+        std::byte* const piece = static_cast<std::byte*>(values) + at * element;
+        std::memcpy(memory.get(), piece, now * element);
+        state_->complete(memory, "Team::all_reduce", [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(now), type, operation, state_->communicator(), &request),
+                      "MPI_Iallreduce", state_->who());
+            return request;
+        });
+        state_->count_collective("Team::all_reduce");
+        std::memcpy(piece, memory.get(), now * element);
+    }
+}
+
+void Team::sum(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_SUM); }
+void Team::sum(std::span<std::int64_t> values) { all_reduce(values.data(), values.size(), MPI_INT64_T, MPI_SUM); }
+void Team::min(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_MIN); }
+void Team::min(std::span<std::int64_t> values) { all_reduce(values.data(), values.size(), MPI_INT64_T, MPI_MIN); }
+void Team::max(std::span<double> values) { all_reduce(values.data(), values.size(), MPI_DOUBLE, MPI_MAX); }
+void Team::max(std::span<std::int64_t> values) { all_reduce(values.data(), values.size(), MPI_INT64_T, MPI_MAX); }
+
+void Team::broadcast(std::span<std::byte> bytes, Rank root) {
+    state_->require_open("Team::broadcast");
+    if (root.value < 0 || root.value >= size_)
+        throw RangeError{fmt::format("{}: Team::broadcast: root {} is outside [0, {}); pass a rank of the team", who(), root.value,
+                                     size_)};
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(piece_bytes, bytes.size()));
+    for (std::uint64_t at = 0; at < bytes.size(); at += piece_bytes) {
+        const std::uint64_t now = std::min<std::uint64_t>(piece_bytes, bytes.size() - at);
+        if (root == rank_) std::memcpy(memory.get(), bytes.data() + at, now);
+        state_->complete(memory, "Team::broadcast", [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            // On a communicator of their own, broadcasts meet no reduction of a rank that is in another call.
+            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value, state_->broadcast_communicator(), &request),
+                      "MPI_Ibcast", state_->who());
+            return request;
+        });
+        state_->count_collective("Team::broadcast");
+        if (root != rank_) std::memcpy(bytes.data() + at, memory.get(), now);
+    }
+}
+
+void Team::combine(std::span<std::byte> value, CombineValues combine, void* context) {
+    state_->require_open("Team::combine");
+    if (value.size() > piece_bytes)
+        throw RangeError{fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts", who(),
+                                     value.size(), piece_bytes)};
+    const auto bytes = static_cast<int>(value.size());
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(value.size());
+    // A binomial tree: in the round of `distance`, ranks that are multiples of its double take in the value of the rank
+    // `distance` behind them, which stands for as many ranks.
+    const int own = rank_.value;
+    for (std::int64_t distance = 1; distance < size_; distance *= 2) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (own % (2 * distance) != 0) {
+            std::memcpy(memory.get(), value.data(), value.size());
+            state_->complete(memory, "Team::combine", [&](std::byte* place) {
+                check_mpi(MPI_Isend(place, bytes, MPI_BYTE, static_cast<int>(own - distance), combine_tag, state_->communicator(),
+                                    &request),
+                          "MPI_Isend", state_->who());
+                return request;
+            });
+            break;
+        }
+        if (own + distance >= size_) continue;
+        state_->complete(memory, "Team::combine", [&](std::byte* place) {
+            check_mpi(MPI_Irecv(place, bytes, MPI_BYTE, static_cast<int>(own + distance), combine_tag, state_->communicator(), &request),
+                      "MPI_Irecv", state_->who());
+            return request;
+        });
+        combine(context, value.data(), memory.get());
+    }
+    state_->count_collective("Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
+    broadcast(value, Rank{0});
+}
+
+} // namespace lapwing
