@@ -10,7 +10,7 @@ class Benefit {
 public:
     explicit Benefit(bool adapt) noexcept : adapt_{adapt} {}
 
-    /// Whether a read of `page`, which the front did not serve, should pass by the cache. Neighbouring reads one after the
+    /// Whether a read of `page`, which the hot-page table did not serve, should pass by the cache. Neighbouring reads one after the
     /// other end that at once.
     [[nodiscard]] bool pass(std::uint64_t page) noexcept {
         if (passing_ == 0) [[likely]]
@@ -24,15 +24,15 @@ public:
         return true;
     }
 
-    /// The outcome of a read; `front_hits` is the number of reads that the front has served in all. True when reads pass
+    /// The outcome of a read; `hot_hits` is the number of reads that it has served in all. True when reads pass
     /// by from now on.
-    bool judge(bool hit, std::uint64_t front_hits) noexcept {
+    bool judge(bool hit, std::uint64_t hot_hits) noexcept {
         hits_ += hit ? 1U : 0U;
         misses_ += hit ? 0U : 1U;
         if (misses_ < probe_) return false;
-        const std::uint64_t served = hits_ + (front_hits - front_hits_before_);
+        const std::uint64_t served = hits_ + (hot_hits - front_hits_before_);
         const bool pays = served * least_hits_per_misses >= misses_;
-        front_hits_before_ = front_hits;
+        front_hits_before_ = hot_hits;
         hits_ = 0;
         misses_ = 0;
         if (pays || !adapt_) {

@@ -45,8 +45,8 @@ PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backe
       page_size_{configuration.page_bytes, least_page_bytes(configuration), largest_page_bytes(configuration)} {
     memory_ = support::allocate_aligned(configuration.bytes, page_alignment);
     runs_.reserve(most_runs);
-    front_.epoch_ = &epoch_;
-    front_.alone_ = configuration.alone;
+    hot_pages_.epoch_ = &epoch_;
+    hot_pages_.alone_ = configuration.alone;
     // All memory now: small pages need most places, large ones most dirty bits.
     lay_out(least_page_bytes(configuration));
     masks_memory_.reserve(std::min(configuration.dirty_pages, configuration.bytes / largest_page_bytes(configuration)) *
@@ -95,15 +95,15 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
 
     reads_.assign(read_entries(frames_), {});
     writes_.assign(write_entries(masks), {});
-    front_.page_bytes_ = page_bytes;
-    front_.page_shift_ = static_cast<unsigned>(std::countr_zero(page_bytes));
-    front_.granule_shift_ = std::max(6U, front_.page_shift_ - std::min(front_.page_shift_, 6U));
-    front_.rank_stride_ = (configuration_.largest_part >> front_.page_shift_) + 2; // no page follows the last of a rank
-    front_.reads_ = reads_.data();
-    front_.read_mask_ = reads_.size() - 1;
-    front_.writes_ = writes_.data();
-    front_.write_mask_ = writes_.size() - 1;
-    front_.stretch_ = {};
+    hot_pages_.page_bytes_ = page_bytes;
+    hot_pages_.page_shift_ = static_cast<unsigned>(std::countr_zero(page_bytes));
+    hot_pages_.granule_shift_ = std::max(6U, hot_pages_.page_shift_ - std::min(hot_pages_.page_shift_, 6U));
+    hot_pages_.rank_stride_ = (configuration_.largest_part >> hot_pages_.page_shift_) + 2; // no page follows the last of a rank
+    hot_pages_.reads_ = reads_.data();
+    hot_pages_.read_mask_ = reads_.size() - 1;
+    hot_pages_.writes_ = writes_.data();
+    hot_pages_.write_mask_ = writes_.size() - 1;
+    hot_pages_.stretch_ = {};
 }
 
 std::uint64_t PageCache::memory_for(const PageCacheConfiguration& configuration) noexcept {
@@ -116,9 +116,9 @@ std::uint64_t PageCache::memory_for(const PageCacheConfiguration& configuration)
     constexpr std::uint64_t of_replacement = 24; // at most, for a frame
     return configuration.bytes +
            frames * (sizeof(Page) + (least / line_bytes + 63) / 64 * sizeof(std::uint64_t) + of_replacement) +
-           std::bit_ceil(frames) * sizeof(Frame) + read_entries(frames) * sizeof(Front::ReadEntry) +
+           std::bit_ceil(frames) * sizeof(Frame) + read_entries(frames) * sizeof(window::HotPageTable::ReadEntry) +
            masks * (sizeof(Mask) + sizeof(Frame)) + mask_words * sizeof(std::uint64_t) +
-           write_entries(masks) * sizeof(Front::WriteEntry) + most_operations * sizeof(Operation) + most_runs * sizeof(Run) + largest;
+           write_entries(masks) * sizeof(window::HotPageTable::WriteEntry) + most_operations * sizeof(Operation) + most_runs * sizeof(window::DirtyRun) + largest;
 }
 
 std::uint64_t PageCache::bytes_within(PageCacheConfiguration configuration, std::uint64_t memory) noexcept {
@@ -147,7 +147,7 @@ Frame PageCache::find(std::uint64_t number) const noexcept {
 }
 
 Frame PageCache::take_frame(int rank, std::uint64_t page_start, Frame keep, Reuse reuse) {
-    const std::uint64_t number = front_.page_of(rank, page_start);
+    const std::uint64_t number = hot_pages_.page_of(rank, page_start);
     const Frame frame = replacement_->frame_for(number, rank, keep, reuse);
     if (frame == no_frame) return no_frame;
     if (pages_[frame].number != no_page) evict(frame);
@@ -198,7 +198,7 @@ void PageCache::drop_unread(Page& page) noexcept {
 }
 
 void PageCache::adapt_page_size() {
-    const std::uint64_t bytes = page_size_.choose(slow_reads_ + front_.hits_);
+    const std::uint64_t bytes = page_size_.choose(slow_reads_ + hot_pages_.hits_);
     if (bytes == page_bytes_) return;
     finish_all();
     try {
@@ -209,7 +209,7 @@ void PageCache::adapt_page_size() {
     statistics_.add(Counter::cache_page_changes);
 }
 
-// ---- the front ------------------------------------------------------------------------------------------------------
+// ---- the hot pages ------------------------------------------------------------------------------------------------------
 
 void PageCache::enter_reads(Frame frame) noexcept {
     const Page& page = pages_[frame];
@@ -222,41 +222,41 @@ void PageCache::enter_reads(Frame frame) noexcept {
         for (unsigned g = 0; g < 64; ++g)
             if (bits::all(valid(frame), g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
     }
-    Front::ReadEntry& entry = reads_[Front::slot(page.number, front_.read_mask_)];
-    front_.leave_stretch(entry.page);
+    window::HotPageTable::ReadEntry& entry = reads_[window::HotPageTable::slot(page.number, hot_pages_.read_mask_)];
+    hot_pages_.leave_stretch(entry.page);
     entry = {page.number, page.epoch, data(frame), granules};
 }
 
 void PageCache::enter_writes(Frame frame) noexcept {
     const Page& page = pages_[frame];
-    Front::WriteEntry& entry = writes_[Front::slot(page.number, front_.write_mask_)];
-    front_.leave_stretch(entry.page);
+    window::HotPageTable::WriteEntry& entry = writes_[window::HotPageTable::slot(page.number, hot_pages_.write_mask_)];
+    hot_pages_.leave_stretch(entry.page);
     entry = {page.number, data(frame), reinterpret_cast<std::uint8_t*>(dirty_bits(page.dirty).data())};
 }
 
 void PageCache::leave_front(std::uint64_t number) noexcept {
-    front_.leave_stretch(number);
-    Front::ReadEntry& entry = reads_[Front::slot(number, front_.read_mask_)];
+    hot_pages_.leave_stretch(number);
+    window::HotPageTable::ReadEntry& entry = reads_[window::HotPageTable::slot(number, hot_pages_.read_mask_)];
     if (entry.page == number) entry.page = no_page;
 }
 
 void PageCache::leave_front_writes(std::uint64_t number) noexcept {
-    front_.leave_stretch(number);
-    Front::WriteEntry& entry = writes_[Front::slot(number, front_.write_mask_)];
+    hot_pages_.leave_stretch(number);
+    window::HotPageTable::WriteEntry& entry = writes_[window::HotPageTable::slot(number, hot_pages_.write_mask_)];
     if (entry.page == number) entry.page = no_page;
 }
 
 bool PageCache::take(Frame frame) noexcept {
     const Page& page = pages_[frame];
-    Front::ReadEntry& entry = reads_[Front::slot(page.number, front_.read_mask_)];
+    window::HotPageTable::ReadEntry& entry = reads_[window::HotPageTable::slot(page.number, hot_pages_.read_mask_)];
     if (entry.page != page.number || entry.epoch != now()) return false;
     leave_front(page.number); // the next use enters it again
     return true;
 }
 
 void PageCache::collect_hits() noexcept {
-    statistics_.add(Counter::cache_hits, front_.hits_ - collected_hits_);
-    collected_hits_ = front_.hits_;
+    statistics_.add(Counter::cache_hits, hot_pages_.hits_ - collected_hits_);
+    collected_hits_ = hot_pages_.hits_;
 }
 
 // ---- operations under way -------------------------------------------------------------------------------------------

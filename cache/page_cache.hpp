@@ -7,8 +7,8 @@
 #include "cache/replacement.hpp"
 #include "src/support/aligned_memory.hpp"
 
-#include <lapwing/detail/cache_front.hpp>
 #include <lapwing/cache_options.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <algorithm>
@@ -21,6 +21,9 @@
 
 namespace lapwing::cache {
 
+/// A cache has room for so many pages at least.
+inline constexpr std::uint64_t least_pages = 4;
+
 struct PageCacheConfiguration {
     std::uint64_t bytes = std::uint64_t{2} << 20;
     std::uint64_t page_bytes = 1024;
@@ -32,6 +35,11 @@ struct PageCacheConfiguration {
     std::uint64_t largest_part = 0; ///< bytes of the largest part of a rank
     bool adapt = true;
     bool alone = true; ///< no two threads call at a time
+};
+
+/// The hot-page table as its cache sees it.
+class FilledHotPages final : public window::HotPageTable {
+    friend class PageCache;
 };
 
 /// A write-back cache of remote memory for one thread, as that of Ferguson and Buettner ("Caching Puts and Gets in a PGAS
@@ -47,7 +55,7 @@ struct PageCacheConfiguration {
 /// Where the backend throws, so does the call. It may be made again: lines whose get was not started, or failed, are not valid,
 /// and bytes whose put was not started stay dirty.
 ///
-/// Calls are made by one thread at a time. The one that owns the front may use that without being kept apart from
+/// Calls are made by one thread at a time. The one that owns the hot-page table may use that without being kept apart from
 /// write_back_for_another_thread() by others.
 class PageCache final : private RecentUse {
 public:
@@ -58,7 +66,7 @@ public:
     PageCache(const PageCache&) = delete;
     PageCache& operator=(const PageCache&) = delete;
 
-    [[nodiscard]] Front& front() noexcept { return front_; }
+    [[nodiscard]] window::HotPageTable& front() noexcept { return hot_pages_; }
 
     void get(int rank, std::uint64_t offset, std::span<std::byte> destination);
     /// Complete locally on return, like all puts here.
@@ -78,7 +86,7 @@ public:
     /// After a large get that the cache did not make: the own writes that it cannot have seen.
     void overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const;
 
-    /// A release by another thread than the owner of the front, who may be writing through it.
+    /// A release by another thread than the owner of the hot-page table, who may be writing through it.
     void write_back_for_another_thread();
     [[nodiscard]] bool may_be_dirty() const noexcept { return dirty_count_.load(std::memory_order_acquire) != 0; }
 
@@ -87,7 +95,7 @@ public:
     /// Waits for nothing any more: MPI has ended.
     void abandon() noexcept;
 
-    /// Adds what the front has counted to the statistics.
+    /// Adds what the hot-page table has counted to the statistics.
     void collect_hits() noexcept;
 
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
@@ -99,7 +107,7 @@ public:
 
 private:
     static constexpr std::uint64_t line_bytes = 64;
-    static constexpr std::uint64_t no_page = Front::no_page;
+    static constexpr std::uint64_t no_page = window::HotPageTable::no_page;
     using Index = std::uint32_t;
     static constexpr Index none = ~Index{0};
     static constexpr std::size_t most_runs = 256; ///< in one message
@@ -244,7 +252,7 @@ private:
     const std::atomic<std::uint64_t>& epoch_;
     support::Statistics& statistics_;
     std::atomic<std::uint32_t>& dirty_count_;
-    Front front_;
+    FilledHotPages hot_pages_;
 
     std::uint64_t page_bytes_ = 0;
     std::uint64_t largest_cached_ = 0; ///< gets and puts of more bytes pass by
@@ -272,12 +280,12 @@ private:
     PageSize page_size_;
     std::uint64_t written_pages_ = 0; ///< since the last release
     bool releases_often_ = false;
-    std::uint64_t slow_reads_ = 0; ///< that the front did not serve
+    std::uint64_t slow_reads_ = 0; ///< that the hot-page table did not serve
     std::uint64_t collected_hits_ = 0;
-    std::vector<Front::ReadEntry> reads_;
-    std::vector<Front::WriteEntry> writes_;
+    std::vector<window::HotPageTable::ReadEntry> reads_;
+    std::vector<window::HotPageTable::WriteEntry> writes_;
     std::vector<Frame> to_clean_; ///< for release
-    std::vector<Run> runs_;       ///< small runs to one rank
+    std::vector<window::DirtyRun> runs_;       ///< small runs to one rank
     std::vector<std::byte> scratch_;
 };
 

@@ -23,7 +23,7 @@ void PageCache::get(int rank, std::uint64_t offset, std::span<std::byte> destina
 }
 
 void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destination) {
-    const std::uint64_t number = front_.page_of(rank, offset);
+    const std::uint64_t number = hot_pages_.page_of(rank, offset);
     if (benefit_.pass(number)) [[unlikely]]
         return read_around(rank, offset, destination);
     const std::uint64_t within = offset & (page_bytes_ - 1);
@@ -37,7 +37,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
         Page& page = pages_[frame];
         hit = readable(frame, lines);
         if (!hit && written(frame, within, destination.size())) {
-            // Without the front: its entries hold lines.
+            // Without the hot-page table: its entries hold lines.
             std::memcpy(destination.data(), data(frame) + within, destination.size());
             statistics_.add(Counter::cache_hits);
             return;
@@ -77,7 +77,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     statistics_.add(hit ? Counter::cache_hits : Counter::cache_misses);
     ++slow_reads_;
     if (!hit) page_size_.missed();
-    if (benefit_.judge(hit, front_.hits_)) collect_hits();
+    if (benefit_.judge(hit, hot_pages_.hits_)) collect_hits();
     finish_page(frame);
     replacement_->used(frame);
     std::memcpy(destination.data(), data(frame) + within, destination.size());
@@ -90,7 +90,7 @@ bool PageCache::was_read(Frame frame, std::uint64_t epoch) const noexcept {
 }
 
 bool PageCache::was_read(int rank, std::uint64_t offset) const noexcept {
-    const Frame frame = find(front_.page_of(rank, offset));
+    const Frame frame = find(hot_pages_.page_of(rank, offset));
     return frame != no_frame && was_read(frame, pages_[frame].epoch);
 }
 
@@ -199,7 +199,7 @@ void PageCache::prefetch(int rank, std::uint64_t offset, std::uint64_t bytes) {
 Frame PageCache::start_reading(int rank, std::uint64_t offset, std::uint64_t bytes, Frame keep) {
     const std::uint64_t within = offset & (page_bytes_ - 1);
     Lines lines = lines_of(within, bytes);
-    Frame frame = find(front_.page_of(rank, offset));
+    Frame frame = find(hot_pages_.page_of(rank, offset));
     if (frame == no_frame) {
         frame = take_frame(rank, offset - within, keep);
         if (frame == no_frame) return no_frame;
@@ -233,7 +233,7 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame ke
     // All of them in one place, or they could not be read in one message.
     std::uint64_t again = 0;
     for (std::uint64_t i = 0; i < plan.count; ++i)
-        if (replacement_->remembers(front_.page_of(rank, plan.first + i * plan.step))) ++again;
+        if (replacement_->remembers(hot_pages_.page_of(rank, plan.first + i * plan.step))) ++again;
     const Reuse reuse = 2 * again > plan.count ? Reuse::expected : Reuse::none;
     // After an error nobody sends the rest of the block, whose frames may then get other pages.
     struct Forget {
@@ -242,7 +242,7 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame ke
     } const forget{block_};
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t start = plan.first + i * plan.step;
-        Frame frame = find(front_.page_of(rank, start));
+        Frame frame = find(hot_pages_.page_of(rank, start));
         if (frame == no_frame) {
             frame = take_frame(rank, start, keep, reuse);
             if (frame == no_frame) break;

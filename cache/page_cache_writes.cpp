@@ -73,7 +73,7 @@ private:
     }
 
     PageCache& cache_;
-    Run open_;
+    window::DirtyRun open_;
     int rank_ = 0;
     int small_rank_ = 0;
     Frame first_ = 0;
@@ -98,10 +98,10 @@ void PageCache::put(int rank, std::uint64_t offset, std::span<const std::byte> s
 
 void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte> source) {
     const std::uint64_t within = offset & (page_bytes_ - 1);
-    Frame frame = find(front_.page_of(rank, offset));
+    Frame frame = find(hot_pages_.page_of(rank, offset));
     if (frame == no_frame) {
         // Beside the page before it, if that only passes through: they then leave in one message.
-        const Frame before = find(front_.page_of(rank, offset) - 1);
+        const Frame before = find(hot_pages_.page_of(rank, offset) - 1);
         const bool passes = before != no_frame && replacement_->passing(before);
         frame = take_frame(rank, offset - within, no_frame, passes ? Reuse::none : Reuse::remembered);
     } else {
@@ -237,7 +237,7 @@ void PageCache::forget(int rank, std::uint64_t offset, std::uint64_t bytes) {
         return;
     }
     for (std::uint64_t start = offset & ~(page_bytes_ - 1); start < offset + bytes; start += page_bytes_)
-        if (const Frame frame = find(front_.page_of(rank, start)); frame != no_frame) forget_page(frame);
+        if (const Frame frame = find(hot_pages_.page_of(rank, start)); frame != no_frame) forget_page(frame);
 }
 
 void PageCache::write_back_for_another_thread() {

@@ -14,12 +14,12 @@ namespace lapwing::cache {
 using Frame = std::uint32_t;
 inline constexpr Frame no_frame = ~Frame{0};
 
-/// Which frames the front has had entries of since it was asked last: the reference bits of a clock, without a store in
+/// Which frames the hot-page table has had entries of since it was asked last: the reference bits of a clock, without a store in
 /// the hit path.
 class RecentUse {
 public:
     virtual ~RecentUse() = default;
-    /// Whether the page in `frame` has been used lately; takes it out of the front, so that the next use is seen.
+    /// Whether the page in `frame` has been used lately; takes it out of the hot-page table, so that the next use is seen.
     [[nodiscard]] virtual bool take(Frame frame) noexcept = 0;
 };
 
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] virtual bool remembers(std::uint64_t page) const noexcept = 0;
     /// Whether the page in `frame` is not expected to be used again.
     [[nodiscard]] virtual bool passing(Frame frame) const noexcept = 0;
-    /// The page in `frame` was used, and the front did not know it.
+    /// The page in `frame` was used, and the hot-page table did not know it.
     virtual void used(Frame frame) = 0;
     /// `page` has left `frame`.
     virtual void left(std::uint64_t page, Frame frame) = 0;

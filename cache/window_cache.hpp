@@ -4,8 +4,8 @@
 #include "cache/page_cache.hpp"
 #include "cache/window_backend.hpp"
 #include "src/support/biased_mutex.hpp"
-#include "window/remote_cache.hpp"
 #include "src/team/team_state.hpp"
+#include "window/remote_cache.hpp"
 #include "window/window_state.hpp"
 
 #include <array>
@@ -59,13 +59,13 @@ public:
     }
     void invalidate() override;
     void collect_statistics() override;
-    [[nodiscard]] const Fronts& fronts() const noexcept override { return fronts_; }
+    [[nodiscard]] const window::HotPageTables& hot_pages() const noexcept override { return hot_pages_; }
 
     /// Of all threads' caches. For tests, while none of them is in use.
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
 private:
-    /// The cache of one thread. Its mutex is held around all but the front's accesses.
+    /// The cache of one thread. Its mutex is held around all but the hot-page table's accesses.
     struct OfThread {
         OfThread(window::WindowState& window, Budget& budget) : share{budget}, backend{window} {}
         support::BiasedMutex mutex;
@@ -99,7 +99,7 @@ private:
     PageCacheConfiguration configuration_;
     Budget& budget_;
     std::atomic<std::uint64_t> epoch_{0};
-    Fronts fronts_;
+    window::HotPageTables hot_pages_;
     /// Written once each, by the thread that has the number.
     std::array<std::atomic<OfThread*>, support::numbered_threads> threads_{};
     std::array<std::unique_ptr<OfThread>, support::numbered_threads> owned_;

@@ -2,8 +2,8 @@
 
 #include "datatype/equal_pieces.hpp"
 
-#include <lapwing/error.hpp>
 #include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/error.hpp>
 
 #include <fmt/format.h>
 

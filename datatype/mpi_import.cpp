@@ -1,7 +1,7 @@
 #include <lapwing/layout.hpp>
 
-#include <lapwing/error.hpp>
 #include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/error.hpp>
 
 #include "src/support/mpi_error.hpp"
 

@@ -1,9 +1,9 @@
 #include <lapwing/plan.hpp>
 
 #include "datatype/block_copy.hpp"
-#include "src/model/calibration.hpp"
 #include "pipeline/planned_transfer.hpp"
 #include "pipeline/production.hpp"
+#include "src/model/calibration.hpp"
 #include "src/model/team_costs.hpp"
 #include "window/window_state.hpp"
 

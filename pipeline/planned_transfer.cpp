@@ -1,7 +1,7 @@
 #include "pipeline/planned_transfer.hpp"
 
-#include "datatype/run_table.hpp"
 #include "datatype/block_copy.hpp"
+#include "datatype/run_table.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>

@@ -2,8 +2,8 @@
 // cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with the same
 // mpirun options, on two hosts or more where that is what the network joins.
 #include "datatype/kernels/measure_kernels.hpp"
-#include "src/model/copy_model.hpp"
 #include "pipeline/fit_overlap.hpp"
+#include "src/model/copy_model.hpp"
 #include "src/model/measure_transfers.hpp"
 #include "src/model/profile.hpp"
 #include "src/model/transfer_model.hpp"

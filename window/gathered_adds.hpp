@@ -1,7 +1,7 @@
 #pragma once
 
-#include "src/support/biased_mutex.hpp"
 #include "src/messages/command.hpp"
+#include "src/support/biased_mutex.hpp"
 
 #include <lapwing/settings.hpp>
 

@@ -1,8 +1,8 @@
 #include "window/memory.hpp"
 
-#include "src/support/mpi_error.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/creation_turn.hpp"
+#include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 

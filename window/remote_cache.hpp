@@ -1,7 +1,7 @@
 #pragma once
 
-#include <lapwing/detail/cache_front.hpp>
 #include <lapwing/cache_options.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/settings.hpp>
 
 #include <algorithm>
@@ -12,23 +12,19 @@
 #include <span>
 #include <string>
 
-namespace lapwing::cache {
+namespace lapwing::window {
+
+class WindowState;
 
 /// Bytes of one rank's part that are to be written, and where they are now.
-struct Run {
+struct DirtyRun {
     std::uint64_t offset = 0;
     const std::byte* source = nullptr;
     std::uint64_t bytes = 0;
 };
 
-} // namespace lapwing::cache
-
-namespace lapwing::window {
-
-class WindowState;
-
 /// What stands between a window's calls and its paths to other nodes, if the window is cached. The room above implements
-/// it; the window asks for one by make_remote_cache().
+/// it; the window asks a CacheFactory for one.
 ///
 /// Ranges have been checked, and are never of ranks that are reached by load and store.
 class RemoteCache {
@@ -56,20 +52,17 @@ public:
 
     /// Adds what the calling thread's hit path has counted to the window's statistics.
     virtual void collect_statistics() = 0;
-    [[nodiscard]] virtual const cache::Fronts& fronts() const noexcept = 0;
+    [[nodiscard]] virtual const window::HotPageTables& hot_pages() const noexcept = 0;
 };
 
-/// What the options ask for, or else the settings.
-[[nodiscard]] CacheMode cache_mode(const Settings& settings, const CacheOptions& options);
-/// Throws SettingError, starting with `who`, when an option or setting is not allowed or they do not fit together.
-void check_cache_options(const Settings& settings, const CacheOptions& options, const std::string& who);
 /// What all ranks must choose alike: the mode, then what the cache is like, or zeros if there is none.
 inline constexpr std::size_t cache_choices = 9;
-[[nodiscard]] std::array<std::int64_t, cache_choices> chosen_cache(const Settings& settings, const CacheOptions& options);
+using CacheChoices = std::array<std::int64_t, cache_choices>;
+
 /// What ranks must agree on, for a reduction to the minimum: some numbers, then each choice of the cache and its negative.
 template <std::size_t N>
 [[nodiscard]] std::array<std::int64_t, N + 2 * cache_choices> with_cache_choices(
-    const std::array<std::int64_t, N>& numbers, const std::array<std::int64_t, cache_choices>& choices) {
+    const std::array<std::int64_t, N>& numbers, const CacheChoices& choices) {
     std::array<std::int64_t, N + 2 * cache_choices> all{};
     auto at = std::ranges::copy(numbers, all.begin()).out;
     for (const std::int64_t choice : choices) {
@@ -78,10 +71,23 @@ template <std::size_t N>
     }
     return all;
 }
-/// One of these, for messages: "CacheOptions::mode (LAPWING_CACHE)"; and a value of it.
-[[nodiscard]] std::string name_cache_choice(std::size_t choice);
-[[nodiscard]] std::string name_cache_value(std::size_t choice, std::int64_t value);
-/// Null when the window is not to be cached.
-[[nodiscard]] std::unique_ptr<RemoteCache> make_remote_cache(WindowState& window, const CacheOptions& options);
+
+/// Caches for windows. The room above has one: see upper_rooms().
+class CacheFactory {
+public:
+    /// What the options ask for, or else the settings.
+    [[nodiscard]] virtual CacheMode mode(const Settings& settings, const CacheOptions& options) const = 0;
+    /// Throws SettingError, starting with `who`, when an option or setting is not allowed or they do not fit together.
+    virtual void check(const Settings& settings, const CacheOptions& options, const std::string& who) const = 0;
+    [[nodiscard]] virtual CacheChoices chosen(const Settings& settings, const CacheOptions& options) const = 0;
+    /// One of these, for messages: "CacheOptions::mode (LAPWING_CACHE)"; and a value of it.
+    [[nodiscard]] virtual std::string name_of(std::size_t choice) const = 0;
+    [[nodiscard]] virtual std::string text_of(std::size_t choice, std::int64_t value) const = 0;
+    /// Null when the window is not to be cached.
+    [[nodiscard]] virtual std::unique_ptr<RemoteCache> make(WindowState& window, const CacheOptions& options) const = 0;
+
+protected:
+    ~CacheFactory() = default;
+};
 
 } // namespace lapwing::window

@@ -109,8 +109,8 @@ void Window::invalidate_cache() {
     if (window::RemoteCache* const cache = open_state("invalidate_cache").cache()) cache->invalidate();
 }
 
-const cache::Fronts* Window::fronts() const noexcept {
-    return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->fronts();
+const window::HotPageTables* Window::hot_pages() const noexcept {
+    return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->hot_pages();
 }
 
 Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {

@@ -1,11 +1,12 @@
 // How a window of the program's is taken over, and what happens when the program frees it too early.
 #include "window/window_state.hpp"
 
+#include "src/mpi/agreement.hpp"
+#include "src/mpi/shared_parts.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
-#include "src/mpi/agreement.hpp"
 #include "window/host_calls.hpp"
-#include "src/mpi/shared_parts.hpp"
+#include "window/upper_rooms.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -90,7 +91,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (counter_count_ > most_counters)
         throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, counter_count_,
                                      most_counters)};
-    check_cache_options(state_.settings(), options.cache, where);
+    upper_rooms().caches.check(state_.settings(), options.cache, where);
     if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
     const auto attribute = [&](int key) {
         void* value = nullptr;
@@ -115,7 +116,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     if (relation != MPI_IDENT)
         throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
                                  "the window was made on"};
-    const CacheMode mode = cache_mode(state_.settings(), options.cache);
+    const CacheMode mode = upper_rooms().caches.mode(state_.settings(), options.cache);
     if (const WindowState* const other = HostCall::obstacle(window, mode); other != nullptr)
         throw UsageError{fmt::format("{}: the window is adopted already, as {}, and one of the two is cached, so that it would not "
                                      "see what goes through the other; use that one, close it first, or cache neither",
@@ -141,7 +142,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     map_.own_rank = state_.rank();
     map_.ranks = state_.size();
     const auto size = static_cast<std::int64_t>(map_.own_bytes);
-    const auto choices = chosen_cache(state_.settings(), options.cache);
+    const auto choices = upper_rooms().caches.chosen(state_.settings(), options.cache);
     auto smallest = with_cache_choices(std::array<std::int64_t, 5>{unit_, -unit_, size, -size, part_alignment(map_.own, map_.own_bytes)},
                                        choices);
     team_.min(std::span{smallest});
@@ -196,7 +197,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     counters_ = own_counters_.data();
     state_.engine().expose(number_, exposed());
     try {
-        cache_ = make_remote_cache(*this, options.cache);
+        cache_ = upper_rooms().caches.make(*this, options.cache);
         state_.add(*this);
         HostCall::add(window, *this, mode);
         state_.barrier(team::CollectiveCall::window_create, {});

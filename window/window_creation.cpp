@@ -1,11 +1,12 @@
 // How a window with memory of its own comes to be, and how any window ends.
 #include "window/window_state.hpp"
 
+#include "src/mpi/agreement.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
-#include "src/mpi/agreement.hpp"
-#include "window/host_calls.hpp"
 #include "src/team/team_registry.hpp"
+#include "window/host_calls.hpp"
+#include "window/upper_rooms.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -36,7 +37,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
         throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", state_.who(), options.alignment,
                                      least_alignment, most_alignment)};
-    check_cache_options(state_.settings(), options.cache, fmt::format("{}: {}", state_.who(), label()));
+    upper_rooms().caches.check(state_.settings(), options.cache, fmt::format("{}: {}", state_.who(), label()));
     // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
     // must fit together; summed in floating point, which does not overflow.
     state_.barrier(team::CollectiveCall::window_create, {});
@@ -64,7 +65,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     const auto identity = static_cast<std::int64_t>(options.identity.value);
     const std::array<std::int64_t, 9> numbers{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
                                               -alignment, size, -size, identity, ~identity};
-    const auto choices = chosen_cache(state_.settings(), options.cache);
+    const auto choices = upper_rooms().caches.chosen(state_.settings(), options.cache);
     auto worst = with_cache_choices(numbers, choices);
     team_.min(std::span{worst});
     if (worst[1] != -worst[2])
@@ -107,7 +108,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     counters_ = memory_->counters(topology.node_rank());
     share_sizes(same_size);
     state_.engine().expose(number_, exposed());
-    cache_ = make_remote_cache(*this, options.cache);
+    cache_ = upper_rooms().caches.make(*this, options.cache);
     if (listed == Listed::yes) state_.add(*this);
     try {
         state_.barrier(team::CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
@@ -141,7 +142,7 @@ void WindowState::check_cache_choices(const std::string& what, const std::array<
         std::array<std::int64_t, 2> ranks{own[i] == lowest ? rank : another, own[i] == highest ? rank : another};
         team_.min(std::span{ranks});
         throw MismatchError{fmt::format("{}: {} is {} on rank {} and {} on rank {}; choose the same on all ranks", what,
-                                        name_cache_choice(i), name_cache_value(i, lowest), ranks[0], name_cache_value(i, highest),
+                                        upper_rooms().caches.name_of(i), upper_rooms().caches.text_of(i, lowest), ranks[0], upper_rooms().caches.text_of(i, highest),
                                         ranks[1])};
     }
 }

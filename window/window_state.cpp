@@ -1,8 +1,8 @@
 // Transfers of a window, their order and their completion.
 #include "window/window_state.hpp"
 
-#include "src/support/mpi_error.hpp"
 #include "src/mpi/pieces.hpp"
+#include "src/support/mpi_error.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -405,17 +405,17 @@ void WindowState::put_uncached(int target, std::uint64_t offset, std::span<const
         service_put(target, offset, source, 0);
 }
 
-void WindowState::put_runs_uncached(int target, std::span<const cache::Run> runs) {
+void WindowState::put_runs_uncached(int target, std::span<const DirtyRun> runs) {
     // MPI's puts of more than fits the stage are waited for one by one.
-    const bool staged = std::ranges::all_of(runs, [](const cache::Run& run) { return run.bytes <= largest_staged_bytes; });
+    const bool staged = std::ranges::all_of(runs, [](const DirtyRun& run) { return run.bytes <= largest_staged_bytes; });
     if (network_ != Path::rma || (staged && runs.size() < least_runs_by_messages)) {
-        for (const cache::Run& run : runs) put_uncached(target, run.offset, {run.source, run.bytes});
+        for (const DirtyRun& run : runs) put_uncached(target, run.offset, {run.source, run.bytes});
         return;
     }
     // Many of them fit one message to the owner's progress thread, while MPI sends each put by itself: in MPICH over TCP a
     // put costs 5 us. They are looked for among what is under way before the first of them is, which they do not overlap.
-    for (const cache::Run& run : runs) begin_access(target, run.offset, run.bytes, true, "Window::put");
-    for (const cache::Run& run : runs) {
+    for (const DirtyRun& run : runs) begin_access(target, run.offset, run.bytes, true, "Window::put");
+    for (const DirtyRun& run : runs) {
         if (outstanding_.full()) complete();
         if (run.bytes <= state_.engine().inline_limit()) service_put(target, run.offset, {run.source, run.bytes}, 0);
         else put_uncached(target, run.offset, {run.source, run.bytes});

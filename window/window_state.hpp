@@ -1,15 +1,15 @@
 #pragma once
 
+#include "src/messages/engine.hpp"
+#include "src/mpi/pieces.hpp"
 #include "src/support/biased_mutex.hpp"
+#include "src/team/team_state.hpp"
 #include "window/gathered_adds.hpp"
 #include "window/long_transfer.hpp"
 #include "window/memory.hpp"
 #include "window/outstanding_accesses.hpp"
 #include "window/pending_transfer.hpp"
-#include "src/messages/engine.hpp"
-#include "src/mpi/pieces.hpp"
 #include "window/remote_cache.hpp"
-#include "src/team/team_state.hpp"
 #include "window/window_transfer.hpp"
 
 #include <lapwing/window.hpp>
@@ -92,7 +92,7 @@ public:
     void get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination);
     void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source);
     /// Small runs, copied, in as few messages as there can be.
-    void put_runs_uncached(int target, std::span<const cache::Run> runs);
+    void put_runs_uncached(int target, std::span<const DirtyRun> runs);
     /// Who starts a transfer. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts.
     enum class Starter : std::uint8_t { program, cache };
     [[nodiscard]] std::unique_ptr<PendingTransfer> begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,

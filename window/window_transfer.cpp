@@ -1,7 +1,7 @@
 #include "window/window_transfer.hpp"
 
-#include "src/support/mpi_error.hpp"
 #include "src/support/backoff.hpp"
+#include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 #include "window/window_state.hpp"
 

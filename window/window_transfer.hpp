@@ -1,8 +1,8 @@
 #pragma once
 
+#include "src/messages/engine.hpp"
 #include "src/support/recycled.hpp"
 #include "window/pending_transfer.hpp"
-#include "src/messages/engine.hpp"
 
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>

@@ -1,8 +1,8 @@
 // Room: datatype
 #pragma once
 
-#include <lapwing/layout.hpp>
 #include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/layout.hpp>
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
 // Room: cache
 #pragma once
 
-#include <lapwing/detail/cache_front.hpp>
 #include <lapwing/cache_options.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -1,22 +1,22 @@
 // Room: array
 #pragma once
 
+#include <lapwing/completion.hpp>
 #include <lapwing/detail/array_base.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
-#include <lapwing/detail/cache_front.hpp>
-#include <lapwing/completion.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/config.hpp>
-#include <lapwing/distribution.hpp>
-#include <lapwing/domain.hpp>
 #include <lapwing/detail/element_access.hpp>
-#include <lapwing/element_reference.hpp>
-#include <lapwing/extents.hpp>
 #include <lapwing/detail/foreign_map.hpp>
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/detail/remote_elements.hpp>
+#include <lapwing/distribution.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/element_reference.hpp>
+#include <lapwing/extents.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/patch.hpp>
 #include <lapwing/reduction.hpp>
-#include <lapwing/detail/remote_elements.hpp>
 
 #include <algorithm>
 #include <array>
@@ -361,7 +361,7 @@ private:
             return near_address(near_box_.offset(index));
         if (T* const address = node_.template find<T>(index)) [[likely]]
             return address;
-        if (fronts_->mine().holds(index)) return nullptr;
+        if (hot_pages_->mine().holds(index)) return nullptr;
         if (remote_.holds(index)) return nullptr;
         return other_address<Checked>(call, index);
     }
@@ -382,14 +382,14 @@ private:
     /// An element of another node. Those in a row that the cache has entered are read here; the rest out of line, so that the
     /// loops that this is called from keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
-        if constexpr (cache::Front::serves<T>)
-            if (const T* const value = fronts_->mine().template find_near<T>(index)) [[likely]]
+        if constexpr (window::HotPageTable::serves<T>)
+            if (const T* const value = hot_pages_->mine().template find_near<T>(index)) [[likely]]
                 return *value;
         return get_cached(index);
     }
     [[gnu::always_inline]] void put_remote(const Index<N>& index, const T& value) const {
-        if constexpr (cache::Front::serves<T>)
-            if (fronts_->mine().write_near(index, value)) [[likely]]
+        if constexpr (window::HotPageTable::serves<T>)
+            if (hot_pages_->mine().write_near(index, value)) [[likely]]
                 return;
         put_cached(index, value);
     }
@@ -470,7 +470,7 @@ private:
     int own_rank_ = -1;
     bool replicated_ = false;
     array::RemoteElements<N> remote_; ///< empty unless the array is cached
-    const cache::Fronts* fronts_ = &cache::no_fronts;
+    const window::HotPageTables* hot_pages_ = &window::no_hot_pages;
     BlockCyclicMap<N> map_;
     std::shared_ptr<const array::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;

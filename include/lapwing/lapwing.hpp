@@ -6,13 +6,13 @@
 #include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/config.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/halo.hpp>
 #include <lapwing/layout.hpp>
-#include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/mpi_datatype.hpp>
 #include <lapwing/path.hpp>

@@ -1,8 +1,8 @@
 // Room: array
 #pragma once
 
-#include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/completion.hpp>
+#include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/location.hpp>

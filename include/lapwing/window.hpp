@@ -28,11 +28,8 @@ namespace lapwing {
 
 class Layout;
 
-namespace cache {
-class Fronts;
-} // namespace cache
-
 namespace window {
+class HotPageTables;
 class WindowState;
 
 /// Where the memory of the ranks of this node is mapped, and how large every rank's part is. Copied into arrays, so that
@@ -466,7 +463,7 @@ public:
     [[nodiscard]] const window::MemoryMap& map() const noexcept { return map_; }
     [[nodiscard]] window::WindowState& state() const;
     /// Null if the window is not cached. Valid until close().
-    [[nodiscard]] const cache::Fronts* fronts() const noexcept;
+    [[nodiscard]] const window::HotPageTables* hot_pages() const noexcept;
     /// Of lists of atomics: what is in `list` is read before it returns, and what it points to, but for the results.
     [[nodiscard]] Completion start_atomics(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target,
                                            std::span<const mpi::ListedAtomic> list, const char* call);

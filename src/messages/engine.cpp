@@ -1,8 +1,8 @@
 #include "src/messages/engine.hpp"
 
+#include "src/messages/tags.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/thread_sanitizer.hpp"
-#include "src/messages/tags.hpp"
 
 #include <lapwing/error.hpp>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "src/support/aligned_memory.hpp"
 #include "src/messages/command.hpp"
 #include "src/messages/packet.hpp"
 #include "src/messages/request_set.hpp"
+#include "src/support/aligned_memory.hpp"
 
 #include <lapwing/statistics.hpp>
 

@@ -2,9 +2,9 @@
 // MPI is called past the profiling interface, since the program may have its own in the place of its calls.
 #include "src/messages/engine.hpp"
 
-#include "src/support/mpi_error.hpp"
-#include "src/mpi/atomics.hpp"
 #include "src/messages/owner_atomics.hpp"
+#include "src/mpi/atomics.hpp"
+#include "src/support/mpi_error.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // The engine's end at the origin: queues requests, and knows which operations they belong to.
 #include "src/messages/engine.hpp"
 
-#include "src/mpi/pieces.hpp"
 #include "src/messages/tags.hpp"
+#include "src/mpi/pieces.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -2,12 +2,12 @@
 #include "src/messages/engine.hpp"
 
 #include "datatype/run_table.hpp"
+#include "src/messages/owner_atomics.hpp"
+#include "src/messages/tags.hpp"
+#include "src/mpi/atomics.hpp"
+#include "src/mpi/pieces.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/thread_sanitizer.hpp"
-#include "src/mpi/atomics.hpp"
-#include "src/messages/owner_atomics.hpp"
-#include "src/mpi/pieces.hpp"
-#include "src/messages/tags.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "src/support/aligned_memory.hpp"
 #include "src/messages/command.hpp"
+#include "src/support/aligned_memory.hpp"
 
 #include <cstddef>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "src/support/backoff.hpp"
 #include "src/messages/sleeper.hpp"
+#include "src/support/backoff.hpp"
 
 #include <atomic>
 #include <chrono>

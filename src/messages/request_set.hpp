@@ -1,7 +1,7 @@
 #pragma once
 
-#include "src/support/thread_sanitizer.hpp"
 #include "src/support/first_problem.hpp"
+#include "src/support/thread_sanitizer.hpp"
 
 #include <mpi.h>
 

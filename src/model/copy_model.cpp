@@ -3,8 +3,8 @@
 #include "datatype/block_copy.hpp"
 #include "src/model/typical_time.hpp"
 
-#include <lapwing/layout.hpp>
 #include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/layout.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -1,9 +1,9 @@
 #include "src/mpi/creation_turn.hpp"
 
-#include "src/support/log.hpp"
-#include "src/support/mpi_error.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/turns.hpp"
+#include "src/support/log.hpp"
+#include "src/support/mpi_error.hpp"
 
 #include <fmt/format.h>
 

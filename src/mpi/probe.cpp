@@ -1,8 +1,8 @@
 #include "src/mpi/probe.hpp"
 
-#include "src/support/mpi_error.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/creation_turn.hpp"
+#include "src/support/mpi_error.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #include "src/mpi/shared_parts.hpp"
 
-#include "src/support/mpi_error.hpp"
 #include "src/mpi/agreement.hpp"
+#include "src/support/mpi_error.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,7 +1,7 @@
 #include "src/team/host_waits.hpp"
 
-#include "src/support/mpi_error.hpp"
 #include "src/support/backoff.hpp"
+#include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 

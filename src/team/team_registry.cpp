@@ -1,10 +1,10 @@
 #include "src/team/team_registry.hpp"
 
+#include "src/messages/progress_thread.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
-#include "src/messages/progress_thread.hpp"
-#include "src/team/team_state.hpp"
 #include "src/team/epoch_member.hpp"
+#include "src/team/team_state.hpp"
 
 #include <fmt/format.h>
 #include <mpi.h>

@@ -1,11 +1,11 @@
 #include "src/team/team_state.hpp"
 
+#include "src/mpi/agreement.hpp"
+#include "src/mpi/probe.hpp"
+#include "src/support/first_problem.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
-#include "src/mpi/agreement.hpp"
-#include "src/support/first_problem.hpp"
 #include "src/team/host_waits.hpp"
-#include "src/mpi/probe.hpp"
 #include "src/team/team_registry.hpp"
 
 #include <lapwing/error.hpp>

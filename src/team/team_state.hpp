@@ -1,14 +1,14 @@
 #pragma once
 
-#include "src/support/aligned_memory.hpp"
-#include "src/support/biased_mutex.hpp"
-#include "src/support/backoff.hpp"
-#include "src/team/barrier.hpp"
-#include "src/team/collective_watch.hpp"
-#include "src/team/epoch_member.hpp"
 #include "src/messages/engine.hpp"
 #include "src/messages/progress_thread.hpp"
 #include "src/mpi/topology.hpp"
+#include "src/support/aligned_memory.hpp"
+#include "src/support/backoff.hpp"
+#include "src/support/biased_mutex.hpp"
+#include "src/team/barrier.hpp"
+#include "src/team/collective_watch.hpp"
+#include "src/team/epoch_member.hpp"
 
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>

@@ -79,11 +79,11 @@ public:
         ++puts;
         (void)start({.rank = rank, .offset = offset, .snapshot = {source.begin(), source.end()}, .copied = true});
     }
-    void put_runs(int rank, std::span<const lapwing::cache::Run> runs) override {
+    void put_runs(int rank, std::span<const lapwing::window::DirtyRun> runs) override {
         if (rank == unreachable) throw Unreachable{};
         may_fail();
         ++puts;
-        for (const lapwing::cache::Run& run : runs)
+        for (const lapwing::window::DirtyRun& run : runs)
             (void)start({.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
     }
     std::uint64_t part_bytes(int rank) const override { return parts_[static_cast<std::size_t>(rank)].size(); }

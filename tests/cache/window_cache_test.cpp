@@ -44,7 +44,7 @@ using test::says;
 [[nodiscard]] CacheOptions epoch() { return {.mode = CacheMode::epoch}; }
 
 /// Whether the window is cached here: with one node there is nothing to cache.
-[[nodiscard]] bool cached(const Window& window) { return window.fronts() != nullptr; }
+[[nodiscard]] bool cached(const Window& window) { return window.hot_pages() != nullptr; }
 
 /// Bytes of it that this process uses.
 [[nodiscard]] std::uint64_t address_space() {
@@ -482,6 +482,6 @@ TEST_CASE("cache options that do not fit are refused, with what is allowed") {
     Runtime other;
     CHECK_THAT(message_of<SettingError>([&] { Window(other, 64, {.cache = epoch()}); }), says({"100 bytes", "LAPWING_CACHE_PAGE"}));
     Window uncached{other, 64};
-    CHECK(uncached.fronts() == nullptr);
+    CHECK(uncached.hot_pages() == nullptr);
     other.barrier();
 }

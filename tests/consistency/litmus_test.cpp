@@ -223,7 +223,7 @@ TEST_CASE("what was read before an acquire is read anew after it") {
             ring.raise(number);
         }
     }
-    judge(runtime, stale, ring.data.fronts() != nullptr ? Shown::surely : Shown::by_chance); // not null: it is cached
+    judge(runtime, stale, ring.data.hot_pages() != nullptr ? Shown::surely : Shown::by_chance); // not null: it is cached
     runtime.barrier();
 }
 

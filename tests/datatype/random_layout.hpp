@@ -1,8 +1,8 @@
 // Random layouts beside what they mean: the offset of every byte, written out by the definition.
 #pragma once
 
-#include <lapwing/layout.hpp>
 #include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/layout.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Times of packing: what the model says of shapes, and that what it measures is plausible.
-#include "datatype/kernels/copy_choices.hpp"
 #include "datatype/block_copy.hpp"
-#include "src/model/copy_model.hpp"
+#include "datatype/kernels/copy_choices.hpp"
 #include "pipeline/planner.hpp"
+#include "src/model/copy_model.hpp"
 
 #include <catch2/catch.hpp>
 

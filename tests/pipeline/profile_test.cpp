@@ -1,8 +1,8 @@
 // Profiles as runtimes find them.
+#include "runtime/captured_stderr.hpp"
 #include "src/model/measure_transfers.hpp"
 #include "src/model/profile.hpp"
 #include "src/model/team_costs.hpp"
-#include "runtime/captured_stderr.hpp"
 #include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 

@@ -1,6 +1,6 @@
 // Windows of the host program, which Lapwing uses and the program keeps owning.
-#include "support/mpi_test.hpp"
 #include "src/team/team_state.hpp"
+#include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/completion.hpp>

@@ -1,8 +1,8 @@
 // MPI calls that fail in the middle of a program: every rank is told, none waits for ever, and nothing wrong is read. The
 // failing calls stand in the place of MPI's by its profiling interface.
-#include "support/mpi_test.hpp"
 #include "src/messages/engine.hpp"
 #include "src/team/team_state.hpp"
+#include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 #include "window/window_state.hpp"
 

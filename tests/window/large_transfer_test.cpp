@@ -1,6 +1,6 @@
 // Transfers of more than 2^31 bytes, which MPI's counts cannot express.
-#include "support/mpi_test.hpp"
 #include "src/mpi/pieces.hpp"
+#include "support/mpi_test.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/runtime.hpp>

@@ -1,6 +1,6 @@
 // Transfers under way do not complete each other, unless they overlap; and what is kept to know that is exact.
-#include "window/outstanding_accesses.hpp"
 #include "src/team/team_state.hpp"
+#include "window/outstanding_accesses.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/runtime.hpp>

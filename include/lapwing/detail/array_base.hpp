@@ -1,11 +1,11 @@
 // Room: array
 #pragma once
 
-#include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
-#include <lapwing/extents.hpp>
+#include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/extents.hpp>
 #include <lapwing/location.hpp>
 #include <lapwing/range.hpp>
 #include <lapwing/rank.hpp>

@@ -1,11 +1,11 @@
 // Room: array
 #pragma once
 
+#include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/location.hpp>
 #include <lapwing/rank.hpp>
-#include <lapwing/detail/reciprocal.hpp>
 
 #include <algorithm>
 #include <array>

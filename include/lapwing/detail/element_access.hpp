@@ -2,9 +2,9 @@
 #pragma once
 
 #include <lapwing/detail/block_cyclic_map.hpp>
+#include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
-#include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/window.hpp>
 
 #include <algorithm>

@@ -113,8 +113,8 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
         const auto [box, first] = node_.dense(sizeof(T));
         near_box_ = box;
         near_ = reinterpret_cast<T*>(first);
-        if (const cache::Fronts* const fronts = window_.fronts()) {
-            fronts_ = fronts;
+        if (const window::HotPageTables* const tables = window_.hot_pages()) {
+            hot_pages_ = tables;
             remote_ = {map_, window_.map(), node_.serves()};
         }
     }
@@ -129,7 +129,7 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
 template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
     : ArrayBase{std::move(other)}, near_{other.near_}, near_box_{other.near_box_}, node_{other.node_}, own_{other.own_},
-      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, remote_{other.remote_}, fronts_{other.fronts_},
+      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, remote_{other.remote_}, hot_pages_{other.hot_pages_},
       map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
     other.forget();
 }
@@ -146,7 +146,7 @@ GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
     own_rank_ = other.own_rank_;
     replicated_ = other.replicated_;
     remote_ = other.remote_;
-    fronts_ = other.fronts_;
+    hot_pages_ = other.hot_pages_;
     map_ = other.map_;
     foreign_ = std::move(other.foreign_);
     extents_ = other.extents_;
@@ -161,7 +161,7 @@ void GlobalArray<T, N>::forget() noexcept {
     own_ = nullptr;
     box_ = {};
     remote_ = {};
-    fronts_ = &cache::no_fronts;
+    hot_pages_ = &window::no_hot_pages;
     map_ = {};
     foreign_.reset();
     extents_ = {};
@@ -237,11 +237,11 @@ T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
 
 template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_cached(Index<N> index) const {
-    if constexpr (cache::Front::serves<T>) {
-        cache::Front& front = fronts_->mine();
+    if constexpr (window::HotPageTable::serves<T>) {
+        window::HotPageTable& table = hot_pages_->mine();
         if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
-            if (const T* const value = front.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
-                if (front.follows(index[N - 1])) [[unlikely]] enter_stretch(index, false);
+            if (const T* const value = table.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
+                if (table.follows(index[N - 1])) [[unlikely]] enter_stretch(index, false);
                 return *value;
             }
     }
@@ -250,11 +250,11 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
-    if constexpr (cache::Front::serves<T>) {
-        cache::Front& front = fronts_->mine();
+    if constexpr (window::HotPageTable::serves<T>) {
+        window::HotPageTable& table = hot_pages_->mine();
         if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
-            if (front.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
-                if (front.follows(index[N - 1])) [[unlikely]] enter_stretch(index, true);
+            if (table.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
+                if (table.follows(index[N - 1])) [[unlikely]] enter_stretch(index, true);
                 return;
             }
     }
@@ -271,9 +271,9 @@ T GlobalArray<T, N>::get_far(Index<N> index) const {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::enter_stretch(Index<N> index, bool written) const {
-    if constexpr (cache::Front::serves<T>)
+    if constexpr (window::HotPageTable::serves<T>)
         if (typename array::RemoteElements<N>::Place place; remote_.has_rows() && remote_.find(index, place))
-            fronts_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
+            hot_pages_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
 }
 
 template <TriviallyCopyable T, std::size_t N>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <lapwing/detail/block_cyclic_map.hpp>
-#include <lapwing/detail/cache_front.hpp>
-#include <lapwing/extents.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/reciprocal.hpp>
+#include <lapwing/extents.hpp>
 #include <lapwing/window.hpp>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ public:
     /// Whether neighbours in a row lie one behind the other.
     [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run > 1; }
     /// An element that find() has found, with its neighbours in the row; `element_bytes` each.
-    [[nodiscard]] cache::FrontElement<N> with_neighbours(const Index<N>& index, const Place& place,
+    [[nodiscard]] window::HotPageElement<N> with_neighbours(const Index<N>& index, const Place& place,
                                                          std::uint64_t element_bytes) const noexcept {
         const Dimension& last = dimensions_[N - 1];
         const auto i = static_cast<std::uint64_t>(index[N - 1]);

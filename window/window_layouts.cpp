@@ -1,38 +1,42 @@
-// The window's own calls with layouts and with MPI's datatypes: plans that are used once. They are defined here because
-// windows know nothing of plans.
+// The window's own calls with layouts and with MPI's datatypes.
 #include <lapwing/window.hpp>
 
 #include "datatype/mpi_layouts.hpp"
+#include "window/upper_rooms.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
-#include <lapwing/plan.hpp>
 
 #include <fmt/format.h>
 
 #include <utility>
 
 namespace lapwing {
+namespace {
+
+const window::LayoutTransfers& transfers() noexcept { return window::upper_rooms().layouts; }
+
+} // namespace
 
 void Window::put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination) {
-    Plan::put(*this, source, target, offset, destination).execute(base);
+    transfers().put(*this, source, base, target, offset, destination, {});
 }
 
 void Window::get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) {
-    Plan::get(*this, target, offset, source, destination).execute(base);
+    transfers().get(*this, target, offset, source, destination, base);
 }
 
 void Window::put_notify(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
                         unsigned counter) {
-    Plan::put(*this, source, target, offset, destination).execute_notify(base, counter);
+    transfers().put(*this, source, base, target, offset, destination, counter);
 }
 
 Completion Window::start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination) {
-    return Plan::put(*this, source, target, offset, destination).start(base);
+    return transfers().start_put(*this, source, base, target, offset, destination);
 }
 
 Completion Window::start_get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) {
-    return Plan::get(*this, target, offset, source, destination).start(base);
+    return transfers().start_get(*this, target, offset, source, destination, base);
 }
 
 namespace {
@@ -68,28 +72,28 @@ void Window::put(const void* buffer, std::int64_t count, MPI_Datatype type, int 
                  std::int64_t target_count, MPI_Datatype target_type) {
     if (target == MPI_PROC_NULL) return;
     const MpiTransfer transfer{*this, "put", count, type, target, displacement, target_count, target_type};
-    Plan::put(*this, transfer.local, Rank{target}, transfer.offset, transfer.remote).execute(buffer);
+    transfers().put(*this, transfer.local, buffer, Rank{target}, transfer.offset, transfer.remote, {});
 }
 
 void Window::get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement, std::int64_t target_count,
                  MPI_Datatype target_type) {
     if (target == MPI_PROC_NULL) return;
     const MpiTransfer transfer{*this, "get", count, type, target, displacement, target_count, target_type};
-    Plan::get(*this, Rank{target}, transfer.offset, transfer.remote, transfer.local).execute(buffer);
+    transfers().get(*this, Rank{target}, transfer.offset, transfer.remote, transfer.local, buffer);
 }
 
 Completion Window::start_put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
                              std::int64_t target_count, MPI_Datatype target_type) {
     if (target == MPI_PROC_NULL) return {};
     const MpiTransfer transfer{*this, "put", count, type, target, displacement, target_count, target_type};
-    return Plan::put(*this, transfer.local, Rank{target}, transfer.offset, transfer.remote).start(buffer);
+    return transfers().start_put(*this, transfer.local, buffer, Rank{target}, transfer.offset, transfer.remote);
 }
 
 Completion Window::start_get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
                              std::int64_t target_count, MPI_Datatype target_type) {
     if (target == MPI_PROC_NULL) return {};
     const MpiTransfer transfer{*this, "get", count, type, target, displacement, target_count, target_type};
-    return Plan::get(*this, Rank{target}, transfer.offset, transfer.remote, transfer.local).start(buffer);
+    return transfers().start_get(*this, Rank{target}, transfer.offset, transfer.remote, transfer.local, buffer);
 }
 
 } // namespace lapwing

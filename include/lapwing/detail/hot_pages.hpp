@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace lapwing::cache {
+namespace lapwing::window {
 
 /// A page with bytes that may be read.
-struct FrontReadEntry {
+struct HotPageReadEntry {
     static constexpr std::uint64_t no_page = ~std::uint64_t{0};
     std::uint64_t page = no_page;
     std::uint64_t epoch = 0;
@@ -23,15 +23,15 @@ struct FrontReadEntry {
     std::uint64_t valid = 0; ///< one bit for each 2^granule_shift bytes
 };
 /// A page with room for dirty bytes.
-struct FrontWriteEntry {
-    std::uint64_t page = FrontReadEntry::no_page;
+struct HotPageWriteEntry {
+    std::uint64_t page = HotPageReadEntry::no_page;
     std::byte* data = nullptr;
     std::uint8_t* dirty = nullptr; ///< one bit a byte
 };
 
 /// An element of an array that lies in another rank's part.
 template <std::size_t N>
-struct FrontElement {
+struct HotPageElement {
     Index<N> index;
     int rank = 0;
     std::uint64_t offset = 0; ///< in bytes
@@ -48,11 +48,11 @@ struct FrontElement {
 /// One thread reads and writes it. An acquire by any thread makes all of it unusable at once, since it moves the epoch
 /// that every entry is compared with. A page that is not here may still be in the cache behind it: that finds out, and
 /// enters the page.
-class Front {
+class HotPageTable {
 public:
-    using ReadEntry = FrontReadEntry;
-    using WriteEntry = FrontWriteEntry;
-    static constexpr std::uint64_t no_page = FrontReadEntry::no_page;
+    using ReadEntry = HotPageReadEntry;
+    using WriteEntry = HotPageWriteEntry;
+    static constexpr std::uint64_t no_page = HotPageReadEntry::no_page;
 
     /// What an entry can serve without looking for page boundaries: aligned values that lie in one line.
     template <class T>
@@ -124,7 +124,7 @@ public:
     /// written like it.
     template <class T, std::size_t N>
         requires serves<T>
-    void enter_stretch(const FrontElement<N>& element, bool written) noexcept {
+    void enter_stretch(const HotPageElement<N>& element, bool written) noexcept {
         const std::uint64_t page = page_of(element.rank, element.offset);
         const std::uint64_t within = element.offset & (page_bytes_ - 1);
         const ReadEntry& read = reads_[slot(page, read_mask_)];
@@ -160,8 +160,7 @@ public:
         return static_cast<std::uint64_t>(rank) * rank_stride_ + (offset >> page_shift_);
     }
 
-private:
-    friend class PageCache;
+protected: // the cache fills it
     template <std::size_t Bytes>
     using WordOf = std::conditional_t<
         Bytes == 8, std::uint64_t,
@@ -217,7 +216,7 @@ private:
         if (stretch_.page == page) stretch_ = {};
     }
 
-    // A front that nothing has been entered in finds nothing.
+    // A table that nothing has been entered in finds nothing.
     static inline const std::atomic<std::uint64_t> no_epoch{0};
     static inline ReadEntry no_read{};
     static inline WriteEntry no_write{};
@@ -238,23 +237,23 @@ private:
     bool alone_ = true; ///< no other thread may take the dirty bits while this one writes
 };
 
-/// The fronts of the threads that use a window.
-class Fronts {
+/// The tables of the threads that use a window.
+class HotPageTables {
 public:
-    constexpr Fronts() noexcept { fronts_.fill(&nothing); }
+    constexpr HotPageTables() noexcept { hot_pages_.fill(&nothing); }
     /// That of the calling thread; one that finds nothing if it has none.
-    [[nodiscard]] Front& mine() const noexcept { return *fronts_[support::thread_number_plus_one]; }
-    void forget_mine() noexcept { fronts_[support::thread_number_plus_one] = &nothing; }
-    void set_mine(Front& front) noexcept { fronts_[support::thread_number_plus_one] = &front; }
+    [[nodiscard]] HotPageTable& mine() const noexcept { return *hot_pages_[support::thread_number_plus_one]; }
+    void forget_mine() noexcept { hot_pages_[support::thread_number_plus_one] = &nothing; }
+    void set_mine(HotPageTable& table) noexcept { hot_pages_[support::thread_number_plus_one] = &table; }
 
 private:
-    static inline Front nothing{};
+    static inline HotPageTable nothing{};
     /// By number: only the thread that has it, or had it before, uses an entry. The last one is of all threads without a number of
     /// their own, and finds nothing.
-    std::array<Front*, support::numbered_threads + 2> fronts_;
+    std::array<HotPageTable*, support::numbered_threads + 2> hot_pages_;
 };
 
 /// Those of an array that is not cached.
-inline constinit const Fronts no_fronts{};
+inline constinit const HotPageTables no_hot_pages{};
 
-} // namespace lapwing::cache
+} // namespace lapwing::window

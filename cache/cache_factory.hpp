@@ -1,0 +1,10 @@
+#pragma once
+
+#include "window/remote_cache.hpp"
+
+namespace lapwing::cache {
+
+/// Makes a WindowCache of each window that options or settings want cached.
+[[nodiscard]] const window::CacheFactory& cache_factory() noexcept;
+
+} // namespace lapwing::cache

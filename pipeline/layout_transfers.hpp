@@ -1,0 +1,10 @@
+#pragma once
+
+#include "window/upper_rooms.hpp"
+
+namespace lapwing::pipeline {
+
+/// Plans that are used once.
+[[nodiscard]] const window::LayoutTransfers& layout_transfers() noexcept;
+
+} // namespace lapwing::pipeline

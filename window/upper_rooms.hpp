@@ -1,0 +1,41 @@
+#pragma once
+
+#include <lapwing/completion.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/window.hpp>
+
+#include <optional>
+
+namespace lapwing {
+class Layout;
+}
+
+namespace lapwing::window {
+
+class CacheFactory;
+
+/// Transfers between blocks here and blocks of another rank: what Window's calls with layouts do.
+class LayoutTransfers {
+public:
+    /// `counter`: the notification counter of the target that is raised behind it.
+    virtual void put(Window& window, const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
+                     std::optional<unsigned> counter) const = 0;
+    virtual void get(Window& window, Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) const = 0;
+    [[nodiscard]] virtual Completion start_put(Window& window, const Layout& source, const void* base, Rank target, Offset offset,
+                                               const Layout& destination) const = 0;
+    [[nodiscard]] virtual Completion start_get(Window& window, Rank target, Offset offset, const Layout& source,
+                                               const Layout& destination, void* base) const = 0;
+
+protected:
+    ~LayoutTransfers() = default;
+};
+
+/// What rooms above do for windows, which know nothing of them.
+struct UpperRooms {
+    const CacheFactory& caches;
+    const LayoutTransfers& layouts;
+};
+/// Defined where all rooms are known: src/runtime/composition.cpp.
+[[nodiscard]] const UpperRooms& upper_rooms() noexcept;
+
+} // namespace lapwing::window
