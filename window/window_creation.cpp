@@ -108,9 +108,9 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     counters_ = memory_->counters(topology.node_rank());
     share_sizes(same_size);
     state_.engine().expose(number_, exposed());
-    cache_ = upper_rooms().caches.make(*this, options.cache);
-    if (listed == Listed::yes) state_.add(*this);
     try {
+        cache_ = upper_rooms().caches.make(*this, options.cache);
+        if (listed == Listed::yes) state_.add(*this);
         state_.barrier(team::CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
     } catch (...) {
         undo_creation();

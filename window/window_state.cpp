@@ -343,7 +343,7 @@ inline bool WindowState::finish_locally(int target) {
 }
 
 inline void WindowState::rma_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    state_.keep_awake_for_data(target);
+    keep_awake(target);
     start_rma_get(target, offset, destination);
     finish_locally(target);
     statistics_.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
@@ -363,7 +363,7 @@ inline const std::byte* WindowState::stage(std::span<const std::byte> source) {
 }
 
 inline void WindowState::rma_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    state_.keep_awake_for_data(target);
+    keep_awake(target);
     {
         const support::BiasedMutex::Guard guard{mutex_};
         const bool staged = source.size() <= largest_staged_bytes;
@@ -464,7 +464,7 @@ bool WindowState::try_service_get(ServiceTransfer& transfer, int target, std::ui
 template <class Start>
 std::unique_ptr<RmaTransfer> WindowState::start_rma_transfer(int target, std::uint64_t offset, std::uint64_t bytes, bool write,
                                                              bool tracked, Start&& start) {
-    state_.keep_awake_for_data(target);
+    keep_awake(target);
     auto transfer = std::make_unique<RmaTransfer>(*this, target);
     const support::BiasedMutex::Guard guard{mutex_};
     transfers_.push_back(*transfer);

@@ -302,6 +302,11 @@ private:
     }
     [[noreturn]] void throw_transfer_error(int code, const char* mpi_call, const char* call, int target,
                                            std::uint64_t offset) const;
+    /// Before a get or put through MPI. How memory of the program's is served was not tried.
+    void keep_awake(int target) {
+        if (adopted_) state_.keep_awake(target);
+        else state_.keep_awake_for_data(target);
+    }
     void start_rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);
     void start_rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void rma_get(int target, std::uint64_t offset, std::span<std::byte> destination);

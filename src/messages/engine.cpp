@@ -1,6 +1,7 @@
 #include "src/messages/engine.hpp"
 
 #include "src/messages/tags.hpp"
+#include "src/mpi/pieces.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/thread_sanitizer.hpp"
 
@@ -65,13 +66,33 @@ void Engine::abandon(std::uint64_t window, LateRequests late) noexcept {
         abandoned_.emplace(window, late);
         for (std::size_t i = 0; i < served_puts_.size(); ++i) {
             ServedPut& put = served_puts_[i];
-            if (!put.in_use || put.window != window || put.staging != no_staging) continue;
-            requests_.take_back_receives({What::served_put, static_cast<std::uint32_t>(i)});
+            if (!put.in_use || put.window != window || put.staging != no_staging || put.pieces == 0) continue;
+            const auto index = static_cast<std::uint32_t>(i);
+            const std::uint64_t to_come = requests_.take_back_receives({What::served_put, index});
+            if (late == LateRequests::dropped) {
+                try {
+                    receive_into_scrap(index, to_come);
+                    continue;
+                } catch (...) { // no memory, or MPI fails, which has been recorded
+                }
+            }
             put.in_use = false;
             if (late == LateRequests::told) listener_.on_abandoned_access(); // its origin waits for what will not be done
         }
     }
     outlast({What::served_get, static_cast<std::uint32_t>(window)});
+}
+
+void Engine::receive_into_scrap(std::uint32_t index, std::uint64_t pieces) {
+    ServedPut& put = served_puts_[index];
+    put.pieces = static_cast<std::uint32_t>(pieces);
+    if (pieces == 0) return finished_puts_.push_back(index);
+    put.scrap = support::allocate_aligned(put.bytes);
+    std::uint64_t left = mpi::piece_count(put.bytes);
+    mpi::for_each_piece(put.bytes, [&](std::uint64_t at, int bytes) {
+        if (left-- <= pieces)
+            requests_.add(receive(put.scrap.get() + at, bytes, put.peer->rank, bulk_put_tag(put.tag)), {What::served_put, index});
+    });
 }
 
 bool Engine::is_abandoned(std::uint64_t window) {

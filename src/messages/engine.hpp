@@ -232,6 +232,7 @@ private:
         std::uint32_t staging = no_staging; ///< the buffer that it arrives in, to be unpacked
         std::uint64_t table_bytes = 0;
         std::uint64_t bytes = 0;
+        std::uint32_t tag = 0;
         support::AlignedMemory scrap{}; ///< where it arrives if it comes too late for its window's memory
         bool in_use = false;
     };
@@ -276,6 +277,9 @@ private:
     void carry_out_adds(const Peer& origin, const Command& command, const std::byte* payload);
     bool carry_out_atomics(Peer& origin, const Command& command, const std::byte* payload);
     bool serve_bulk(Peer& origin, const Command& command, std::byte* address);
+    /// Of a put whose window's memory is gone the last `pieces` that are to come: its origin could not send them else, nor close the
+    /// team.
+    void receive_into_scrap(std::uint32_t index, std::uint64_t pieces);
     bool serve_gather(Peer& origin, const Command& command, const std::byte* table);
     bool serve_bulk_scatter(Peer& origin, const Command& command);
     /// Unpacks a message of try_scatter().

@@ -207,10 +207,14 @@ bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address
              .window = command.window,
              .pieces = static_cast<std::uint32_t>(pieces),
              .counter_plus_one = command.counter_plus_one,
-             .scrap = address == nullptr ? support::allocate_aligned(command.size) : nullptr,
+             .bytes = command.size,
+             .tag = command.tag,
              .in_use = true};
-    if (address == nullptr) address = free->scrap.get();
     const auto index = static_cast<std::uint32_t>(free - served_puts_.begin());
+    if (address == nullptr) {
+        receive_into_scrap(index, pieces);
+        return true;
+    }
     mpi::for_each_piece(command.size, [&](std::uint64_t at, int bytes) {
         requests_.add(receive(address + at, bytes, origin.rank, bulk_put_tag(command.tag)), {What::served_put, index});
     });

@@ -159,9 +159,11 @@ void ProgressThread::stop_locked() {
     thread_.join();
 }
 
-void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time) {
+void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep) {
     const auto guard = lock_teams();
+    if (asleep != nullptr) std::atomic_ref{*asleep}.store(1);
     std::this_thread::sleep_for(time);
+    if (asleep != nullptr) std::atomic_ref{*asleep}.store(0);
 }
 
 Progressing::Round ProgressThread::round(Clock::time_point now, Progressing::Waits& waits) {

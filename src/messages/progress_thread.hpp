@@ -64,8 +64,9 @@ public:
     /// On return the thread has ended, whatever teams there are: MPI is about to.
     void stop();
 
-    /// The calling thread sleeps so long, and the progress thread makes no round meanwhile.
-    void sleep_outside_mpi(std::chrono::microseconds time);
+    /// The calling thread sleeps so long, and the progress thread makes no round meanwhile. `asleep`, if any, is 1 all this time, and 0
+    /// before and after.
+    void sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep);
 
     /// Ends a sleep: there is something to do. Costs nothing when it is awake.
     void nudge() noexcept { sleeper_.nudge(); }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -85,7 +84,10 @@ struct TrialMemory {
     std::int64_t rank = -1;
     std::int64_t outside_mpi = 0; ///< 1 while the rank sleeps outside MPI
     std::int64_t written = 0;     ///< by the rank before this one
-    std::int64_t unused = 0;
+    // Of this rank's own operations, which may outlive the call that failed.
+    std::int64_t sent = 0;
+    std::int64_t seen_before = 0;
+    std::int64_t seen_after = 0;
 };
 static_assert(sizeof(TrialMemory) % 16 == 0, "see WindowMemory");
 using Clock = std::chrono::steady_clock;
@@ -127,8 +129,8 @@ Gets try_gets(MPI_Win window, int target) {
 }
 
 /// Collective. Whether gets and puts between nodes complete without the target. Ranks of even numbers write to and read from
-/// the next while that one sleeps outside MPI, then those of odd numbers: the word read proves that it was asleep, however
-/// long anything takes. Some rounds, since a rank may get its processor late.
+/// the next while that one sleeps outside MPI, then those of odd numbers: the word, read before the write and behind it, proves that it
+/// was asleep all the time, however long anything takes. Some rounds, since a rank may get its processor late.
 bool completes_without_target(MPI_Comm communicator, MPI_Win window, TrialMemory& own, const Topology& topology,
                               SleepOutsideMpi sleep_outside_mpi) {
     constexpr int rounds = 3;
@@ -138,31 +140,33 @@ bool completes_without_target(MPI_Comm communicator, MPI_Win window, TrialMemory
     int size = 0;
     MPI_Comm_rank(communicator, &rank);
     MPI_Comm_size(communicator, &size);
-    const std::atomic_ref outside{own.outside_mpi};
     const int target = rank + 1;
     // The last rank's neighbour is the first, which may have a part of its own at the same time.
     bool proved = target == size || topology.node_index(target) >= 0;
+    bool works = true;
+    constexpr int bytes = sizeof(std::int64_t);
+    const auto complete = [&](int code) { works = works && code == MPI_SUCCESS && MPI_Win_flush(target, window) == MPI_SUCCESS; };
+    const auto look = [&](std::int64_t& seen) {
+        complete(MPI_Get(&seen, bytes, MPI_BYTE, target, offsetof(TrialMemory, outside_mpi), bytes, MPI_BYTE, window));
+    };
     const auto attempt = [&] {
-        std::int64_t seen = 0;
-        constexpr int bytes = sizeof seen;
-        const std::int64_t sent = rank;
-        return MPI_Put(&sent, bytes, MPI_BYTE, target, offsetof(TrialMemory, written), bytes, MPI_BYTE, window) == MPI_SUCCESS &&
-               MPI_Win_flush(target, window) == MPI_SUCCESS &&
-               MPI_Get(&seen, bytes, MPI_BYTE, target, offsetof(TrialMemory, outside_mpi), bytes, MPI_BYTE, window) == MPI_SUCCESS &&
-               MPI_Win_flush(target, window) == MPI_SUCCESS && seen == 1;
+        look(own.seen_before);
+        own.sent = rank;
+        if (works)
+            complete(MPI_Put(&own.sent, bytes, MPI_BYTE, target, offsetof(TrialMemory, written), bytes, MPI_BYTE, window));
+        if (works) look(own.seen_after);
+        return works && own.seen_before == 1 && own.seen_after == 1;
     };
     for (int round = 0; round < rounds; ++round) {
         for (const int parity : {0, 1}) {
             check_mpi(MPI_Barrier(communicator), "MPI_Barrier", "probe of MPI's windows");
             if (rank % 2 != parity) {
-                outside.store(1);
-                sleep_outside_mpi(asleep);
-                outside.store(0);
+                sleep_outside_mpi(asleep, &own.outside_mpi);
                 continue;
             }
             const Clock::time_point end = Clock::now() + asleep;
-            while (!proved && Clock::now() < end) {
-                sleep_outside_mpi(between_attempts); // the target is on its way out of the barrier
+            while (works && !proved && Clock::now() < end) {
+                sleep_outside_mpi(between_attempts, nullptr); // the target is on its way out of the barrier
                 proved = attempt();
             }
         }

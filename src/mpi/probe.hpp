@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 namespace lapwing::mpi {
@@ -18,8 +19,8 @@ struct ProbeResult {
     bool target_idle = false;
 };
 
-/// Sleeps so long, while no thread of Lapwing's in this process calls MPI.
-using SleepOutsideMpi = void (*)(std::chrono::microseconds);
+/// Sleeps so long, while the progress thread of this process makes no round. `asleep`, if any, is 1 meanwhile, and 0 before and after.
+using SleepOutsideMpi = void (*)(std::chrono::microseconds time, std::int64_t* asleep);
 
 /// Collective. Whether MPI windows between the nodes of `communicator` can be created and read. Prints nothing.
 /// Open MPI between hosts that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).

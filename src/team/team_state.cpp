@@ -262,8 +262,8 @@ void TeamState::choose_paths() {
         path_reason_ += "LAPWING_PATH=service";
         return;
     }
-    const mpi::ProbeResult probe = mpi::probe_windows(communicator_, *topology_, level, [](std::chrono::microseconds time) {
-        messages::ProgressThread::instance().sleep_outside_mpi(time); // that of other teams
+    const mpi::ProbeResult probe = mpi::probe_windows(communicator_, *topology_, level, [](std::chrono::microseconds time, std::int64_t* asleep) {
+        messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
     });
     if (path == rma && !probe.works)
         throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
@@ -318,7 +318,7 @@ void TeamState::start_progress() {
         } catch (const std::system_error& error) {
             problem = error.what();
         }
-        awake_ = std::make_unique<std::atomic<Awake>[]>(awake_entries);
+        awake_ = std::make_unique<std::atomic<Awake>[]>(std::size_t{1} << awake_bits);
     }
     // Nobody may send to an engine that does not listen yet; and all ranks get a team, or none.
     if (mpi::all_agree(communicator_, problem.empty())) return;

@@ -177,7 +177,7 @@ public:
     void keep_awake(int target) {
         if (awake_ == nullptr) return;
         const Awake wanted = static_cast<Awake>(static_cast<unsigned>(target)) << 32 | tick_.load(std::memory_order_relaxed);
-        std::atomic<Awake>& last = awake_[static_cast<std::size_t>(target) % awake_entries];
+        std::atomic<Awake>& last = awake_[(static_cast<std::uint32_t>(target) * 0x9e3779b1U) >> (32 - awake_bits)]; // neighbours in a grid are powers of 2 apart
         if (last.load(std::memory_order_relaxed) != wanted) wake(target, last, wanted);
     }
     /// The same for gets and puts, which a network may carry out by itself.
@@ -376,10 +376,10 @@ private:
     std::atomic<std::uint64_t> drives_{0}; ///< those under way, and one_begun for each that there was
     std::atomic<std::uint32_t> waits_in_mpi_{0}; ///< twice the waits there were, odd during one
     const std::atomic<std::uint32_t>& tick_ = messages::ProgressThread::instance().tick();
-    /// Which ranks were woken lately, each in the place of its number modulo the entries: one of the same place in its stead costs
+    /// Which ranks were woken lately, each in the place that its number is hashed to: one of the same place in its stead costs
     /// no more than another wake. Null where there is no progress thread.
     std::unique_ptr<std::atomic<Awake>[]> awake_;
-    static constexpr std::size_t awake_entries = 512;
+    static constexpr unsigned awake_bits = 9;
     std::uint64_t seen_wakes_ = 0;                                ///< progress thread only
     std::chrono::steady_clock::time_point awake_until_{};         ///< progress thread only
     std::atomic<std::uint64_t> streamed_{0};

@@ -699,8 +699,10 @@ void ProgressThread::add(Progressing& team, const Options&) { job->self().thread
 void ProgressThread::remove(Progressing&) { job->self().thread = nullptr; }
 void ProgressThread::stop() {}
 /// The others go on meanwhile, and run the more often the longer it is.
-void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time) {
+void ProgressThread::sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep) {
+    if (asleep != nullptr) *asleep = 1;
     for (std::int64_t i = 0; i < time.count(); i += 50) let_others_run();
+    if (asleep != nullptr) *asleep = 0;
 }
 
 } // namespace lapwing::messages
