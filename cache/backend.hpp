@@ -8,6 +8,8 @@
 
 namespace lapwing::cache {
 
+using window::DirtyRun;
+
 /// Remote memory, as a cache sees it.
 ///
 /// Operations on common bytes of one rank take effect in the order of the calls that start them; others in any order.
@@ -33,7 +35,7 @@ public:
     virtual void get(int rank, std::uint64_t offset, std::span<std::byte> destination) = 0;
     virtual void put(int rank, std::uint64_t offset, std::span<const std::byte> source) = 0;
     /// Puts of many small runs to one rank, in as few messages as the path allows. Complete locally on return.
-    virtual void put_runs(int rank, std::span<const window::DirtyRun> runs) = 0;
+    virtual void put_runs(int rank, std::span<const DirtyRun> runs) = 0;
 
     /// Bytes in the part of `rank`.
     [[nodiscard]] virtual std::uint64_t part_bytes(int rank) const = 0;

@@ -30,9 +30,9 @@ public:
         hits_ += hit ? 1U : 0U;
         misses_ += hit ? 0U : 1U;
         if (misses_ < probe_) return false;
-        const std::uint64_t served = hits_ + (hot_hits - front_hits_before_);
+        const std::uint64_t served = hits_ + (hot_hits - hot_hits_before_);
         const bool pays = served * least_hits_per_misses >= misses_;
-        front_hits_before_ = hot_hits;
+        hot_hits_before_ = hot_hits;
         hits_ = 0;
         misses_ = 0;
         if (pays || !adapt_) {
@@ -62,7 +62,7 @@ private:
     std::uint32_t probe_ = first_probe;
     std::uint32_t hits_ = 0;
     std::uint32_t misses_ = 0;
-    std::uint64_t front_hits_before_ = 0;
+    std::uint64_t hot_hits_before_ = 0;
 };
 
 } // namespace lapwing::cache

@@ -116,9 +116,10 @@ std::uint64_t PageCache::memory_for(const PageCacheConfiguration& configuration)
     constexpr std::uint64_t of_replacement = 24; // at most, for a frame
     return configuration.bytes +
            frames * (sizeof(Page) + (least / line_bytes + 63) / 64 * sizeof(std::uint64_t) + of_replacement) +
-           std::bit_ceil(frames) * sizeof(Frame) + read_entries(frames) * sizeof(window::HotPageTable::ReadEntry) +
+           std::bit_ceil(frames) * sizeof(Frame) + read_entries(frames) * sizeof(HotPageTable::ReadEntry) +
            masks * (sizeof(Mask) + sizeof(Frame)) + mask_words * sizeof(std::uint64_t) +
-           write_entries(masks) * sizeof(window::HotPageTable::WriteEntry) + most_operations * sizeof(Operation) + most_runs * sizeof(window::DirtyRun) + largest;
+           write_entries(masks) * sizeof(HotPageTable::WriteEntry) + most_operations * sizeof(Operation) +
+           most_runs * sizeof(DirtyRun) + largest;
 }
 
 std::uint64_t PageCache::bytes_within(PageCacheConfiguration configuration, std::uint64_t memory) noexcept {
@@ -169,7 +170,7 @@ void PageCache::evict(Frame frame) {
     drop_unread(page);
     if (page.dirty != none) clean_with_neighbours(frame);
     finish_page(frame);
-    leave_front(page.number);
+    leave_hot_pages(page.number);
     Frame* link = &buckets_[bucket(page.number)];
     while (*link != frame) link = &pages_[*link].next;
     *link = page.next;
@@ -222,35 +223,35 @@ void PageCache::enter_reads(Frame frame) noexcept {
         for (unsigned g = 0; g < 64; ++g)
             if (bits::all(valid(frame), g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
     }
-    window::HotPageTable::ReadEntry& entry = reads_[window::HotPageTable::slot(page.number, hot_pages_.read_mask_)];
+    HotPageTable::ReadEntry& entry = reads_[HotPageTable::slot(page.number, hot_pages_.read_mask_)];
     hot_pages_.leave_stretch(entry.page);
     entry = {page.number, page.epoch, data(frame), granules};
 }
 
 void PageCache::enter_writes(Frame frame) noexcept {
     const Page& page = pages_[frame];
-    window::HotPageTable::WriteEntry& entry = writes_[window::HotPageTable::slot(page.number, hot_pages_.write_mask_)];
+    HotPageTable::WriteEntry& entry = writes_[HotPageTable::slot(page.number, hot_pages_.write_mask_)];
     hot_pages_.leave_stretch(entry.page);
     entry = {page.number, data(frame), reinterpret_cast<std::uint8_t*>(dirty_bits(page.dirty).data())};
 }
 
-void PageCache::leave_front(std::uint64_t number) noexcept {
+void PageCache::leave_hot_pages(std::uint64_t number) noexcept {
     hot_pages_.leave_stretch(number);
-    window::HotPageTable::ReadEntry& entry = reads_[window::HotPageTable::slot(number, hot_pages_.read_mask_)];
+    HotPageTable::ReadEntry& entry = reads_[HotPageTable::slot(number, hot_pages_.read_mask_)];
     if (entry.page == number) entry.page = no_page;
 }
 
-void PageCache::leave_front_writes(std::uint64_t number) noexcept {
+void PageCache::leave_hot_writes(std::uint64_t number) noexcept {
     hot_pages_.leave_stretch(number);
-    window::HotPageTable::WriteEntry& entry = writes_[window::HotPageTable::slot(number, hot_pages_.write_mask_)];
+    HotPageTable::WriteEntry& entry = writes_[HotPageTable::slot(number, hot_pages_.write_mask_)];
     if (entry.page == number) entry.page = no_page;
 }
 
 bool PageCache::take(Frame frame) noexcept {
     const Page& page = pages_[frame];
-    window::HotPageTable::ReadEntry& entry = reads_[window::HotPageTable::slot(page.number, hot_pages_.read_mask_)];
+    HotPageTable::ReadEntry& entry = reads_[HotPageTable::slot(page.number, hot_pages_.read_mask_)];
     if (entry.page != page.number || entry.epoch != now()) return false;
-    leave_front(page.number); // the next use enters it again
+    leave_hot_pages(page.number); // the next use enters it again
     return true;
 }
 
@@ -289,7 +290,7 @@ void PageCache::finish(Index index) {
         for (Frame frame = done.first; frame < done.first + done.count; ++frame) {
             std::ranges::fill(valid(frame), 0);
             drop_unread(pages_[frame]);
-            leave_front(pages_[frame].number);
+            leave_hot_pages(pages_[frame].number);
         }
         throw;
     }

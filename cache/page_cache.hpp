@@ -21,6 +21,8 @@
 
 namespace lapwing::cache {
 
+using window::HotPageTable;
+
 /// A cache has room for so many pages at least.
 inline constexpr std::uint64_t least_pages = 4;
 
@@ -38,7 +40,7 @@ struct PageCacheConfiguration {
 };
 
 /// The hot-page table as its cache sees it.
-class FilledHotPages final : public window::HotPageTable {
+class FilledHotPages final : public HotPageTable {
     friend class PageCache;
 };
 
@@ -66,7 +68,7 @@ public:
     PageCache(const PageCache&) = delete;
     PageCache& operator=(const PageCache&) = delete;
 
-    [[nodiscard]] window::HotPageTable& front() noexcept { return hot_pages_; }
+    [[nodiscard]] HotPageTable& hot_pages() noexcept { return hot_pages_; }
 
     void get(int rank, std::uint64_t offset, std::span<std::byte> destination);
     /// Complete locally on return, like all puts here.
@@ -107,7 +109,7 @@ public:
 
 private:
     static constexpr std::uint64_t line_bytes = 64;
-    static constexpr std::uint64_t no_page = window::HotPageTable::no_page;
+    static constexpr std::uint64_t no_page = HotPageTable::no_page;
     using Index = std::uint32_t;
     static constexpr Index none = ~Index{0};
     static constexpr std::size_t most_runs = 256; ///< in one message
@@ -195,8 +197,8 @@ private:
     void drop_unread(Page& page) noexcept;
     void enter_reads(Frame frame) noexcept;
     void enter_writes(Frame frame) noexcept;
-    void leave_front(std::uint64_t number) noexcept;
-    void leave_front_writes(std::uint64_t number) noexcept;
+    void leave_hot_pages(std::uint64_t number) noexcept;
+    void leave_hot_writes(std::uint64_t number) noexcept;
 
     void read(int rank, std::uint64_t offset, std::span<std::byte> destination);
     void read_around(int rank, std::uint64_t offset, std::span<std::byte> destination);
@@ -282,10 +284,10 @@ private:
     bool releases_often_ = false;
     std::uint64_t slow_reads_ = 0; ///< that the hot-page table did not serve
     std::uint64_t collected_hits_ = 0;
-    std::vector<window::HotPageTable::ReadEntry> reads_;
-    std::vector<window::HotPageTable::WriteEntry> writes_;
+    std::vector<HotPageTable::ReadEntry> reads_;
+    std::vector<HotPageTable::WriteEntry> writes_;
     std::vector<Frame> to_clean_; ///< for release
-    std::vector<window::DirtyRun> runs_;       ///< small runs to one rank
+    std::vector<DirtyRun> runs_;  ///< small runs to one rank
     std::vector<std::byte> scratch_;
 };
 

@@ -131,8 +131,8 @@ void PageCache::start_fetch(Frame frame, Lines lines) {
     const std::uint64_t begin = lines.first * line_bytes;
     const std::uint64_t end = std::min(lines.last * line_bytes, page_end(page));
     if (any_dirty(frame, begin, end)) return fetch(frame, lines);
-    leave_front(page.number); // the next use must see the operation
-    if (page.dirty != none) leave_front_writes(page.number);
+    leave_hot_pages(page.number); // the next use must see the operation
+    if (page.dirty != none) leave_hot_writes(page.number);
     page_size_.fetched(end - begin);
     finish_page(frame); // a put under way from these bytes
     begin_operation(backend_.start_get(page.rank, page.start + begin, {data(frame) + begin, end - begin}), frame, 1, false);
@@ -151,7 +151,7 @@ void PageCache::fetch(Frame frame, Lines lines) {
             backend_.get(page.rank, page.start + begin, {data(frame) + begin, end - begin});
         } catch (...) { // bytes of lines that were valid may have been overwritten in part
             bits::clear(valid(frame), lines.first, lines.last);
-            leave_front(page.number);
+            leave_hot_pages(page.number);
             throw;
         }
     } else {
@@ -273,7 +273,7 @@ void PageCache::send_block() {
     for (Frame frame = block.first; frame < block.first + block.count; ++frame) {
         pages_[frame].unread = true;
         bits::set(valid(frame), 0, all_lines(frame).last);
-        leave_front(pages_[frame].number);
+        leave_hot_pages(pages_[frame].number);
         statistics_.add(Counter::read_ahead_issued);
     }
 }

@@ -73,7 +73,7 @@ private:
     }
 
     PageCache& cache_;
-    window::DirtyRun open_;
+    DirtyRun open_;
     int rank_ = 0;
     int small_rank_ = 0;
     Frame first_ = 0;
@@ -134,7 +134,7 @@ void PageCache::detach_mask(Frame frame) {
     // Bytes of lines that were written as a whole stay known.
     if (page.epoch == now()) (void)readable(frame, {0, page_bytes_ / line_bytes});
     std::ranges::fill(dirty_bits(mask), 0);
-    leave_front_writes(page.number);
+    leave_hot_writes(page.number);
     const Mask links = masks_[mask];
     (links.before != none ? masks_[links.before].after : oldest_mask_) = links.after;
     (links.after != none ? masks_[links.after].before : newest_mask_) = links.before;
@@ -182,7 +182,7 @@ void PageCache::clean(std::span<const Frame> frames) {
     } catch (...) {
         // All stay dirty, and are put again. The next write to one whose put is under way must wait for that.
         for (const Frame frame : frames)
-            if (pages_[frame].operation != none) leave_front_writes(pages_[frame].number);
+            if (pages_[frame].operation != none) leave_hot_writes(pages_[frame].number);
         throw;
     }
     for (const Frame frame : frames) detach_mask(frame);
@@ -227,7 +227,7 @@ void PageCache::forget(int rank, std::uint64_t offset, std::uint64_t bytes) {
         const std::uint64_t end = std::min(offset + bytes, page.start + page_bytes_) - page.start;
         const Lines lines = lines_of(begin, end - begin);
         bits::clear(valid(frame), lines.first, lines.last);
-        leave_front(page.number);
+        leave_hot_pages(page.number);
     };
     if (bytes / page_bytes_ > frames_) {
         for (Frame frame = 0; frame < frames_; ++frame) {

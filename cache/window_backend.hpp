@@ -38,7 +38,7 @@ public:
     void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
         window_.put_uncached(rank, offset, source);
     }
-    void put_runs(int rank, std::span<const window::DirtyRun> runs) override { window_.put_runs_uncached(rank, runs); }
+    void put_runs(int rank, std::span<const DirtyRun> runs) override { window_.put_runs_uncached(rank, runs); }
     std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }
 
 private:

@@ -4,14 +4,11 @@
 #include "src/team/team_registry.hpp"
 
 #include <lapwing/error.hpp>
-#include <lapwing/settings.hpp>
 
 #include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -109,7 +106,7 @@ void WindowCache::fit(OfThread& own) {
                                      "process (LAPWING_CACHE_MEMORY), or do without (LAPWING_CACHE=off)",
                                      window_.who("cache"), configuration.bytes, granted)};
     }
-    hot_pages_.set_mine(own.pages->front());
+    hot_pages_.set_mine(own.pages->hot_pages());
 }
 
 std::uint64_t WindowCache::memory_bytes() const noexcept {
@@ -127,7 +124,7 @@ void WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> des
     OfThread* const own = mine();
     if (own == nullptr) return window_.get_uncached(target, offset, destination);
     if (destination.size() == 8 && offset % 8 == 0) {
-        if (const auto* value = own->pages->front().find<std::uint64_t>(target, offset)) {
+        if (const auto* value = own->pages->hot_pages().find<std::uint64_t>(target, offset)) {
             std::memcpy(destination.data(), value, 8);
             return;
         }

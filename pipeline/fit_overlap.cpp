@@ -1,6 +1,7 @@
 #include "pipeline/fit_overlap.hpp"
 
 #include "pipeline/planner.hpp"
+#include "src/model/typical_time.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/plan.hpp>
@@ -9,20 +10,13 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 namespace lapwing::pipeline {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-} // namespace
-
-double fit_overlap(Window& window, Rank target, model::Direction direction, const model::TransferModel& model, const model::CopyModel& copies,
-                   std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
+double fit_overlap(Window& window, Rank target, model::Direction direction, const model::TransferModel& model,
+                   const model::CopyModel& copies, std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
+    using Clock = std::chrono::steady_clock;
+    using model::seconds_since;
     constexpr std::uint64_t block = 12; // the copy takes about as long as the wire of a fast network
     constexpr std::array<std::uint64_t, 3> chunk_counts{2, 4, 8};
     constexpr std::size_t least_count = 10; // half of them with everything at once first

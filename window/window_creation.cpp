@@ -130,7 +130,7 @@ messages::ExposedMemory WindowState::exposed() const noexcept {
     return {map_.own, map_.own_bytes, counters_, counter_count_, mpi_atomics_ ? remote_ : MPI_WIN_NULL, unit_, map_.own_rank};
 }
 
-void WindowState::check_cache_choices(const std::string& what, const std::array<std::int64_t, cache_choices>& own,
+void WindowState::check_cache_choices(const std::string& what, const CacheChoices& own,
                                       std::span<const std::int64_t, 2 * cache_choices> least) {
     for (std::size_t i = 0; i < cache_choices; ++i) {
         const std::int64_t lowest = least[2 * i];

@@ -177,7 +177,7 @@ private:
     /// Collective. `same`: all ranks' parts have the same size.
     void share_sizes(bool same);
     /// Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its negative.
-    void check_cache_choices(const std::string& what, const std::array<std::int64_t, cache_choices>& own,
+    void check_cache_choices(const std::string& what, const CacheChoices& own,
                              std::span<const std::int64_t, 2 * cache_choices> least);
     [[nodiscard]] messages::ExposedMemory exposed() const noexcept;
     /// Before an access: throws if the target has left, and completes what is under way to it if the access overlaps that,

@@ -177,7 +177,8 @@ public:
     void keep_awake(int target) {
         if (awake_ == nullptr) return;
         const Awake wanted = static_cast<Awake>(static_cast<unsigned>(target)) << 32 | tick_.load(std::memory_order_relaxed);
-        std::atomic<Awake>& last = awake_[(static_cast<std::uint32_t>(target) * 0x9e3779b1U) >> (32 - awake_bits)]; // neighbours in a grid are powers of 2 apart
+        // Hashed, since neighbours in a grid are powers of 2 apart.
+        std::atomic<Awake>& last = awake_[(static_cast<std::uint32_t>(target) * 0x9e3779b1U) >> (32 - awake_bits)];
         if (last.load(std::memory_order_relaxed) != wanted) wake(target, last, wanted);
     }
     /// The same for gets and puts, which a network may carry out by itself.
