@@ -17,10 +17,10 @@ public:
     explicit WindowBackend(window::WindowState& window) : window_{window} {}
 
     Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
-        return keep(window_.begin_get(rank, offset, destination, window::WindowState::Starter::cache));
+        return keep(window_.puts_and_gets().begin_get(rank, offset, destination, window::Access::Starter::cache));
     }
     Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
-        return keep(window_.begin_put(rank, offset, source, window::WindowState::Starter::cache));
+        return keep(window_.puts_and_gets().begin_put(rank, offset, source, window::Access::Starter::cache));
     }
     bool test(Token token) override {
         if (!transfers_[token - 1]->test()) return false;
@@ -33,12 +33,12 @@ public:
         transfer->wait();
     }
     void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
-        window_.get_uncached(rank, offset, destination);
+        window_.puts_and_gets().get_uncached(rank, offset, destination);
     }
     void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
-        window_.put_uncached(rank, offset, source);
+        window_.puts_and_gets().put_uncached(rank, offset, source);
     }
-    void put_runs(int rank, std::span<const DirtyRun> runs) override { window_.put_runs_uncached(rank, runs); }
+    void put_runs(int rank, std::span<const DirtyRun> runs) override { window_.puts_and_gets().put_runs_uncached(rank, runs); }
     std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }
 
 private:

@@ -122,7 +122,7 @@ void WindowCache::invalidate() {
 
 void WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     OfThread* const own = mine();
-    if (own == nullptr) return window_.get_uncached(target, offset, destination);
+    if (own == nullptr) return window_.puts_and_gets().get_uncached(target, offset, destination);
     if (destination.size() == 8 && offset % 8 == 0) {
         if (const auto* value = own->pages->hot_pages().find<std::uint64_t>(target, offset)) {
             std::memcpy(destination.data(), value, 8);
@@ -135,7 +135,7 @@ void WindowCache::get(int target, std::uint64_t offset, std::span<std::byte> des
 
 void WindowCache::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     OfThread* const own = mine();
-    if (own == nullptr) return window_.put_uncached(target, offset, source);
+    if (own == nullptr) return window_.puts_and_gets().put_uncached(target, offset, source);
     const support::BiasedMutex::Guard guard{own->mutex};
     own->pages->put(target, offset, source);
 }

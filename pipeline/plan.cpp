@@ -77,7 +77,7 @@ PlanState::PlanState(Window& window_, model::Direction direction_, const Layout&
                      const Layout& remote_, const PlanOptions& options_)
     : window{window_.state()}, direction{direction_}, local{local_},
       remote{((void)window_.size(rank_), moved(remote_, offset, window, call_name(direction_), rank_.value))}, rank{rank_.value},
-      path{window.path(rank_.value)}, options{[&] {
+      path{window.facts().path(rank_.value)}, options{[&] {
           PlanOptions chosen = options_;
           if (chosen.strategy == Strategy::automatic) {
               const auto set = static_cast<Strategy>(strategy_setting.get(window.team_state().settings()));
@@ -86,7 +86,7 @@ PlanState::PlanState(Window& window_, model::Direction direction_, const Layout&
           return chosen;
       }()},
       pool{window.team_state().part<ChunkPool>()}, decisions{window.team_state().part<RememberedDecisions>()},
-      costs{model::TeamCosts::of(window.team()).model()},
+      costs{model::TeamCosts::of(window.facts().team).model()},
       memory_limit{memory_setting.get(window.team_state().settings())} {
     check();
     shape = {.direction = direction,
@@ -256,14 +256,14 @@ void Plan::execute(std::span<std::byte> memory) {
 
 void Plan::execute_notify(const void* memory, unsigned counter) {
     window::WindowState& window = state_->window;
-    window.check_counter(counter, "put_notify");
+    window.notifications().check(counter, "put_notify");
     if (state_->direction == model::Direction::get)
         throw UsageError{fmt::format("{}: the plan is of a get, which tells its target nothing; make one with Plan::put",
                                      window.who("put_notify"))};
     execute(memory);
     // Chunks and blocks may arrive in any order, and by MPI's operations behind any message.
-    if (state_->path != Path::self && state_->path != Path::direct) window.flush(state_->rank);
-    window.put_notify(state_->rank, 0, {}, counter);
+    if (state_->path != Path::self && state_->path != Path::direct) window.order().flush(state_->rank);
+    window.notifications().put(state_->rank, 0, {}, counter);
 }
 
 Production Plan::produce(const void* memory) {

@@ -71,7 +71,7 @@ bool PlannedTransfer::take_buffers(bool must) {
 template <class Function>
 auto PlannedTransfer::in_turn(Function&& function) {
     if (!entered_.load(std::memory_order_acquire)) return function();
-    const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
+    const window::LongTransfers::Turn turn{plan_->window.order().long_transfers()};
     return function();
 }
 
@@ -89,7 +89,7 @@ void PlannedTransfer::end(bool intact) noexcept {
     }
     done_ = true;
     if (!entered_.load(std::memory_order_relaxed)) return;
-    plan_->window.long_transfers().remove(*this);
+    plan_->window.order().long_transfers().remove(*this);
     entered_.store(false, std::memory_order_release);
 }
 
@@ -114,8 +114,8 @@ void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, 
     auto& under_way = buffers_->under_way[slot];
     if (under_way.size() >= blocks_under_way) (void)slot_complete(slot, true); // many blocks there, and a large chunk
     under_way.push_back(plan_->direction == model::Direction::put
-                            ? window.start_put(plan_->rank, offset, {memory, bytes})
-                            : window.start_get(plan_->rank, offset, {memory, bytes}));
+                            ? window.puts_and_gets().start_put(plan_->rank, offset, {memory, bytes})
+                            : window.puts_and_gets().start_get(plan_->rank, offset, {memory, bytes}));
 }
 
 void PlannedTransfer::pack_next(std::byte* packed, std::uint64_t bytes) {
@@ -137,7 +137,7 @@ std::uint64_t PlannedTransfer::start_served(std::uint64_t slot, std::uint64_t by
     window::WindowState& window = plan_->window;
     const bool put = plan_->direction == model::Direction::put;
     const std::int64_t lower = plan_->remote.lower();
-    const window::WindowState::Touched touched{
+    const window::Touched touched{
         .offset = static_cast<std::uint64_t>(lower), .bytes = plan_->remote.span(), .first = started_ == 0};
     std::byte* const table = slot_memory(slot);
     const bool one_block = plan_->remote.is_contiguous();
@@ -148,7 +148,7 @@ std::uint64_t PlannedTransfer::start_served(std::uint64_t slot, std::uint64_t by
     if (put && !one_block) {
         std::byte* const data = table + runs.table_bytes;
         pack_next(data, bytes);
-        under_way.push_back(window.start_scatter(plan_->rank, touched, {table, runs.table_bytes + bytes}, runs.table_bytes));
+        under_way.push_back(window.puts_and_gets().start_scatter(plan_->rank, touched, {table, runs.table_bytes + bytes}, runs.table_bytes));
         return bytes;
     }
     // From or to the memory itself where it is one block.
@@ -156,12 +156,12 @@ std::uint64_t PlannedTransfer::start_served(std::uint64_t slot, std::uint64_t by
     if (one_block_here()) data = memory_ + local_.next(bytes).offset;
     else if (put) pack_next(data, bytes);
     if (!one_block) {
-        under_way.push_back(window.start_gather(plan_->rank, touched, {table, runs.table_bytes}, {data, bytes}));
+        under_way.push_back(window.puts_and_gets().start_gather(plan_->rank, touched, {table, runs.table_bytes}, {data, bytes}));
         return bytes;
     }
     const auto offset = static_cast<std::uint64_t>(remote_.next(bytes).offset);
-    under_way.push_back(put ? window.start_put_by_messages(plan_->rank, touched, offset, {data, bytes})
-                            : window.start_get_by_messages(plan_->rank, touched, offset, {data, bytes}));
+    under_way.push_back(put ? window.puts_and_gets().start_put_by_messages(plan_->rank, touched, offset, {data, bytes})
+                            : window.puts_and_gets().start_get_by_messages(plan_->rank, touched, offset, {data, bytes}));
     return bytes;
 }
 
@@ -228,7 +228,7 @@ bool PlannedTransfer::go_on(bool block) {
         if (buffers_ == nullptr && !take_buffers(false)) {
             if (!block) return false;
             // Whoever started transfers of this window, nobody may be left to go on with them.
-            plan_->window.long_transfers().free_memory();
+            plan_->window.order().long_transfers().free_memory();
             (void)take_buffers(true);
         }
         if (!step(block)) return false;
@@ -244,7 +244,7 @@ bool PlannedTransfer::go_on(bool block) {
 bool PlannedTransfer::start() {
     if (go_on(false)) return true;
     entered_.store(true, std::memory_order_relaxed);
-    plan_->window.long_transfers().add(*this);
+    plan_->window.order().long_transfers().add(*this);
     return false;
 }
 

@@ -64,7 +64,7 @@ private:
 } // namespace
 
 void finish_earlier(PlanState& plan) {
-    window::LongTransfers& transfers = plan.window.long_transfers();
+    window::LongTransfers& transfers = plan.window.order().long_transfers();
     if (!transfers.empty()) [[unlikely]]
         transfers.before(plan.rank, static_cast<std::uint64_t>(plan.remote.lower()), plan.remote.span(),
                          plan.direction == model::Direction::put);

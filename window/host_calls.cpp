@@ -122,8 +122,8 @@ HostCall::HostCall(MPI_Win window, Kind kind, int target) noexcept
     }
     if (!releases(kind)) return;
     try {
-        if (target == all_targets) window_->release();
-        else window_->flush(target);
+        if (target == all_targets) window_->order().release();
+        else window_->order().flush(target);
     } catch (const std::exception& error) { // there is no C++ above this call
         support::log_line(error.what());
         failed_ = true;
@@ -140,7 +140,7 @@ int HostCall::finish(int code) noexcept {
     }
     if (kind_ != Kind::complete) {
         try {
-            window_->acquire();
+            window_->order().acquire();
         } catch (const std::exception& error) {
             support::log_line(error.what());
             failed_ = true;

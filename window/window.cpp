@@ -58,8 +58,8 @@ WindowState& Window::open_state(const char* call) const {
 }
 
 WindowState& Window::state() const { return open_state("state"); }
-Team& Window::team() const { return open_state("team").team(); }
-std::string_view Window::name() const { return open_state("name").name(); }
+Team& Window::team() const { return open_state("team").facts().team; }
+std::string_view Window::name() const { return open_state("name").facts().name; }
 
 std::uint64_t Window::size(Rank target) const {
     (void)checked_address(target, Offset{0}, 0, "size");
@@ -68,7 +68,7 @@ std::uint64_t Window::size(Rank target) const {
 
 Path Window::path(Rank target) const {
     (void)checked_address(target, Offset{0}, 0, "path");
-    return state_->path(target.value);
+    return state_->facts().path(target.value);
 }
 
 std::span<std::byte> Window::reachable(Rank target) const {
@@ -94,11 +94,11 @@ void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes,
 void Window::count(Counter counter, std::uint64_t amount) { state_->statistics().add(counter, amount); }
 
 void Window::remote_get(Rank target, Offset offset, std::span<std::byte> destination) {
-    state_->get(target.value, offset.bytes, destination);
+    state_->puts_and_gets().get(target.value, offset.bytes, destination);
 }
 
 void Window::remote_put(Rank target, Offset offset, std::span<const std::byte> source) {
-    state_->put(target.value, offset.bytes, source);
+    state_->puts_and_gets().put(target.value, offset.bytes, source);
 }
 
 void Window::remote_prefetch(Rank target, Offset offset, std::uint64_t bytes) {
@@ -118,7 +118,7 @@ Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::by
         copy_in(destination.data(), source, destination.size());
         return {};
     }
-    return state_->start_get(target.value, offset.bytes, destination);
+    return state_->puts_and_gets().start_get(target.value, offset.bytes, destination);
 }
 
 Completion Window::start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
@@ -126,21 +126,22 @@ Completion Window::start_put_bytes(Rank target, Offset offset, std::span<const s
         copy_out(destination, source.data(), source.size());
         return {};
     }
-    return state_->start_put(target.value, offset.bytes, source);
+    return state_->puts_and_gets().start_put(target.value, offset.bytes, source);
 }
 
 void Window::flush(Rank target) {
     (void)checked_address(target, Offset{0}, 0, "flush");
-    state_->flush(target.value);
+    state_->order().flush(target.value);
 }
 
-void Window::flush() { open_state("flush").flush(); }
-void Window::release() { open_state("release").release(); }
-void Window::acquire() { open_state("acquire").acquire(); }
+void Window::flush() { open_state("flush").order().flush(); }
+void Window::release() { open_state("release").order().release(); }
+void Window::acquire() { open_state("acquire").order().acquire(); }
 
 void Window::fence() {
-    open_state("fence").release();
-    state_->acquire();
+    window::AccessOrder& order = open_state("fence").order();
+    order.release();
+    order.acquire();
 }
 
 void Window::check_atomic(mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
@@ -149,36 +150,36 @@ void Window::check_atomic(mpi::AtomicType type, Rank target, Offset offset, cons
     if (offset.bytes % bytes != 0)
         throw RangeError{fmt::format("{}: offset {} is not a multiple of the {} bytes of the value; atomics need aligned values",
                                      state_->who(call), offset.bytes, bytes)};
-    state_->check_atomic(type, target.value, offset.bytes, call);
+    state_->atomics().check(type, target.value, offset.bytes, call);
 }
 
 void Window::atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                           const void* operand, void* result, std::memory_order order) {
     check_atomic(type, target, offset, mpi::fetch_name(operation));
-    state_->atomic_fetch(operation, type, target.value, offset.bytes, operand, result, order);
+    state_->atomics().fetch(operation, type, target.value, offset.bytes, operand, result, order);
 }
 
 void Window::atomic_update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                            const void* operand) {
     check_atomic(type, target, offset, mpi::update_name(operation));
-    state_->atomic_update(operation, type, target.value, offset.bytes, operand);
+    state_->atomics().update(operation, type, target.value, offset.bytes, operand);
 }
 
 void Window::atomic_compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                                  const void* desired, void* result, std::memory_order order) {
     check_atomic(type, target, offset, "compare_swap");
-    state_->atomic_compare_swap(type, target.value, offset.bytes, expected, desired, result, order);
+    state_->atomics().compare_swap(type, target.value, offset.bytes, expected, desired, result, order);
 }
 
 void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
     (void)checked_address(target, offset, source.size(), "put_notify");
-    state_->put_notify(target.value, offset.bytes, source, counter);
+    state_->notifications().put(target.value, offset.bytes, source, counter);
 }
 
 void Window::wait_notified(unsigned counter, std::uint64_t count) {
-    open_state("wait_notified").wait_notified(counter, count);
+    open_state("wait_notified").notifications().wait(counter, count);
 }
-std::uint64_t Window::notified(unsigned counter) { return open_state("notified").notified(counter); }
+std::uint64_t Window::notified(unsigned counter) { return open_state("notified").notifications().read(counter); }
 
 StatisticsValues Window::statistics() const {
     WindowState& window = open_state("statistics");

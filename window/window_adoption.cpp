@@ -5,6 +5,7 @@
 #include "src/mpi/shared_parts.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "window/creation_agreement.hpp"
 #include "window/host_calls.hpp"
 #include "window/upper_rooms.hpp"
 
@@ -81,130 +82,183 @@ private:
            "MPI_Win_unlock), or pass `locked` if it is that of MPI_Win_lock_all";
 }
 
-} // namespace
+/// What MPI says of the program's window.
+struct HostWindow {
+    HostWindow(MPI_Win handle, const team::TeamState& state) : window{handle}, who{state.who()} {
+        flavor = *static_cast<int*>(attribute(MPI_WIN_CREATE_FLAVOR));
+        model = *static_cast<int*>(attribute(MPI_WIN_MODEL));
+        unit = *static_cast<int*>(attribute(MPI_WIN_DISP_UNIT));
+        base = static_cast<std::byte*>(attribute(MPI_WIN_BASE));
+        bytes = static_cast<std::uint64_t>(*static_cast<MPI_Aint*>(attribute(MPI_WIN_SIZE)));
+        MPI_Group of_window = MPI_GROUP_NULL;
+        MPI_Group of_team = MPI_GROUP_NULL;
+        check_mpi(MPI_Win_get_group(window, &of_window), "MPI_Win_get_group", who);
+        MPI_Comm_group(state.communicator(), &of_team);
+        MPI_Group_compare(of_window, of_team, &relation);
+        MPI_Group_free(&of_window);
+        MPI_Group_free(&of_team);
+    }
 
-WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options)
-    : team_{team}, state_{team.state()}, name_{std::move(options.name)}, adopted_{true},
-      counter_count_{options.notification_counters}, own_counters_(options.notification_counters) {
-    state_.require_open("Window::adopt");
-    const std::string where = fmt::format("{}: Window::adopt{}", state_.who(), name_.empty() ? "" : fmt::format("(\"{}\")", name_));
-    if (counter_count_ > most_counters)
-        throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, counter_count_,
-                                     most_counters)};
-    upper_rooms().caches.check(state_.settings(), options.cache, where);
-    if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
-    const auto attribute = [&](int key) {
+    MPI_Win window;
+    int flavor = 0;
+    int model = 0;
+    int unit = 1;
+    int relation = MPI_UNEQUAL; ///< of its ranks to the team's
+    std::byte* base = nullptr;
+    std::uint64_t bytes = 0;
+
+private:
+    [[nodiscard]] void* attribute(int key) const {
         void* value = nullptr;
         int found = 0;
-        check_mpi(MPI_Win_get_attr(window, key, &value, &found), "MPI_Win_get_attr", state_.who());
+        check_mpi(MPI_Win_get_attr(window, key, &value, &found), "MPI_Win_get_attr", who);
         return found != 0 ? value : nullptr;
-    };
-    const int flavor = *static_cast<int*>(attribute(MPI_WIN_CREATE_FLAVOR));
-    const int model = *static_cast<int*>(attribute(MPI_WIN_MODEL));
-    MPI_Group window_group = MPI_GROUP_NULL;
-    MPI_Group team_group = MPI_GROUP_NULL;
-    int relation = MPI_UNEQUAL;
-    check_mpi(MPI_Win_get_group(window, &window_group), "MPI_Win_get_group", state_.who());
-    MPI_Comm_group(state_.communicator(), &team_group);
-    MPI_Group_compare(window_group, team_group, &relation);
-    MPI_Group_free(&window_group);
-    MPI_Group_free(&team_group);
-    if (flavor == MPI_WIN_FLAVOR_DYNAMIC)
+    }
+    const std::string& who;
+};
+
+/// Throws UsageError when the window cannot be adopted, whatever is done to it before. `where` begins the message.
+void check_kind(const std::string& where, const HostWindow& host) {
+    if (host.flavor == MPI_WIN_FLAVOR_DYNAMIC)
         throw UsageError{where + ": a dynamic window has no fixed memory; adopt a created, allocated or shared one"};
-    if (model != MPI_WIN_UNIFIED)
+    if (host.model != MPI_WIN_UNIFIED)
         throw UsageError{where + ": its memory model is MPI_WIN_SEPARATE; only MPI_WIN_UNIFIED can be adopted"};
-    if (relation != MPI_IDENT)
+    if (host.relation != MPI_IDENT)
         throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
                                  "the window was made on"};
-    const CacheMode mode = upper_rooms().caches.mode(state_.settings(), options.cache);
+}
+
+/// Throws UsageError when other adoptions of the same window are in the way.
+void check_other_adopters(const std::string& where, MPI_Win window, bool locked, CacheMode mode) {
     if (const WindowState* const other = HostCall::obstacle(window, mode); other != nullptr)
         throw UsageError{fmt::format("{}: the window is adopted already, as {}, and one of the two is cached, so that it would not "
                                      "see what goes through the other; use that one, close it first, or cache neither",
                                      where, other->label())};
     // A lock of one process on a window is one: its end by the first window that closes would be the other's as well.
-    if (const WindowState* const other = HostCall::adopter(window); other != nullptr && (other->close_lock_ || !locked))
+    if (const WindowState* const other = HostCall::adopter(window); other != nullptr && (other->has_own_epoch() || !locked))
         throw UsageError{fmt::format("{}: the window is adopted already, as {}; use that one, or close it first{}", where, other->label(),
                                      locked ? "" : " (only windows that the program has locked for all, with `locked`, are adopted twice)")};
-    const bool transparent = mode == CacheMode::transparent;
-    if (transparent && !HostCall::seen())
+}
+
+/// Throws UsageError when nobody would tell a transparent cache what the program does, or serve it meanwhile.
+void check_transparent(const std::string& where, const team::TeamState& state) {
+    if (!HostCall::seen())
         throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
                                  "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
-    if (transparent && state_.progress_mode() == ProgressMode::caller && state_.size() > 1)
+    if (state.progress_mode() == ProgressMode::caller && state.size() > 1)
         throw UsageError{where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
                                  "others waiting; initialise MPI with MPI_THREAD_MULTIPLE, or choose CacheMode::epoch"};
-    state_.barrier(team::CollectiveCall::window_create, {});
+}
 
-    number_ = state_.next_window_number();
-    remote_ = window;
-    unit_ = *static_cast<int*>(attribute(MPI_WIN_DISP_UNIT));
-    map_.own = static_cast<std::byte*>(attribute(MPI_WIN_BASE));
-    map_.own_bytes = static_cast<std::uint64_t>(*static_cast<MPI_Aint*>(attribute(MPI_WIN_SIZE)));
-    map_.own_rank = state_.rank();
-    map_.ranks = state_.size();
-    const auto size = static_cast<std::int64_t>(map_.own_bytes);
-    const auto choices = upper_rooms().caches.chosen(state_.settings(), options.cache);
-    auto smallest = with_cache_choices(std::array<std::int64_t, 5>{unit_, -unit_, size, -size, part_alignment(map_.own, map_.own_bytes)},
-                                       choices);
-    team_.min(std::span{smallest});
-    check_cache_choices(where, choices, std::span{smallest}.last<2 * cache_choices>()); // before any epoch begins
+/// Collective. Begins Lapwing's epoch on all ranks or on none; throws UsageError if none.
+void begin_epochs(const std::string& where, const team::TeamState& state, MPI_Win window, bool locked) {
+    const std::string problem = begin_epoch(window, locked, state.rank());
+    const mpi::Problem first = mpi::first_problem(state.communicator(), problem);
+    if (first.text.empty()) return;
+    if (problem.empty() && !locked) check_mpi(MPI_Win_unlock_all(window), "MPI_Win_unlock_all", state.who());
+    throw UsageError{fmt::format("{}: the window cannot be used on rank {}: {}", where, first.rank, first.text)};
+}
 
-    // A transparent window has the epochs that the program makes, of any kind. Messages need none.
-    alignment_ = static_cast<std::uint64_t>(smallest[4]);
-    network_ = transparent || state_.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
-    if (!transparent) {
-        const std::string problem = begin_epoch(window, locked, state_.rank());
-        const mpi::Problem first = mpi::first_problem(state_.communicator(), problem);
-        if (!first.text.empty()) {
-            if (problem.empty() && !locked) check_mpi(MPI_Win_unlock_all(window), "MPI_Win_unlock_all", state_.who());
-            throw UsageError{fmt::format("{}: the window cannot be used on rank {}: {}", where, first.rank, first.text)};
-        }
-        close_lock_ = !locked;
-    }
-    const mpi::Topology& topology = state_.topology();
-    if (flavor == MPI_WIN_FLAVOR_SHARED) {
+/// Collective over the node: the parts of its ranks that this one can load and store.
+void find_parts(WindowFacts& facts, const HostWindow& host) {
+    const mpi::Topology& topology = facts.state.topology();
+    if (host.flavor == MPI_WIN_FLAVOR_SHARED) {
         for (const int rank : topology.members()) {
             MPI_Aint size = 0;
             int unit = 0;
             std::byte* base = nullptr;
-            check_mpi(MPI_Win_shared_query(window, rank, &size, &unit, &base), "MPI_Win_shared_query", state_.who());
-            bases_.push_back(base);
+            check_mpi(MPI_Win_shared_query(host.window, rank, &size, &unit, &base), "MPI_Win_shared_query", facts.state.who());
+            facts.bases.push_back(base);
         }
-        if (topology.nodes() == 1) network_ = Path::direct;
-    } else if (flavor == MPI_WIN_FLAVOR_ALLOCATE) {
-        bases_ = mpi::find_shared_parts(topology.node_communicator(), map_.own, map_.own_bytes);
+        if (topology.nodes() == 1) facts.network = Path::direct;
+    } else if (host.flavor == MPI_WIN_FLAVOR_ALLOCATE) {
+        facts.bases = mpi::find_shared_parts(topology.node_communicator(), host.base, host.bytes);
     }
-    if (bases_.empty()) {
-        bases_.push_back(map_.own);
-        map_.node_first = state_.rank();
-        map_.node_count = 1;
+    if (facts.bases.empty()) {
+        facts.bases.push_back(host.base);
+        facts.map.node_first = facts.state.rank();
+        facts.map.node_count = 1;
     } else {
-        map_.node_first = topology.members().front();
-        map_.node_count = topology.node_size();
-        map_.node_index = topology.is_run() ? nullptr : topology.index().data();
+        facts.map.node_first = topology.members().front();
+        facts.map.node_count = topology.node_size();
+        facts.map.node_index = topology.is_run() ? nullptr : topology.index().data();
     }
-    least_rma_bytes_ = state_.least_rma_bytes();
-    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics(); // the program may use MPI's beside them
-    map_.bases = bases_.data();
-    if (transparent) remote_ = MPI_WIN_NULL; // the program's own calls order its memory
+    facts.map.bases = facts.bases.data();
+}
 
-    if (smallest[0] != -smallest[1]) {
-        units_.resize(static_cast<std::size_t>(state_.size()));
-        check_mpi(MPI_Allgather(&unit_, 1, MPI_INT, units_.data(), 1, MPI_INT, state_.communicator()), "MPI_Allgather",
-                  state_.who());
+/// What all ranks' windows have in common.
+struct Common {
+    bool unit = false; ///< all displacements count as many bytes
+    bool size = false;
+    std::uint64_t alignment = 1; ///< the least of all parts
+};
+
+/// Collective. Throws MismatchError, before any epoch begins, unless all ranks have chosen the same cache.
+Common compare(const WindowFacts& facts, const std::string& where, const CacheOptions& cache) {
+    const auto size = static_cast<std::int64_t>(facts.map.own_bytes);
+    const std::int64_t unit = facts.unit;
+    const auto choices = upper_rooms().caches.chosen(facts.state.settings(), cache);
+    auto least = with_cache_choices(
+        std::array<std::int64_t, 5>{unit, -unit, size, -size, part_alignment(facts.map.own, facts.map.own_bytes)}, choices);
+    facts.team.min(std::span{least});
+    check_cache_choices(facts.team, where, choices, std::span{least}.last<2 * cache_choices>());
+    return {.unit = least[0] == -least[1], .size = least[2] == -least[3], .alignment = static_cast<std::uint64_t>(least[4])};
+}
+
+/// Collective: displacements of other ranks.
+void share_units(WindowFacts& facts, bool same) {
+    if (!same) {
+        facts.units.resize(static_cast<std::size_t>(facts.state.size()));
+        check_mpi(MPI_Allgather(&facts.unit, 1, MPI_INT, facts.units.data(), 1, MPI_INT, facts.state.communicator()), "MPI_Allgather",
+                  facts.state.who());
     }
-    plain_rma_ = network_ == Path::rma && unit_ == 1 && units_.empty();
-    share_sizes(smallest[2] == -smallest[3]);
-    counters_ = own_counters_.data();
-    state_.engine().expose(number_, exposed());
-    try {
-        cache_ = upper_rooms().caches.make(*this, options.cache);
-        state_.add(*this);
-        HostCall::add(window, *this, mode);
-        state_.barrier(team::CollectiveCall::window_create, {});
-    } catch (...) { // the program may free it
-        undo_creation();
-        throw;
+    facts.plain_rma = facts.network == Path::rma && facts.unit == 1 && same;
+}
+
+} // namespace
+
+WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions options)
+    : facts_{team, std::move(options.name)},
+      notifications_{facts_, order_, rma_, messages_, options.notification_counters} {
+    team::TeamState& state = facts_.state;
+    facts_.adopted = true;
+    state.require_open("Window::adopt");
+    const std::string where = fmt::format("{}: Window::adopt{}", state.who(), facts_.name.empty() ? "" : fmt::format("(\"{}\")", facts_.name));
+    if (notifications_.count() > most_counters)
+        throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, notifications_.count(),
+                                     most_counters)};
+    upper_rooms().caches.check(state.settings(), options.cache, where);
+    if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
+    const HostWindow host{window, state};
+    check_kind(where, host);
+    const CacheMode mode = upper_rooms().caches.mode(state.settings(), options.cache);
+    check_other_adopters(where, window, locked, mode);
+    const bool transparent = mode == CacheMode::transparent;
+    if (transparent) check_transparent(where, state);
+    state.barrier(team::CollectiveCall::window_create, {});
+
+    facts_.number = state.next_window_number();
+    facts_.unit = host.unit;
+    facts_.map.own = host.base;
+    facts_.map.own_bytes = host.bytes;
+    facts_.map.own_rank = state.rank();
+    facts_.map.ranks = state.size();
+    const Common common = compare(facts_, where, options.cache);
+    facts_.alignment = common.alignment;
+
+    // A transparent window has the epochs that the program makes, of any kind. Messages need none.
+    facts_.network = transparent || state.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
+    if (!transparent) {
+        begin_epochs(where, state, window, locked);
+        own_epoch_ = !locked;
+        facts_.remote = window; // a transparent one's memory is ordered by the program's own calls
     }
+    find_parts(facts_, host);
+    facts_.mpi_atomics = facts_.network == Path::rma && !state.avoids_mpi_atomics(); // the program may use MPI's beside them
+    share_units(facts_, common.unit);
+    share_sizes(facts_, common.size);
+    notifications_.use_private_memory();
+    open(options.cache, Listed::yes, window);
 }
 
 void WindowState::on_host_free(bool gone) noexcept {
@@ -218,23 +272,23 @@ void WindowState::on_host_free(bool gone) noexcept {
         }
     }
     // An epoch keeps MPICH from freeing the window.
-    if (std::exchange(close_lock_, false) && !gone) MPI_Win_unlock_all(remote_);
-    freed_.store(true, std::memory_order_release);
+    if (std::exchange(own_epoch_, false) && !gone) MPI_Win_unlock_all(facts_.remote);
+    facts_.freed.store(true, std::memory_order_release);
     if (map_of_window_ != nullptr) *map_of_window_ = {};
     if (!closed) lose_memory();
-    remote_ = MPI_WIN_NULL;
+    facts_.remote = MPI_WIN_NULL;
 }
 
 void WindowState::lose_memory() noexcept {
-    end_transfers(&WindowTransfer::lose);
-    state_.remove(*this);
+    order_.end_transfers(&WindowTransfer::lose);
+    facts_.state.remove(*this);
     HostCall::remove(*this);
-    state_.engine().abandon(number_, messages::Engine::LateRequests::dropped);
-    state_.statistics().add(statistics_.read());
+    facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::dropped);
+    facts_.state.statistics().add(facts_.statistics.read());
 }
 
 void WindowState::require_memory(const char* call) const {
-    if (freed())
+    if (facts_.freed.load(std::memory_order_acquire))
         throw UsageError{fmt::format("{}: the program freed the window with MPI_Win_free before it was closed; call close() first",
                                      who(call))};
 }

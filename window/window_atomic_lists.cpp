@@ -1,7 +1,7 @@
 // Lists of atomics with results: to a rank of another node many in a message.
-#include "window/window_state.hpp"
+#include "window/window_atomics.hpp"
 
-#include "src/mpi/atomics.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -63,67 +63,60 @@ private:
 
 } // namespace
 
-Completion WindowState::start_atomics(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
-                                      std::span<const mpi::ListedAtomic> list) {
-    if (list.empty()) return {};
-    state_.serve_now_and_then();
+void WindowAtomics::fetch_here(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::byte* base,
+                               std::span<const mpi::ListedAtomic> list) {
     const bool swaps = list.front().expected != nullptr;
-    if (std::byte* const base = map_.base(target); base != nullptr) {
-        for (const mpi::ListedAtomic& one : list) {
-            if (mpi_atomics_ && swaps)
-                atomic_compare_swap(type, target, one.offset, one.expected, one.operand, one.before, std::memory_order_relaxed);
-            else if (mpi_atomics_)
-                atomic_fetch(operation, type, target, one.offset, one.operand, one.before, std::memory_order_relaxed);
-            else if (swaps) mpi::processor_compare_swap(type, base + one.offset, one.expected, one.operand, one.before);
-            else mpi::processor_fetch(operation, type, base + one.offset, one.operand, one.before);
-        }
+    for (const mpi::ListedAtomic& one : list) {
+        if (facts_.mpi_atomics && swaps)
+            compare_swap(type, target, one.offset, one.expected, one.operand, one.before, std::memory_order_relaxed);
+        else if (facts_.mpi_atomics) fetch(operation, type, target, one.offset, one.operand, one.before, std::memory_order_relaxed);
+        else if (swaps) mpi::processor_compare_swap(type, base + one.offset, one.expected, one.operand, one.before);
+        else mpi::processor_fetch(operation, type, base + one.offset, one.operand, one.before);
+    }
+}
+
+Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+                                std::span<const mpi::ListedAtomic> list) {
+    if (list.empty()) return {};
+    facts_.state.serve_now_and_then();
+    if (std::byte* const base = facts_.map.base(target)) {
+        fetch_here(operation, type, target, base, list);
         return {};
     }
+    const bool swaps = list.front().expected != nullptr;
     const std::uint64_t bytes = mpi::size_of(type);
     const auto [lowest, highest] = std::ranges::minmax(list, {}, &mpi::ListedAtomic::offset);
-    const std::uint64_t begin = lowest.offset;
-    const std::uint64_t touched = highest.offset + bytes - begin;
-    for (const mpi::ListedAtomic& one : list) cache_before_update(target, one.offset, bytes);
-    begin_access(target, begin, touched, true, "Window::fetch");
+    const BegunAccess access = order_.begin({.target = target,
+                                             .offset = lowest.offset,
+                                             .bytes = highest.offset + bytes - lowest.offset,
+                                             .kind = Access::Kind::update,
+                                             .call = "Window::fetch"},
+                                            list, bytes);
 
     auto pending = std::make_unique<PendingAtomics>(list, bytes);
     const std::uint64_t entry = swaps ? sizeof(messages::ListedSwap) : sizeof(messages::AddPayload);
-    const std::size_t most = std::max<std::size_t>(1, state_.engine().inline_limit() / entry);
+    const std::size_t most = std::max<std::size_t>(1, messages_.inline_limit() / entry);
     std::vector<std::byte> payload;
     for (std::size_t at = 0; at < list.size(); at += most) {
-        const std::size_t end = std::min(list.size(), at + most);
-        payload.resize((end - at) * entry);
-        for (std::size_t k = at; k < end; ++k) {
+        const auto now = list.subspan(at, std::min(list.size() - at, most));
+        payload.resize(now.size() * entry);
+        for (std::size_t k = 0; k < now.size(); ++k) {
             messages::ListedSwap one;
-            one.offset = list[k].offset;
-            std::memcpy(&one.values.operand, list[k].operand, bytes);
-            if (swaps) std::memcpy(&one.values.expected, list[k].expected, bytes);
+            one.offset = now[k].offset;
+            std::memcpy(&one.values.operand, now[k].operand, bytes);
+            if (swaps) std::memcpy(&one.values.expected, now[k].expected, bytes);
             // AddPayload is its beginning.
-            std::memcpy(payload.data() + (k - at) * entry, &one, entry);
+            std::memcpy(payload.data() + k * entry, &one, entry);
         }
         const messages::Command command{.kind = messages::CommandKind::atomics,
-                              .operation = operation,
-                              .type = type,
-                              .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
-                              .window = number_,
-                              .size = payload.size()};
-        auto transfer = std::make_unique<ServiceTransfer>(*this, target);
-        transfer->operation().destination = pending->answer(at);
-        // Noted in the same step as it is started: see start_served(). MPI's operations would pass it.
-        start(
-            [&] {
-                const support::BiasedMutex::Guard guard{mutex_};
-                if (!state_.engine().try_atomics(transfer->operation(), target, command, payload)) return false;
-                note_message();
-                transfers_.push_back(*transfer);
-                if (network_ == Path::rma) outstanding_.add_write(target, begin, touched, Carrier::messages);
-                return true;
-            },
-            "Window::fetch", target);
-        nudge_progress(payload.size());
-        pending->add(Completion{std::move(transfer)}, end);
+                                        .operation = operation,
+                                        .type = type,
+                                        .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
+                                        .window = facts_.number,
+                                        .size = payload.size()};
+        pending->add(Completion{messages_.start_atomics(access, command, payload, pending->answer(at))}, at + now.size());
     }
-    statistics_.add(Counter::service_atomics, list.size());
+    facts_.statistics.add(Counter::service_atomics, list.size());
     return Completion{std::move(pending)};
 }
 
@@ -134,7 +127,7 @@ std::vector<mpi::ListedAtomic> Window::make_list(std::span<const Offset> offsets
     const window::WindowState& state = open_state(call);
     if (results != offsets.size() || (operands != SIZE_MAX && operands != offsets.size()))
         throw RangeError{fmt::format("{}: {} offsets, {} results{}; pass as many of each, and operands one for all or as many",
-                                     state.who(call), offsets.size(), results,
+                                     state.facts().who(call), offsets.size(), results,
                                      operands == SIZE_MAX ? "" : fmt::format(" and {} operands", operands))};
     std::vector<mpi::ListedAtomic> list(offsets.size());
     for (std::size_t k = 0; k < list.size(); ++k) list[k].offset = offsets[k].bytes;
@@ -147,10 +140,10 @@ Completion Window::start_atomics(mpi::AtomicOperation operation, mpi::AtomicType
     if (of_bits && (type == mpi::AtomicType::float32 || type == mpi::AtomicType::float64))
         throw UsageError{fmt::format("{}: {} works on integers, not on floating point numbers; use std::uint32_t or std::uint64_t "
                                      "values",
-                                     open_state(call).who(call), mpi::update_name(operation))};
+                                     open_state(call).facts().who(call), mpi::update_name(operation))};
     (void)checked_address(target, Offset{0}, 0, call);
     for (const mpi::ListedAtomic& one : list) check_atomic(type, target, Offset{one.offset}, call);
-    return state_->start_atomics(operation, type, target.value, list);
+    return state_->atomics().start(operation, type, target.value, list);
 }
 
 } // namespace lapwing

@@ -5,6 +5,7 @@
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
+#include "window/creation_agreement.hpp"
 #include "window/host_calls.hpp"
 #include "window/upper_rooms.hpp"
 
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -27,182 +29,239 @@ using support::check_mpi;
 constexpr unsigned least_alignment = 8;
 constexpr unsigned most_alignment = 64;
 
-} // namespace
-
-WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed)
-    : team_{team}, state_{team.state()}, name_{std::move(options.name)}, counter_count_{options.notification_counters} {
-    if (counter_count_ > most_counters)
-        throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", state_.who(),
-                                     counter_count_, most_counters)};
+/// Throws RangeError or SettingError when what this rank asks for is never allowed.
+void check_options(const WindowFacts& facts, const WindowOptions& options) {
+    if (options.notification_counters > most_counters)
+        throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", facts.state.who(),
+                                     options.notification_counters, most_counters)};
     if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
-        throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", state_.who(), options.alignment,
+        throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", facts.state.who(), options.alignment,
                                      least_alignment, most_alignment)};
-    upper_rooms().caches.check(state_.settings(), options.cache, fmt::format("{}: {}", state_.who(), label()));
-    // A rank that cannot have its part must not leave the others waiting: agree first. What the ranks of a node ask for
-    // must fit together; summed in floating point, which does not overflow.
-    state_.barrier(team::CollectiveCall::window_create, {});
-    number_ = state_.next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
-    const std::string what = fmt::format("{}: {}", state_.who(), label());
-    const MemoryLimit limit = memory_limit(state_.topology().largest_node() > 1);
-    auto node_bytes = static_cast<double>(bytes);
-    auto memory = std::make_unique_for_overwrite<std::byte[]>(sizeof node_bytes);
-    std::memcpy(memory.get(), &node_bytes, sizeof node_bytes);
-    state_.complete(memory, "Window", [&](std::byte* sum) {
+    upper_rooms().caches.check(facts.state.settings(), options.cache, fmt::format("{}: {}", facts.state.who(), facts.label()));
+}
+
+/// Collective over the node: what its ranks ask for together, in floating point, which does not overflow.
+double bytes_of_node(team::TeamState& state, std::uint64_t bytes) {
+    auto sum = static_cast<double>(bytes);
+    auto memory = std::make_unique_for_overwrite<std::byte[]>(sizeof sum);
+    std::memcpy(memory.get(), &sum, sizeof sum);
+    state.complete(memory, "Window", [&](std::byte* place) {
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, sum, 1, MPI_DOUBLE, MPI_SUM, state_.topology().node_communicator(), &request),
-                  "MPI_Iallreduce", state_.who());
+        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, 1, MPI_DOUBLE, MPI_SUM, state.topology().node_communicator(), &request),
+                  "MPI_Iallreduce", state.who());
         return request;
     });
-    state_.count_collective("Window"); // what follows is another call
-    std::memcpy(&node_bytes, memory.get(), sizeof node_bytes);
-    const auto counters = static_cast<std::int64_t>(counter_count_);
-    const bool fits = node_bytes <= static_cast<double>(limit.bytes);
-    const std::string problem = fits ? cannot_map(static_cast<std::uint64_t>(node_bytes)) : std::string{};
-    const std::int64_t too_much = !problem.empty() ? 3 : bytes > limit.bytes ? 2 : !fits ? 1 : 0;
-    // One number that orders by how much too much, then by rank.
+    state.count_collective("Window"); // what follows is another call
+    std::memcpy(&sum, memory.get(), sizeof sum);
+    return sum;
+}
+
+/// Why a rank cannot have its part.
+struct Demand {
+    enum class Excess : std::int64_t { none, with_the_node, alone, not_mappable };
+    Excess excess = Excess::none;
+    std::string problem; ///< of what cannot be mapped
+    MemoryLimit limit;
+
+    Demand(std::uint64_t bytes, double of_node, const MemoryLimit& of_machine) : limit{of_machine} {
+        const bool fits = of_node <= static_cast<double>(limit.bytes);
+        if (fits) problem = cannot_map(static_cast<std::uint64_t>(of_node));
+        if (!problem.empty()) excess = Excess::not_mappable;
+        else if (bytes > limit.bytes) excess = Excess::alone;
+        else if (!fits) excess = Excess::with_the_node;
+    }
+    /// One number whose least orders by how much too much, then by rank.
+    [[nodiscard]] std::int64_t ordered(int rank) const noexcept {
+        return excess == Excess::none ? 0 : -(static_cast<std::int64_t>(excess) << 32) - rank;
+    }
+    [[nodiscard]] static Excess excess_of(std::int64_t ordered) noexcept { return static_cast<Excess>(-ordered >> 32); }
+    [[nodiscard]] static std::int64_t rank_of(std::int64_t ordered) noexcept { return -ordered & 0xFFFFFFFF; }
+};
+
+/// Collective. Throws RangeError on all ranks when one cannot have its part: `worst` is the least of all ranks' Demand::ordered().
+void check_demands(const WindowFacts& facts, const std::string& what, std::uint64_t bytes, const Demand& own, std::int64_t worst) {
+    if (worst == 0) return;
+    const MPI_Comm communicator = facts.state.communicator();
+    if (Demand::excess_of(worst) == Demand::Excess::not_mappable)
+        throw_no_memory(what, bytes, mpi::first_problem(communicator, own.problem));
+    const std::int64_t rank = Demand::rank_of(worst);
+    const bool here = rank == facts.state.rank();
+    const std::string there =
+        mpi::first_problem(communicator, here ? fmt::format("{} bytes, {}", own.limit.bytes, own.limit.what) : "").text;
+    throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit {} is {}", what, bytes, rank,
+                                 Demand::excess_of(worst) == Demand::Excess::with_the_node ? " together with the others of its node" : "",
+                                 here ? "here" : "there", there)};
+}
+
+/// Collective. A rank that cannot have its part must not leave the others waiting: they agree first. Throws on all ranks when
+/// one cannot, or when they ask for what must be alike and is not. Returns whether all ask for as many bytes.
+bool agree_on_memory(const WindowFacts& facts, std::uint64_t bytes, const WindowOptions& options) {
+    const std::string what = fmt::format("{}: {}", facts.state.who(), facts.label());
+    const MemoryLimit limit = memory_limit(facts.state.topology().largest_node() > 1);
+    const Demand demand{bytes, bytes_of_node(facts.state, bytes), limit};
+    const std::int64_t counters = options.notification_counters;
     const std::int64_t alignment = options.alignment;
     const auto size = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
     const auto identity = static_cast<std::int64_t>(options.identity.value);
-    const std::array<std::int64_t, 9> numbers{too_much == 0 ? 0 : -(too_much << 32) - state_.rank(), counters, -counters, alignment,
-                                              -alignment, size, -size, identity, ~identity};
-    const auto choices = upper_rooms().caches.chosen(state_.settings(), options.cache);
+    const std::array<std::int64_t, 9> numbers{demand.ordered(facts.state.rank()), counters, -counters, alignment, -alignment, size, -size,
+                                              identity, ~identity};
+    const auto choices = upper_rooms().caches.chosen(facts.state.settings(), options.cache);
     auto worst = with_cache_choices(numbers, choices);
-    team_.min(std::span{worst});
+    facts.team.min(std::span{worst});
     if (worst[1] != -worst[2])
         throw MismatchError{fmt::format("{}: {} notification counters here and another number on another rank; pass the same on "
                                         "all ranks",
-                                        what, counter_count_)};
+                                        what, counters)};
     if (worst[3] != -worst[4])
         throw MismatchError{
             fmt::format("{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
     if (worst[7] != ~worst[8])
         throw MismatchError{fmt::format("{}: {} here and on another rank differ; pass the same on all ranks", what, options.identity.what)};
-    check_cache_choices(what, choices, std::span{worst}.last<2 * cache_choices>());
-    if (worst[0] <= -(std::int64_t{3} << 32)) throw_no_memory(what, bytes, mpi::first_problem(state_.communicator(), problem));
-    if (worst[0] != 0) {
-        const std::int64_t rank = -worst[0] & 0xFFFFFFFF;
-        const bool own = rank == state_.rank();
-        const std::string there = mpi::first_problem(state_.communicator(), own ? fmt::format("{} bytes, {}", limit.bytes, limit.what) : "").text;
-        throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit {} is {}", what, bytes, rank,
-                                     worst[0] > -(std::int64_t{2} << 32) ? " together with the others of its node" : "",
-                                     own ? "here" : "there", there)};
-    }
-
-    const bool same_size = worst[5] == -worst[6];
-    memory_ = std::make_unique<WindowMemory>(state_, what, bytes, same_size, options.alignment, counter_count_);
-    network_ = state_.network_path();
-    least_rma_bytes_ = state_.least_rma_bytes();
-    remote_ = memory_->remote_window();
-    shared_ = memory_->shared_window();
-    plain_rma_ = network_ == Path::rma;
-    mpi_atomics_ = network_ == Path::rma && !state_.avoids_mpi_atomics() && !state_.small_by_messages();
-    map_.own = memory_->own();
-    map_.own_bytes = bytes;
-    map_.own_rank = state_.rank();
-    map_.ranks = state_.size();
-    const mpi::Topology& topology = state_.topology();
-    map_.node_first = topology.members().front();
-    map_.node_count = topology.node_size();
-    map_.node_index = topology.is_run() ? nullptr : topology.index().data();
-    map_.bases = memory_->bases().data();
-    counters_ = memory_->counters(topology.node_rank());
-    share_sizes(same_size);
-    state_.engine().expose(number_, exposed());
-    try {
-        cache_ = upper_rooms().caches.make(*this, options.cache);
-        if (listed == Listed::yes) state_.add(*this);
-        state_.barrier(team::CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
-    } catch (...) {
-        undo_creation();
-        throw;
-    }
+    check_cache_choices(facts.team, what, choices, std::span{worst}.last<2 * cache_choices>());
+    check_demands(facts, what, bytes, demand, worst[0]);
+    return worst[5] == -worst[6];
 }
 
-void WindowState::undo_creation() noexcept {
-    state_.remove(*this);
-    HostCall::remove(*this);
-    abandon_memory();
+/// How memory of Lapwing's own is reached.
+void describe(WindowFacts& facts, const WindowMemory& memory, std::uint64_t bytes) {
+    const mpi::Topology& topology = facts.state.topology();
+    facts.network = facts.state.network_path();
+    facts.plain_rma = facts.network == Path::rma;
+    facts.mpi_atomics = facts.plain_rma && !facts.state.avoids_mpi_atomics() && !facts.state.small_by_messages();
+    facts.remote = memory.remote_window();
+    facts.shared = memory.shared_window();
+    facts.map.own = memory.own();
+    facts.map.own_bytes = bytes;
+    facts.map.own_rank = facts.state.rank();
+    facts.map.ranks = facts.state.size();
+    facts.map.node_first = topology.members().front();
+    facts.map.node_count = topology.node_size();
+    facts.map.node_index = topology.is_run() ? nullptr : topology.index().data();
+    facts.map.bases = memory.bases().data();
+}
+
+} // namespace
+
+WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed)
+    : facts_{team, std::move(options.name)},
+      notifications_{facts_, order_, rma_, messages_, options.notification_counters} {
+    check_options(facts_, options);
+    team::TeamState& state = facts_.state;
+    state.barrier(team::CollectiveCall::window_create, {});
+    facts_.number = state.next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
+    const bool same_size = agree_on_memory(facts_, bytes, options);
+    memory_ = std::make_unique<WindowMemory>(state, fmt::format("{}: {}", state.who(), label()), bytes, same_size, options.alignment,
+                                             options.notification_counters);
+    describe(facts_, *memory_, bytes);
+    notifications_.use(*memory_);
+    share_sizes(facts_, same_size);
+    open(options.cache, listed, MPI_WIN_NULL);
+}
+
+void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
+    team::TeamState& state = facts_.state;
+    state.engine().expose(facts_.number, exposed());
+    try {
+        cache_ = upper_rooms().caches.make(*this, cache);
+        order_.use_cache(cache_.get());
+        puts_and_gets_.use_cache(cache_.get());
+        if (listed == Listed::yes) state.add(*this);
+        if (host != MPI_WIN_NULL) HostCall::add(host, *this, upper_rooms().caches.mode(state.settings(), cache));
+        state.barrier(team::CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
+    } catch (...) {
+        state.remove(*this);
+        HostCall::remove(*this); // the program may free it
+        abandon_memory();
+        throw;
+    }
 }
 
 WindowState::~WindowState() = default;
 
 messages::ExposedMemory WindowState::exposed() const noexcept {
-    return {map_.own, map_.own_bytes, counters_, counter_count_, mpi_atomics_ ? remote_ : MPI_WIN_NULL, unit_, map_.own_rank};
+    const MemoryMap& map = facts_.map;
+    return {map.own,      map.own_bytes, notifications_.own(), notifications_.count(), facts_.mpi_atomics ? facts_.remote : MPI_WIN_NULL,
+            facts_.unit, map.own_rank};
 }
 
-void WindowState::check_cache_choices(const std::string& what, const CacheChoices& own,
-                                      std::span<const std::int64_t, 2 * cache_choices> least) {
+void check_cache_choices(Team& team, const std::string& what, const CacheChoices& own,
+                         std::span<const std::int64_t, 2 * cache_choices> least) {
+    const CacheFactory& caches = upper_rooms().caches;
     for (std::size_t i = 0; i < cache_choices; ++i) {
         const std::int64_t lowest = least[2 * i];
         const std::int64_t highest = -least[2 * i + 1];
         if (lowest == highest) continue;
         // All ranks come here, and so may ask who it is.
-        const std::int64_t rank = state_.rank();
+        const std::int64_t rank = team.rank().value;
         constexpr std::int64_t another = std::numeric_limits<std::int64_t>::max();
         std::array<std::int64_t, 2> ranks{own[i] == lowest ? rank : another, own[i] == highest ? rank : another};
-        team_.min(std::span{ranks});
+        team.min(std::span{ranks});
         throw MismatchError{fmt::format("{}: {} is {} on rank {} and {} on rank {}; choose the same on all ranks", what,
-                                        upper_rooms().caches.name_of(i), upper_rooms().caches.text_of(i, lowest), ranks[0], upper_rooms().caches.text_of(i, highest),
-                                        ranks[1])};
+                                        caches.name_of(i), caches.text_of(i, lowest), ranks[0], caches.text_of(i, highest), ranks[1])};
     }
 }
 
-void WindowState::share_sizes(bool same) {
-    map_.uniform_bytes = map_.own_bytes;
+void share_sizes(WindowFacts& facts, bool same) {
+    facts.map.uniform_bytes = facts.map.own_bytes;
     if (same) return;
-    sizes_.resize(static_cast<std::size_t>(state_.size()));
-    check_mpi(MPI_Allgather(&map_.own_bytes, 1, MPI_UINT64_T, sizes_.data(), 1, MPI_UINT64_T, state_.communicator()),
-              "MPI_Allgather", state_.who());
-    map_.sizes = sizes_.data();
+    facts.sizes.resize(static_cast<std::size_t>(facts.state.size()));
+    check_mpi(MPI_Allgather(&facts.map.own_bytes, 1, MPI_UINT64_T, facts.sizes.data(), 1, MPI_UINT64_T, facts.state.communicator()),
+              "MPI_Allgather", facts.state.who());
+    facts.map.sizes = facts.sizes.data();
+}
+
+void WindowState::end_cache() noexcept {
+    order_.use_cache(nullptr);
+    puts_and_gets_.use_cache(nullptr);
+    cache_.reset();
 }
 
 void WindowState::close() {
-    if (freed()) return; // MPI_Win_free has done it
+    if (facts_.freed.load(std::memory_order_acquire)) return; // MPI_Win_free has done it
     if (team::TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
     if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
-    state_.barrier_of_close(*this); // completes the operations of all ranks
+    facts_.state.barrier_of_close(facts_.number); // completes the operations of all ranks
     close_behind_barrier();
 }
 
 void WindowState::close_behind_barrier() {
-    end_transfers(&WindowTransfer::detach); // complete, though nobody has waited for them
-    state_.remove(*this);
+    order_.end_transfers(&WindowTransfer::detach); // complete, though nobody has waited for them
+    facts_.state.remove(*this);
     HostCall::remove(*this);
-    cache_.reset();
-    state_.statistics().add(statistics_.read());
-    state_.engine().withdraw(number_);
+    end_cache();
+    facts_.state.statistics().add(facts_.statistics.read());
+    facts_.state.engine().withdraw(facts_.number);
     if (memory_ != nullptr) memory_->close();
-    if (std::exchange(close_lock_, false)) check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", state_.who());
+    if (std::exchange(own_epoch_, false)) check_mpi(MPI_Win_unlock_all(facts_.remote), "MPI_Win_unlock_all", facts_.state.who());
 }
 
 void WindowState::abandon_memory() noexcept {
     // The program's memory goes when the stack has unwound: nobody may be served from it any more.
-    cache_.reset(); // ends what it reads ahead
-    state_.engine().abandon(number_, messages::Engine::LateRequests::told);
-    if (!close_lock_ || team::TeamRegistry::mpi_ended()) return;
+    end_cache(); // ends what it reads ahead
+    facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::told);
+    if (!own_epoch_ || team::TeamRegistry::mpi_ended()) return;
     // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their targets.
-    if (const int code = MPI_Win_unlock_all(remote_); code != MPI_SUCCESS)
+    if (const int code = MPI_Win_unlock_all(facts_.remote); code != MPI_SUCCESS)
         support::log_line(fmt::format("{}: MPI_Win_unlock_all failed: {}", who("close"), support::mpi_error_text(code)));
-    close_lock_ = false;
+    own_epoch_ = false;
 }
 
 void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
-    if (window->freed()) return;
-    std::string problem;
-    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !window->state_.left() && !window->state_.broken()) {
+    if (window->facts_.freed.load(std::memory_order_acquire)) return;
+    team::TeamState& state = window->facts_.state;
+    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !state.left() && !state.broken()) {
         try {
             window->close();
             return;
         } catch (const std::exception& error) {
-            problem = error.what();
+            support::log_line(error.what());
         }
-        support::log_line(problem);
     }
-    window->long_transfers_.discard();
-    window->state_.remove(*window);
+    window->order_.long_transfers().discard();
+    state.remove(*window);
     HostCall::remove(*window);
-    if (window->adopted_) window->abandon_memory();
+    if (window->facts_.adopted) window->abandon_memory();
     team::TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory
 }
 

@@ -3,7 +3,7 @@
 #include "src/support/backoff.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
-#include "window/window_state.hpp"
+#include "window/access_ledger.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -13,13 +13,15 @@
 
 namespace lapwing::window {
 
+const WindowFacts& WindowTransfer::window() const noexcept { return ledger_->facts(); }
+
 bool WindowTransfer::test() {
     check_lost();
     if (!attached()) return true;
     if (!arrived()) {
-        window().team_state().progress();
+        window().state.progress();
         if (!arrived()) {
-            if (!window().team_state().troubled()) return false;
+            if (!window().state.troubled()) return false;
             if (!arrived()) { // or the trouble came behind it
                 check_hope("Completion::test");
                 return false;
@@ -31,7 +33,7 @@ bool WindowTransfer::test() {
 }
 
 void WindowTransfer::check_hope(const char* call) {
-    team::TeamState& team = window().team_state();
+    team::TeamState& team = window().state;
     try {
         if (team.left())
             throw UsageError{fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
@@ -48,7 +50,7 @@ void WindowTransfer::check_hope(const char* call) {
 void WindowTransfer::wait() {
     check_lost();
     if (!attached()) return;
-    team::TeamState& team = window().team_state();
+    team::TeamState& team = window().state;
     try {
         team.wait_until(
             [&] {
@@ -66,8 +68,8 @@ void WindowTransfer::wait() {
 }
 
 void WindowTransfer::detach() {
-    while (!arrived()) window().team_state().progress();
-    window_ = nullptr;
+    while (!arrived()) window().state.progress();
+    ledger_ = nullptr;
 }
 
 void WindowTransfer::lose() noexcept {
@@ -77,7 +79,7 @@ void WindowTransfer::lose() noexcept {
         lost_ = true;
     }
     if (lost_) give_up();
-    window_ = nullptr;
+    ledger_ = nullptr;
 }
 
 void WindowTransfer::check_lost() const {
@@ -87,9 +89,9 @@ void WindowTransfer::check_lost() const {
 }
 
 void WindowTransfer::leave_window() noexcept {
-    if (window_ == nullptr) return;
-    window_->remove(*this);
-    window_ = nullptr;
+    if (ledger_ == nullptr) return;
+    ledger_->remove(*this);
+    ledger_ = nullptr;
 }
 
 RmaTransfer::~RmaTransfer() {
@@ -111,7 +113,7 @@ void RmaTransfer::give_up() noexcept {
     // a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
     support::Backoff backoff{support::ProcessorShare::crowded};
     int done = 0;
-    while (!team::TeamRegistry::mpi_ended() && !window().freed() && // of a window that is gone nobody completes them
+    while (!team::TeamRegistry::mpi_ended() && !window().freed.load(std::memory_order_acquire) && // of a window that is gone nobody completes them
            MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done == 0)
         backoff.pause();
 }
@@ -123,7 +125,7 @@ ServiceTransfer::~ServiceTransfer() {
 }
 
 void ServiceTransfer::give_up() noexcept {
-    if (!operation_.done()) window().team_state().engine().abandon(operation_);
+    if (!operation_.done()) window().state.engine().abandon(operation_);
 }
 
 } // namespace lapwing::window

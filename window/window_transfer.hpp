@@ -11,14 +11,15 @@
 
 namespace lapwing::window {
 
-class WindowState;
+class AccessLedger;
+struct WindowFacts;
 
 /// A non-blocking transfer of a window. The window knows its transfers and detaches them when it is closed, which has
 /// completed them: a Completion may outlive the window, its team and MPI.
 class WindowTransfer : public PendingTransfer, public boost::intrusive::list_base_hook<> {
 public:
-    /// The caller enters it in the window's list, which it leaves when it is complete.
-    WindowTransfer(WindowState& window, int target) noexcept : window_{&window}, target_{target} {}
+    /// The caller enters it in the ledger, which it leaves when it is complete.
+    WindowTransfer(AccessLedger& ledger, int target) noexcept : ledger_{&ledger}, target_{target} {}
     WindowTransfer(const WindowTransfer&) = delete;
     WindowTransfer& operator=(const WindowTransfer&) = delete;
 
@@ -36,8 +37,8 @@ protected:
     virtual void give_up() noexcept = 0;
     /// For the destructors: of a transfer that could not be started, or that nobody could complete.
     void leave_window() noexcept;
-    [[nodiscard]] bool attached() const noexcept { return window_ != nullptr; }
-    [[nodiscard]] WindowState& window() const noexcept { return *window_; }
+    [[nodiscard]] bool attached() const noexcept { return ledger_ != nullptr; }
+    [[nodiscard]] const WindowFacts& window() const noexcept;
 
 private:
     /// Throws when nobody can complete it any more: its target or this rank has left the team, or progress has failed. Then
@@ -47,7 +48,7 @@ private:
     /// Throws UsageError when it was lost.
     void check_lost() const;
 
-    WindowState* window_; ///< null: complete, or lost
+    AccessLedger* ledger_; ///< null: complete, or lost
     bool lost_ = false;
     int target_;
 };

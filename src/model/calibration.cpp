@@ -202,7 +202,7 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
     const Batch gets{
         .start = [&](std::uint64_t size, std::size_t count) {
             for (std::size_t i = 0; i < count; ++i)
-                completions[i] = window.start_get(target, i * size, {memory.get() + i * size, size});
+                completions[i] = window.puts_and_gets().start_get(target, i * size, {memory.get() + i * size, size});
         },
         .complete = [&] { for (Completion& completion : completions) completion.wait(); },
         .memory_bytes = bytes};
@@ -228,7 +228,7 @@ void calibrate(window::WindowState& window, int target) {
     const auto wanted = [&](Path path) {
         return limit.count() != 0 && costs.model().source(path, Direction::put) == Source::built_in && costs.claim_calibration(path);
     };
-    const Path path = window.path(target);
+    const Path path = window.facts().path(target);
     // Messages can take the place of MPI's windows: see Strategy::served.
     if ((path == Path::rma || path == Path::service) && wanted(Path::service)) calibrate_service(team, target, costs.model(), limit);
     if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), limit);

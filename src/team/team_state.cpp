@@ -537,8 +537,8 @@ void TeamState::report_wait(const support::Patience& patience, const char* call,
                        : ""));
 }
 
-void TeamState::check_notifiers(const EpochMember& window, const char* call) {
-    if (!watch_->all_others_in(collectives_.load(std::memory_order_relaxed), name(CollectiveCall::window_close), window.number()))
+void TeamState::check_notifiers(std::uint64_t window, const char* call) {
+    if (!watch_->all_others_in(collectives_.load(std::memory_order_relaxed), name(CollectiveCall::window_close), window))
         return;
     throw UsageError{fmt::format("{}: {}: all other ranks are closing the window, so that no notification can come; close it behind the "
                                  "last wait on all ranks",
@@ -602,8 +602,8 @@ void TeamState::barrier(CollectiveCall call, std::optional<std::int64_t> identit
     wait_barrier(call, identity);
 }
 
-void TeamState::barrier_of_close(const EpochMember& window) {
-    closing_window_ = window.number();
+void TeamState::barrier_of_close(std::uint64_t window) {
+    closing_window_ = window;
     try {
         barrier(CollectiveCall::window_close, static_cast<std::int64_t>(closing_window_));
     } catch (...) {

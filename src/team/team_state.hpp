@@ -134,7 +134,7 @@ public:
     }
 
     /// Throws UsageError when a wait of this rank for notifications of `window` is in vain: all other ranks are closing it.
-    void check_notifiers(const EpochMember& window, const char* call);
+    void check_notifiers(std::uint64_t window, const char* call);
 
     /// One round of progress by the calling thread, for this team and those that have no progress thread.
     bool progress();
@@ -166,7 +166,7 @@ public:
     void acquire();
 
     /// The barrier that the close of a window begins with. Throws MismatchError on every rank unless all close that window.
-    void barrier_of_close(const EpochMember& window);
+    void barrier_of_close(std::uint64_t window);
 
     void add(EpochMember& member);
     void remove(EpochMember& member) noexcept;

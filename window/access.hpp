@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lapwing::window {
+
+/// An operation on bytes of a rank that is not reached by load and store. The range has been checked.
+struct Access {
+    enum class Kind : std::uint8_t {
+        read,
+        write,
+        update, ///< reads and writes there, as an atomic does, or writes only some of these bytes
+    };
+    /// Who starts it. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts.
+    enum class Starter : std::uint8_t { program, cache };
+
+    int target = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    Kind kind = Kind::read;
+    const char* call = ""; ///< for messages: "Window::get"
+    Starter starter = Starter::program;
+    /// Of a transfer of several parts, one behind the first: the first has waited for what all of them conflict with, and they
+    /// do not wait for each other.
+    bool continues = false;
+
+    [[nodiscard]] bool writes() const noexcept { return kind != Kind::read; }
+};
+
+/// An access that may be started: what transports ask for, so that no operation gets there past AccessOrder::begin().
+class BegunAccess : public Access {
+    friend class AccessOrder;
+    explicit BegunAccess(const Access& access) noexcept : Access{access} {}
+};
+
+/// The bytes of a rank that a transfer of several parts may touch.
+struct Touched {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    bool first = true; ///< nothing of the transfer has been started yet
+};
+
+} // namespace lapwing::window

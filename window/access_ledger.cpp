@@ -1,0 +1,42 @@
+#include "window/access_ledger.hpp"
+
+namespace lapwing::window {
+
+std::vector<int> AccessLedger::ranks_of_adds() const {
+    std::vector<int> ranks;
+    sent_adds_.for_each_written_rank([&](int rank) { ranks.push_back(rank); });
+    return ranks;
+}
+
+void AccessLedger::complete(int target, Versions versions) noexcept {
+    if (target != any_rank) {
+        outstanding_.complete(target, versions.transfers);
+        if (!sent_adds_.empty()) sent_adds_.complete(target, versions.adds);
+        return;
+    }
+    outstanding_.complete(versions.transfers);
+    sent_adds_.complete(versions.adds);
+    if (messages_complete_.load(std::memory_order_relaxed) < versions.messages)
+        messages_complete_.store(versions.messages, std::memory_order_release);
+}
+
+void AccessLedger::remove(WindowTransfer& transfer) noexcept {
+    const support::BiasedMutex::Guard guard{mutex_};
+    if (transfer.is_linked()) transfers_.erase(transfers_.iterator_to(transfer));
+    outstanding_.finish_read(&transfer);
+}
+
+void AccessLedger::end_transfers(void (WindowTransfer::*end)()) {
+    for (;;) {
+        WindowTransfer* transfer = nullptr;
+        {
+            const support::BiasedMutex::Guard guard{mutex_};
+            if (transfers_.empty()) return;
+            transfer = &transfers_.front();
+            transfers_.pop_front();
+        }
+        (transfer->*end)();
+    }
+}
+
+} // namespace lapwing::window

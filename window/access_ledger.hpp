@@ -1,0 +1,107 @@
+#pragma once
+
+#include "src/support/biased_mutex.hpp"
+#include "window/access.hpp"
+#include "window/outstanding_accesses.hpp"
+#include "window/window_facts.hpp"
+#include "window/window_transfer.hpp"
+
+#include <boost/intrusive/list.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace lapwing::window {
+
+/// What a window has under way to other ranks: what transports enter when they start something, and what a flush takes out.
+class AccessLedger {
+public:
+    using Carrier = OutstandingAccesses::Carrier;
+    static constexpr int any_rank = -1;
+
+    explicit AccessLedger(WindowFacts& facts) noexcept : facts_{facts} {}
+    AccessLedger(const AccessLedger&) = delete;
+    AccessLedger& operator=(const AccessLedger&) = delete;
+
+    [[nodiscard]] WindowFacts& facts() const noexcept { return facts_; }
+    /// Guards what follows, unless it says otherwise. Held before the engine's mutex, never after it.
+    [[nodiscard]] support::BiasedMutex& mutex() noexcept { return mutex_; }
+
+    /// Whether a later access may pass a message of so many bytes: those of a pair of ranks stay in order by themselves, but bulk
+    /// data moves on its own, and MPI's operations pass both. Without the mutex.
+    [[nodiscard]] bool may_be_overtaken(std::uint64_t message_bytes) const noexcept {
+        return facts_.network == Path::rma || message_bytes > facts_.state.engine().inline_limit();
+    }
+
+    // What starts.
+    /// `transfer`: of a read, who says when it is complete.
+    void enter(const Access& access, const WindowTransfer* transfer, Carrier carrier) {
+        if (access.writes()) outstanding_.add_write(access.target, access.offset, access.bytes, carrier);
+        else outstanding_.add_read(access.target, access.offset, access.bytes, transfer, carrier);
+    }
+    void enter_adds(const Access& adds) { sent_adds_.add_write(adds.target, adds.offset, adds.bytes, Carrier::messages); }
+    /// A non-blocking transfer, until remove().
+    void enter(WindowTransfer& transfer) { transfers_.push_back(transfer); }
+    /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush by another
+    /// thread in between would count it among the complete ones.
+    void count_message() noexcept {
+        // Release: who counts it among the started sees the engine busy with it, too.
+        messages_started_.fetch_add(1, std::memory_order_release);
+    }
+
+    // What there is. The first three are asked without the mutex: what a thread must wait for, it has seen before.
+    [[nodiscard]] bool empty() const noexcept { return outstanding_.empty(); }
+    [[nodiscard]] bool has_adds_that_may_be_overtaken() const noexcept {
+        return facts_.network == Path::rma && !sent_adds_.empty();
+    }
+    [[nodiscard]] bool messages_under_way() const noexcept {
+        // Acquire: what another thread has completed, such as this one's gets, is seen by this one, too.
+        return messages_complete_.load(std::memory_order_acquire) != messages_started_.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool full() const noexcept { return outstanding_.full(); }
+    [[nodiscard]] bool full_of_adds() const noexcept { return sent_adds_.full(); }
+    [[nodiscard]] bool conflicts(const Access& access) const noexcept {
+        return outstanding_.conflicts(access.target, access.offset, access.bytes, access.writes());
+    }
+    [[nodiscard]] bool conflicts_with_adds(const Access& access) const noexcept {
+        return has_adds_that_may_be_overtaken() && sent_adds_.conflicts(access.target, access.offset, access.bytes, true);
+    }
+    [[nodiscard]] const OutstandingAccesses& outstanding() const noexcept { return outstanding_; }
+    [[nodiscard]] bool touches(int target) const noexcept { return outstanding_.touches(target) || sent_adds_.touches(target); }
+    [[nodiscard]] std::vector<int> ranks_of_adds() const;
+
+    /// What was under way at a time: what another thread starts later may not be complete when that is.
+    struct Versions {
+        std::uint64_t transfers = 0;
+        std::uint64_t adds = 0;
+        std::uint64_t messages = 0;
+    };
+    [[nodiscard]] Versions versions() const noexcept {
+        return {outstanding_.version(), sent_adds_.version(), messages_started_.load(std::memory_order_acquire)};
+    }
+    /// Everything to `target`, or to any rank, is complete that was under way then.
+    void complete(int target, Versions versions) noexcept;
+    void complete_adds(int target, Versions versions) noexcept { sent_adds_.complete(target, versions.adds); }
+
+    // Without the mutex:
+    /// A transfer that is complete.
+    void remove(WindowTransfer& transfer) noexcept;
+    /// The window is about to go: takes all transfers out and ends each of them so.
+    void end_transfers(void (WindowTransfer::*end)());
+
+private:
+    WindowFacts& facts_;
+    support::BiasedMutex mutex_;
+    OutstandingAccesses outstanding_;
+    /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
+    OutstandingAccesses sent_adds_;
+    /// Non-blocking ones that are not known to be complete.
+    boost::intrusive::list<WindowTransfer> transfers_;
+    /// Messages to any rank that need a flush, and how many of them are known to be complete. On the rma path too: notified puts,
+    /// small transfers, and what an adopted window's displacement units cannot express.
+    std::atomic<std::uint64_t> messages_started_{0};
+    std::atomic<std::uint64_t> messages_complete_{0};
+};
+
+} // namespace lapwing::window

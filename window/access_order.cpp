@@ -1,0 +1,220 @@
+#include "window/access_order.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace lapwing::window {
+
+// ---- before an access -----------------------------------------------------------------------------------------------
+
+void AccessOrder::complete_before(const Access& access) {
+    bool conflict = false;
+    bool full = false;
+    {
+        const support::BiasedMutex::Guard guard{ledger_.mutex()};
+        conflict = ledger_.conflicts(access) || ledger_.conflicts_with_adds(access);
+        full = ledger_.full();
+    }
+    if (conflict) {
+        facts_.statistics.add(Counter::conflicts);
+        complete_started(access.target);
+    } else if (full) {
+        complete_started();
+    }
+}
+
+BegunAccess AccessOrder::begin(const Access& whole, std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes) {
+    for (const mpi::ListedAtomic& one : values)
+        cache_before({.target = whole.target, .offset = one.offset, .bytes = value_bytes, .kind = whole.kind});
+    Access access = whole;
+    access.starter = Access::Starter::cache; // which has nothing of them any more
+    BegunAccess begun = begin(access);
+    begun.starter = whole.starter;
+    return begun;
+}
+
+// ---- adds -----------------------------------------------------------------------------------------------------------
+
+void AccessOrder::add(const Access& access, AddKind kind, const void* operand) {
+    facts_.state.check_reachable(access.call, access.target);
+    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(access.target, access.offset, access.bytes, true);
+    cache_before(access);
+    adds_.add(access.target, access.offset, kind, operand); // begins as send_adds()
+}
+
+AddSender::Limits AccessOrder::add_limits() const {
+    return {.message = messages_.inline_limit() / sizeof(messages::AddPayload),
+            .bytes = add_memory(facts_.state.settings()),
+            .ranks = static_cast<std::size_t>(facts_.state.size())};
+}
+
+void AccessOrder::send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) {
+    const Access access{.target = target, .offset = begin, .bytes = end - begin, .kind = Access::Kind::update, .call = "Window::add"};
+    facts_.state.check_reachable(access.call, target);
+    bool conflict = false;
+    bool full = false;
+    {
+        const support::BiasedMutex::Guard guard{ledger_.mutex()};
+        conflict = ledger_.conflicts(access);
+        full = ledger_.full_of_adds();
+    }
+    if (conflict) {
+        facts_.statistics.add(Counter::conflicts);
+        complete_started(target);
+    }
+    if (full) complete_sent_adds();
+    messages_.adds(BegunAccess{access}, kind, adds);
+}
+
+void AccessOrder::complete_sent_adds() {
+    std::vector<int> targets;
+    AccessLedger::Versions reached;
+    {
+        const support::BiasedMutex::Guard guard{ledger_.mutex()};
+        targets = ledger_.ranks_of_adds();
+        reached = ledger_.versions();
+    }
+    // What a rank that left will not acknowledge is told by the next release, and keeps nobody from adding elsewhere.
+    if (facts_.state.broken()) std::erase_if(targets, [this](int target) { return facts_.state.has_left(target); });
+    messages_.flush(targets);
+    const support::BiasedMutex::Guard guard{ledger_.mutex()};
+    for (const int target : targets) ledger_.complete_adds(target, reached);
+}
+
+template <class Step>
+inline void AccessOrder::with_lost_adds(const char* call, Step&& step) {
+    try {
+        step();
+    } catch (const PeerLeftError&) { // says less
+        if (adds_.any_lost()) throw_lost_adds(call);
+        throw;
+    }
+    if (adds_.any_lost()) [[unlikely]]
+        throw_lost_adds(call);
+}
+
+void AccessOrder::throw_lost_adds(const char* call) {
+    throw PeerLeftError{fmt::format("{}: {} could not be delivered, because the rank left the team; those to others "
+                                    "have been sent; see that rank's error",
+                                    facts_.who(call), adds_.take_lost())};
+}
+
+// ---- completion -----------------------------------------------------------------------------------------------------
+
+void AccessOrder::flush(int target) {
+    facts_.state.serve_now_and_then();
+    if (!adds_.empty()) adds_.send(target); // first: cached writes to their bytes come after them
+    with_lost_adds("flush", [&] {
+        if (cache_ != nullptr) cache_->write_back(target);
+        complete(target);
+    });
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+void AccessOrder::flush() {
+    facts_.state.serve_now_and_then();
+    release_all("flush");
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+void AccessOrder::release() {
+    facts_.state.check_usable("Window::release");
+    facts_.state.serve_now_and_then();
+    release_all("release");
+}
+
+void AccessOrder::release_all(const char* call) {
+    if (!adds_.empty()) adds_.send(); // first: cached writes to their bytes come after them
+    with_lost_adds(call, [&] {
+        if (cache_ != nullptr) cache_->write_back();
+        complete();
+    });
+    facts_.order_memory();
+}
+
+void AccessOrder::acquire() {
+    facts_.state.check_usable("Window::acquire");
+    facts_.state.serve_looks();
+    facts_.order_memory();
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+void AccessOrder::start_release() {
+    if (!adds_.empty()) adds_.send(); // first, as above
+    if (cache_ != nullptr) with_lost_adds("release", [&] { cache_->write_back(); });
+}
+
+void AccessOrder::finish_release() {
+    with_lost_adds("release", [&] { complete(); });
+}
+
+void AccessOrder::drop_copies() {
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+void AccessOrder::complete(int target) {
+    facts_.state.check_usable("Window::flush");
+    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish(target);
+    complete_started(target);
+}
+
+void AccessOrder::complete() {
+    facts_.state.check_usable("Window::flush");
+    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish();
+    complete_started();
+}
+
+void AccessOrder::complete_started(int target) {
+    if (!ledger_.messages_under_way()) [[likely]] {
+        if (!ledger_.empty()) {
+            const support::BiasedMutex::Guard guard{ledger_.mutex()};
+            if (ledger_.outstanding().touches(target)) {
+                rma_.flush(target);
+                ledger_.complete(target, ledger_.versions());
+            }
+        }
+    } else {
+        support::BiasedMutex::Guard guard{ledger_.mutex()};
+        const AccessLedger::Versions reached = ledger_.versions();
+        const bool by_window = ledger_.outstanding().touches_by_window(target);
+        guard.unlock();
+        // Both are under way at a time.
+        const messages::Engine::FlushTicket ticket = messages_.start_flush(target);
+        if (by_window) {
+            guard.lock();
+            rma_.flush(target);
+            guard.unlock();
+        }
+        messages_.finish_flush(target, ticket);
+        guard.lock();
+        ledger_.complete(target, reached);
+    }
+    // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or the
+    // owner's engine moves the bytes, and the processor need only keep its accesses on their side of the flush.
+    if (facts_.map.base(target) != nullptr) facts_.order_memory();
+    else std::atomic_thread_fence(std::memory_order_acq_rel);
+}
+
+void AccessOrder::complete_started() {
+    if (ledger_.empty() && !ledger_.messages_under_way()) return;
+    support::BiasedMutex::Guard guard{ledger_.mutex()};
+    rma_.flush();
+    const AccessLedger::Versions reached = ledger_.versions();
+    if (ledger_.messages_under_way() && messages_.busy()) {
+        guard.unlock();
+        messages_.flush();
+        guard.lock();
+    }
+    ledger_.complete(AccessLedger::any_rank, reached);
+}
+
+void AccessOrder::end_transfers(void (WindowTransfer::*end)()) {
+    long_transfers_.discard(); // before those that they consist of
+    ledger_.end_transfers(end);
+}
+
+} // namespace lapwing::window

@@ -1,0 +1,107 @@
+#pragma once
+
+#include "src/mpi/atomics.hpp"
+#include "window/access_ledger.hpp"
+#include "window/gathered_adds.hpp"
+#include "window/long_transfer.hpp"
+#include "window/message_transport.hpp"
+#include "window/remote_cache.hpp"
+#include "window/rma_transport.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace lapwing::window {
+
+/// The order of a window's operations on ranks that are not reached by load and store: each rank sees its own accesses to the
+/// same bytes in program order, whatever carries them, and a release completes them all. Every operation passes begin(), the
+/// only place that knows all that may be under way: chunked transfers, what is cached, gathered adds, and what transports
+/// have started.
+class AccessOrder final : private AddSender {
+public:
+    AccessOrder(AccessLedger& ledger, RmaTransport& rma, MessageTransport& messages) noexcept
+        : facts_{ledger.facts()}, ledger_{ledger}, rma_{rma}, messages_{messages} {}
+    AccessOrder(const AccessOrder&) = delete;
+    AccessOrder& operator=(const AccessOrder&) = delete;
+
+    /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or everything if
+    /// too much is under way to tell.
+    [[nodiscard]] BegunAccess begin(const Access& access) {
+        facts_.state.check_reachable(access.call, access.target);
+        if (access.continues) {
+            // Every part of a write: lines may have been read since the last one.
+            if (access.writes() && access.starter == Access::Starter::program) cache_before(access);
+            return BegunAccess{access};
+        }
+        if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(access.target, access.offset, access.bytes, access.writes());
+        if (access.starter == Access::Starter::program) cache_before(access);
+        if (!adds_.empty()) adds_.before(access.target, access.offset, access.bytes);
+        if (!ledger_.empty() || ledger_.has_adds_that_may_be_overtaken()) complete_before(access);
+        return BegunAccess{access};
+    }
+    /// The same for values in a range, at these offsets: the cache loses no more than them.
+    [[nodiscard]] BegunAccess begin(const Access& whole, std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes);
+
+    /// An atomic without a result, which leaves with others.
+    void add(const Access& access, AddKind kind, const void* operand);
+
+    /// Completes what is under way to `target`, or all of it, of which the cache and the gathered adds hold nothing back.
+    void complete(int target);
+    void complete();
+    /// Before one more of a group of accesses that do not conflict with each other, and that have begun.
+    void make_room() {
+        if (ledger_.full()) complete();
+    }
+    // What Window's calls of these names do.
+    void flush(int target);
+    void flush();
+    void release();
+    void acquire();
+    // The steps of a team's release and acquire: see EpochMember.
+    [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
+    void start_release();
+    [[nodiscard]] bool under_way() const noexcept {
+        return !ledger_.empty() || ledger_.messages_under_way() || !long_transfers_.empty() || adds_.any_lost();
+    }
+    void finish_release();
+    void drop_copies();
+
+    [[nodiscard]] LongTransfers& long_transfers() noexcept { return long_transfers_; }
+    /// The window is about to go.
+    void end_transfers(void (WindowTransfer::*end)());
+    /// Null: not cached, or not any more. The caller keeps the cache.
+    void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
+
+private:
+    /// What the program itself starts comes after its cached writes, and cached bytes must not hide it later.
+    void cache_before(const Access& access) {
+        if (cache_ == nullptr || access.bytes == 0) return;
+        if (access.kind != Access::Kind::write) cache_->before_read(access.target, access.offset, access.bytes);
+        if (access.kind != Access::Kind::read) cache_->before_write(access.target, access.offset, access.bytes);
+    }
+    void complete_before(const Access& access);
+    /// The same of what transports have started: the rest of long transfers conflicts with nothing that is, and may ask for this.
+    void complete_started(int target);
+    void complete_started();
+    /// Completes the adds on their way to all ranks that have not left.
+    void complete_sent_adds();
+    // AddSender
+    [[nodiscard]] AddSender::Limits add_limits() const override;
+    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) override;
+    [[nodiscard]] bool has_left(int target) override { return facts_.state.has_left(target); }
+    /// A step of a release: when it fails because a rank left, lost adds say more.
+    template <class Step>
+    void with_lost_adds(const char* call, Step&& step);
+    [[noreturn]] void throw_lost_adds(const char* call);
+    void release_all(const char* call);
+
+    WindowFacts& facts_;
+    AccessLedger& ledger_;
+    RmaTransport& rma_;
+    MessageTransport& messages_;
+    LongTransfers long_transfers_;
+    GatheredAdds adds_{*this};
+    RemoteCache* cache_ = nullptr;
+};
+
+} // namespace lapwing::window

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "window/remote_cache.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace lapwing {
+class Team;
+}
+
+namespace lapwing::window {
+
+struct WindowFacts;
+
+/// Collective. Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its
+/// negative, as with_cache_choices() has them.
+void check_cache_choices(Team& team, const std::string& what, const CacheChoices& own,
+                         std::span<const std::int64_t, 2 * cache_choices> least);
+
+/// Collective. `same`: all ranks' parts have the same size.
+void share_sizes(WindowFacts& facts, bool same);
+
+} // namespace lapwing::window

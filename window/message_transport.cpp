@@ -1,0 +1,172 @@
+#include "window/message_transport.hpp"
+
+#include "src/mpi/atomics.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace lapwing::window {
+
+void MessageTransport::wait(messages::Operation& operation, const BegunAccess& access) {
+    try {
+        facts_.state.wait_until([&] { return operation.done(); }, access.call, access.target);
+    } catch (...) {
+        engine().abandon(operation);
+        throw;
+    }
+}
+
+void MessageTransport::nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept {
+    if (bytes > inline_limit() && access.starter == Access::Starter::program) return messages::ProgressThread::instance().nudge();
+    facts_.state.streams(bytes);
+    messages::ProgressThread::instance().nudge_seldom();
+}
+
+template <class Try>
+void MessageTransport::start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer, Try&& attempt) {
+    // The cache keeps its gets and later writes apart by itself.
+    const bool tracked = access.writes() || access.starter == Access::Starter::program;
+    const bool noted = tracked && access.bytes != 0 && ledger_.may_be_overtaken(message_bytes);
+    start(access, [&] {
+        support::BiasedMutex::Guard guard{ledger_.mutex(), std::defer_lock};
+        if (noted || transfer != nullptr) guard.lock();
+        if (!attempt()) return false;
+        ledger_.count_message();
+        if (transfer != nullptr) ledger_.enter(*transfer);
+        if (noted) ledger_.enter(access, transfer, AccessLedger::Carrier::messages);
+        return true;
+    });
+}
+
+template <class Try>
+std::unique_ptr<ServiceTransfer> MessageTransport::start_transfer(const BegunAccess& access, std::uint64_t message_bytes,
+                                                                  std::byte* destination, Try&& attempt) {
+    auto transfer = std::make_unique<ServiceTransfer>(ledger_, access.target);
+    transfer->operation().destination = destination;
+    start_noted(access, message_bytes, transfer.get(), [&] { return attempt(transfer->operation()); });
+    nudge_progress(access, message_bytes);
+    return transfer;
+}
+
+// ---- put and get ----------------------------------------------------------------------------------------------------
+
+void MessageTransport::get(const BegunAccess& access, std::span<std::byte> destination) {
+    messages::Operation operation;
+    operation.destination = destination.data();
+    start(access, [&] { return engine().try_get(operation, access.target, facts_.number, access.offset, destination.size(), true); });
+    wait(operation, access);
+    facts_.statistics.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
+}
+
+void MessageTransport::put(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one) {
+    messages::Operation operation;
+    start_noted(access, source.size(), nullptr, [&] {
+        return engine().try_put(operation, access.target, facts_.number, access.offset, source.data(), source.size(), counter_plus_one);
+    });
+    wait(operation, access);
+    facts_.statistics.add(Counter::service_puts, Counter::service_put_bytes, source.size());
+}
+
+std::unique_ptr<ServiceTransfer> MessageTransport::start_get(const BegunAccess& access, std::uint64_t offset,
+                                                             std::span<std::byte> destination) {
+    auto transfer = start_transfer(access, destination.size(), destination.data(), [&](messages::Operation& operation) {
+        return engine().try_get(operation, access.target, facts_.number, offset, destination.size(), false);
+    });
+    facts_.statistics.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
+    return transfer;
+}
+
+std::unique_ptr<ServiceTransfer> MessageTransport::start_put(const BegunAccess& access, std::uint64_t offset,
+                                                             std::span<const std::byte> source) {
+    auto transfer = start_transfer(access, source.size(), nullptr, [&](messages::Operation& operation) {
+        return engine().try_put(operation, access.target, facts_.number, offset, source.data(), source.size());
+    });
+    facts_.statistics.add(Counter::service_puts, Counter::service_put_bytes, source.size());
+    return transfer;
+}
+
+std::unique_ptr<ServiceTransfer> MessageTransport::start_scatter(const BegunAccess& access, std::span<const std::byte> message,
+                                                                 std::uint64_t table_bytes) {
+    auto transfer = start_transfer(access, message.size(), nullptr, [&](messages::Operation& operation) {
+        return engine().try_scatter(operation, access.target, facts_.number, message, table_bytes);
+    });
+    facts_.statistics.add(Counter::service_puts, Counter::service_put_bytes, message.size() - table_bytes);
+    return transfer;
+}
+
+std::unique_ptr<ServiceTransfer> MessageTransport::start_gather(const BegunAccess& access, std::span<const std::byte> table,
+                                                                std::span<std::byte> destination) {
+    auto transfer = start_transfer(access, destination.size(), destination.data(), [&](messages::Operation& operation) {
+        return engine().try_gather(operation, access.target, facts_.number, table, destination.size());
+    });
+    facts_.statistics.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
+    return transfer;
+}
+
+// ---- atomics --------------------------------------------------------------------------------------------------------
+
+void MessageTransport::atomic(const BegunAccess& access, const messages::Command& command, const messages::AtomicPayload& payload,
+                              void* result) {
+    std::uint64_t before = 0;
+    messages::Operation waiting;
+    waiting.destination = reinterpret_cast<std::byte*>(&before);
+    start(access, [&] { return engine().try_atomic(waiting, access.target, command, payload); });
+    wait(waiting, access);
+    std::memcpy(result, &before, mpi::size_of(command.type));
+    facts_.statistics.add(Counter::service_atomics);
+}
+
+std::unique_ptr<ServiceTransfer> MessageTransport::start_atomics(const BegunAccess& access, const messages::Command& command,
+                                                                 std::span<const std::byte> payload, std::byte* answers) {
+    return start_transfer(access, payload.size(), answers, [&](messages::Operation& operation) {
+        return engine().try_atomics(operation, access.target, command, payload);
+    });
+}
+
+void MessageTransport::adds(const BegunAccess& access, AddKind kind, std::span<const messages::AddPayload> adds) {
+    const messages::Command command{.kind = messages::CommandKind::adds,
+                                    .operation = kind.operation,
+                                    .type = kind.type,
+                                    .window = facts_.number,
+                                    .size = adds.size_bytes()};
+    start(access, [&] {
+        const support::BiasedMutex::Guard guard{ledger_.mutex()};
+        if (!engine().try_adds(access.target, command, adds)) return false;
+        ledger_.count_message();
+        ledger_.enter_adds(access);
+        return true;
+    });
+    facts_.statistics.add(Counter::atomic_adds, adds.size());
+    facts_.statistics.add(Counter::atomic_add_messages);
+}
+
+// ---- flushes --------------------------------------------------------------------------------------------------------
+
+void MessageTransport::finish_flush(int target, messages::Engine::FlushTicket ticket) {
+    if (engine().flushed(target, ticket)) return;
+    facts_.statistics.add(Counter::service_flushes);
+    facts_.state.wait_until([&] { return engine().flushed(target, ticket); }, "Window::flush", target);
+}
+
+void MessageTransport::flush(std::span<const int> targets) {
+    // Start all before waiting for the first.
+    std::vector<messages::Engine::FlushTicket> tickets;
+    for (const int target : targets) tickets.push_back(start_flush(target));
+    for (std::size_t i = 0; i < targets.size(); ++i)
+        facts_.state.wait_until([&] { return engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
+    facts_.statistics.add(Counter::service_flushes);
+}
+
+void MessageTransport::flush() {
+    std::vector<int> targets = engine().busy_targets();
+    if (facts_.state.broken()) {
+        // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
+        const support::BiasedMutex::Guard guard{ledger_.mutex()};
+        std::erase_if(targets, [this](int target) { return !ledger_.touches(target) && facts_.state.has_left(target); });
+    }
+    flush(targets);
+}
+
+} // namespace lapwing::window

@@ -1,0 +1,83 @@
+#pragma once
+
+#include "src/messages/engine.hpp"
+#include "window/access_ledger.hpp"
+#include "window/gathered_adds.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace lapwing::window {
+
+/// A window's operations as messages to the owner, whose progress thread carries them out: all of them on the path service, and
+/// on the path rma what is faster so, or what MPI's windows cannot do.
+class MessageTransport {
+public:
+    explicit MessageTransport(AccessLedger& ledger) noexcept : ledger_{ledger}, facts_{ledger.facts()} {}
+
+    /// The bytes of larger ones move on their own, and those of smaller ones are copied.
+    [[nodiscard]] std::uint64_t inline_limit() const noexcept { return engine().inline_limit(); }
+
+    void get(const BegunAccess& access, std::span<std::byte> destination);
+    /// Returns when the source may be reused. `counter_plus_one`: the notification counter that is raised behind it, or 0.
+    void put(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one);
+
+    // Non-blocking. The bytes at `offset` are among those of the access, which may be more.
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_get(const BegunAccess& access, std::uint64_t offset,
+                                                             std::span<std::byte> destination);
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_put(const BegunAccess& access, std::uint64_t offset,
+                                                             std::span<const std::byte> source);
+    /// The owner unpacks: `message` is a datatype::RunTable of `table_bytes` and the bytes for its places, at most
+    /// Engine::largest_staged() together. It stays until the transfer is complete.
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_scatter(const BegunAccess& access, std::span<const std::byte> message,
+                                                                 std::uint64_t table_bytes);
+    /// The owner packs what `table` names, of at most Engine::inline_limit() bytes, into at most Engine::largest_staged(). The
+    /// table is copied.
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_gather(const BegunAccess& access, std::span<const std::byte> table,
+                                                                std::span<std::byte> destination);
+
+    /// One atomic; `result` is what was there.
+    void atomic(const BegunAccess& access, const messages::Command& command, const messages::AtomicPayload& payload, void* result);
+    /// A list of them in one message. The payload is copied; the answers go to `answers` as 8 bytes each.
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_atomics(const BegunAccess& access, const messages::Command& command,
+                                                                 std::span<const std::byte> payload, std::byte* answers);
+    void adds(const BegunAccess& access, AddKind kind, std::span<const messages::AddPayload> adds);
+
+    /// Waits until messages to the targets that were given to the engine before are carried out.
+    void flush(std::span<const int> targets);
+    /// The same for all targets that have some.
+    void flush();
+    /// Two halves of one target's flush.
+    [[nodiscard]] messages::Engine::FlushTicket start_flush(int target) { return engine().start_flush(target); }
+    void finish_flush(int target, messages::Engine::FlushTicket ticket);
+
+    /// Whether the engine has messages of any window of the team on their way.
+    [[nodiscard]] bool busy() const { return engine().busy(); }
+
+private:
+    [[nodiscard]] messages::Engine& engine() const noexcept { return facts_.state.engine(); }
+    /// Repeats `attempt` until it starts an operation of the engine, making progress meanwhile.
+    template <class Try>
+    void start(const BegunAccess& access, Try&& attempt) {
+        if (!attempt()) facts_.state.wait_until(attempt, access.call, access.target);
+    }
+    /// Starts a message that needs a flush, and enters it in the ledger in the same step: a flush by another thread sees both or
+    /// neither. `transfer`: of a non-blocking one, else null.
+    template <class Try>
+    void start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer, Try&& attempt);
+    /// A non-blocking one, whose answer goes to `destination`.
+    template <class Try>
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_transfer(const BegunAccess& access, std::uint64_t message_bytes,
+                                                                  std::byte* destination, Try&& attempt);
+    /// Until the operation, which the caller's memory must outlive, is done.
+    void wait(messages::Operation& operation, const BegunAccess& access);
+    /// The progress thread is to take care of a message of so many bytes.
+    void nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept;
+
+    AccessLedger& ledger_;
+    WindowFacts& facts_;
+};
+
+} // namespace lapwing::window

@@ -1,0 +1,85 @@
+#include "window/notifications.hpp"
+
+#include "src/support/backoff.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace lapwing::window {
+
+void Notifications::check(unsigned counter, const char* call) const {
+    if (counter >= count())
+        throw RangeError{fmt::format("{}: notification counter {} is outside [0, {}); ask for more with "
+                                     "WindowOptions::notification_counters",
+                                     facts_.who(call), counter, count())};
+}
+
+void Notifications::raise_by_message(int target, unsigned counter) {
+    messages_.put(order_.begin({.target = target, .kind = Access::Kind::write, .call = "Window::put_notify"}), {}, counter + 1);
+}
+
+void Notifications::put(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
+    check(counter, "put_notify");
+    if (std::byte* const base = facts_.map.base(target)) {
+        if (!source.empty()) std::memcpy(base + offset, source.data(), source.size());
+        const bool own = target == facts_.map.own_rank;
+        if (own || memory_ != nullptr) {
+            auto* const counters = own ? own_ : memory_->counters(facts_.state.topology().node_index(target));
+            // Release: whoever sees the counter sees the bytes.
+            counters[counter].fetch_add(1, std::memory_order_release);
+            return;
+        }
+        // The counters of an adopted window are in its rank's private memory.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        return raise_by_message(target, counter);
+    }
+    const BegunAccess access = order_.begin({.target = target,
+                                             .offset = offset,
+                                             .bytes = source.size(),
+                                             .kind = Access::Kind::write,
+                                             .call = "Window::put_notify"});
+    if (facts_.network != Path::rma || source.size() <= messages_.inline_limit()) return messages_.put(access, source, counter + 1);
+    if (rma_.carries(target, offset, source.size())) rma_.put(access, source);
+    else messages_.put(access, source, 0);
+    order_.complete(target);
+    raise_by_message(target, counter);
+}
+
+void Notifications::wait(unsigned counter, std::uint64_t count) {
+    check(counter, "wait_notified");
+    support::Patience patience;
+    // Several threads may wait: each takes its notifications in the same step in which it sees them.
+    bool taken = false; // wait_until may ask once more
+    facts_.state.wait_until(
+        [&] {
+            auto& notifications = own_[counter];
+            std::uint64_t seen = notifications.load(std::memory_order_relaxed);
+            while (!taken && seen >= count)
+                taken = notifications.compare_exchange_weak(seen, seen - count, std::memory_order_acquire,
+                                                            std::memory_order_relaxed);
+            const bool suspicious = !taken && patience.looks_up() && patience.elapsed() >= support::Patience::suspicious;
+            if (suspicious && notifications.load(std::memory_order_relaxed) < count) // it may have come since
+                facts_.state.check_notifiers(facts_.number, "Window::wait_notified");
+            return taken;
+        },
+        "Window::wait_notified");
+    order_.acquire();
+}
+
+std::uint64_t Notifications::read(unsigned counter) {
+    check(counter, "notified");
+    facts_.state.progress();
+    const auto load = [&] { return own_[counter].load(std::memory_order_acquire); };
+    std::uint64_t now = load();
+    // Who asks again and is told the same polls for more, which may not come: as wait() does.
+    if (told_[counter].exchange(now, std::memory_order_relaxed) == now && facts_.state.troubled()) {
+        if (now = load(); now == told_[counter].exchange(now, std::memory_order_relaxed))
+            facts_.state.check_reachable("Window::notified", team::TeamState::any_rank);
+    }
+    return now;
+}
+
+} // namespace lapwing::window

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "window/access_order.hpp"
+#include "window/memory.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lapwing::window {
+
+/// Most notification counters of a window.
+inline constexpr unsigned most_counters = 4096;
+
+/// The notification counters of a window, and the puts that raise those of other ranks.
+class Notifications {
+public:
+    Notifications(WindowFacts& facts, AccessOrder& order, RmaTransport& rma, MessageTransport& messages, unsigned counters)
+        : facts_{facts}, order_{order}, rma_{rma}, messages_{messages}, told_(counters) {}
+
+    [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(told_.size()); }
+    /// Of a window with memory of its own, which holds the counters of the node's ranks; or else of this rank's alone.
+    void use(const WindowMemory& memory) noexcept {
+        memory_ = &memory;
+        own_ = memory.counters(facts_.state.topology().node_rank());
+    }
+    void use_private_memory() {
+        private_ = std::vector<std::atomic<std::uint64_t>>(count());
+        own_ = private_.data();
+    }
+    [[nodiscard]] std::atomic<std::uint64_t>* own() const noexcept { return own_; }
+
+    /// Throws RangeError unless there is such a counter.
+    void check(unsigned counter, const char* call) const;
+    void put(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
+    void wait(unsigned counter, std::uint64_t count);
+    [[nodiscard]] std::uint64_t read(unsigned counter);
+
+private:
+    /// Raises a counter of that rank, behind all messages before.
+    void raise_by_message(int target, unsigned counter);
+
+    WindowFacts& facts_;
+    AccessOrder& order_;
+    RmaTransport& rma_;
+    MessageTransport& messages_;
+    const WindowMemory* memory_ = nullptr;
+    std::vector<std::atomic<std::uint64_t>> private_; ///< of adopted windows
+    std::atomic<std::uint64_t>* own_ = nullptr;       ///< this rank's
+    std::vector<std::atomic<std::uint64_t>> told_;    ///< what read() last returned of each
+};
+
+} // namespace lapwing::window

@@ -1,0 +1,142 @@
+#include "window/puts_and_gets.hpp"
+
+#include <algorithm>
+
+namespace lapwing::window {
+namespace {
+
+/// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second flush.
+constexpr std::size_t least_runs_by_messages = 16;
+
+} // namespace
+
+void PutsAndGets::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
+    if (destination.empty()) return;
+    if (cache_ != nullptr) return cache_->get(target, offset, destination);
+    get_uncached(target, offset, destination);
+}
+
+void PutsAndGets::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+    if (source.empty()) return;
+    if (cache_ != nullptr) return cache_->put(target, offset, source);
+    put_uncached(target, offset, source);
+}
+
+void PutsAndGets::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
+    const BegunAccess access = order_.begin({.target = target,
+                                             .offset = offset,
+                                             .bytes = destination.size(),
+                                             .call = "Window::get",
+                                             .starter = Access::Starter::cache});
+    if (rma_.carries(target, offset, destination.size())) [[likely]]
+        rma_.get(access, destination);
+    else
+        messages_.get(access, destination);
+}
+
+void PutsAndGets::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source) {
+    const BegunAccess access = order_.begin({.target = target,
+                                             .offset = offset,
+                                             .bytes = source.size(),
+                                             .kind = Access::Kind::write,
+                                             .call = "Window::put",
+                                             .starter = Access::Starter::cache});
+    if (rma_.carries(target, offset, source.size())) [[likely]]
+        rma_.put(access, source);
+    else
+        messages_.put(access, source, 0);
+}
+
+void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) {
+    // MPI's puts of more than fits the stage are waited for one by one.
+    const bool staged = std::ranges::all_of(runs, [](const DirtyRun& run) { return run.bytes <= RmaTransport::largest_staged_bytes; });
+    if (facts_.network != Path::rma || (staged && runs.size() < least_runs_by_messages)) {
+        for (const DirtyRun& run : runs) put_uncached(target, run.offset, {run.source, run.bytes});
+        return;
+    }
+    const auto begin = [&](const DirtyRun& run, bool continues) {
+        return order_.begin({.target = target,
+                             .offset = run.offset,
+                             .bytes = run.bytes,
+                             .kind = Access::Kind::write,
+                             .call = "Window::put",
+                             .starter = Access::Starter::cache,
+                             .continues = continues});
+    };
+    // Many of them fit one message to the owner's progress thread, while MPI sends each put by itself: in MPICH over TCP a
+    // put costs 5 us. They are looked for among what is under way before the first of them is, which they do not overlap.
+    for (const DirtyRun& run : runs) (void)begin(run, false);
+    for (const DirtyRun& run : runs) {
+        order_.make_room();
+        if (run.bytes <= messages_.inline_limit()) messages_.put(begin(run, true), {run.source, run.bytes}, 0);
+        else put_uncached(target, run.offset, {run.source, run.bytes});
+    }
+}
+
+Completion PutsAndGets::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
+    if (destination.empty()) return {};
+    return Completion{begin_get(target, offset, destination, Access::Starter::program)};
+}
+
+Completion PutsAndGets::start_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
+    if (source.empty()) return {};
+    return Completion{begin_put(target, offset, source, Access::Starter::program)};
+}
+
+std::unique_ptr<PendingTransfer> PutsAndGets::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
+                                                        Access::Starter starter) {
+    const BegunAccess access = order_.begin(
+        {.target = target, .offset = offset, .bytes = destination.size(), .call = "Window::start_get", .starter = starter});
+    if (rma_.carries(target, offset, destination.size())) return rma_.start_get(access, destination);
+    return messages_.start_get(access, offset, destination);
+}
+
+std::unique_ptr<PendingTransfer> PutsAndGets::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
+                                                        Access::Starter starter) {
+    const BegunAccess access = order_.begin({.target = target,
+                                             .offset = offset,
+                                             .bytes = source.size(),
+                                             .kind = Access::Kind::write,
+                                             .call = "Window::start_put",
+                                             .starter = starter});
+    if (rma_.carries(target, offset, source.size())) {
+        if (source.size() > RmaTransport::largest_staged_bytes) return rma_.start_put(access, source);
+        rma_.put(access, source); // copied: complete at once
+        return {};
+    }
+    if (source.size() > messages_.inline_limit()) return messages_.start_put(access, offset, source);
+    messages_.put(access, source, 0);
+    return {};
+}
+
+BegunAccess PutsAndGets::begin_part(int target, const Touched& touched, Access::Kind kind, const char* call) {
+    return order_.begin({.target = target,
+                         .offset = touched.offset,
+                         .bytes = touched.bytes,
+                         .kind = kind,
+                         .call = call,
+                         .continues = !touched.first});
+}
+
+Completion PutsAndGets::start_put_by_messages(int target, const Touched& touched, std::uint64_t offset,
+                                              std::span<const std::byte> source) {
+    return Completion{messages_.start_put(begin_part(target, touched, Access::Kind::update, "Window::put"), offset, source)};
+}
+
+Completion PutsAndGets::start_get_by_messages(int target, const Touched& touched, std::uint64_t offset,
+                                              std::span<std::byte> destination) {
+    return Completion{messages_.start_get(begin_part(target, touched, Access::Kind::read, "Window::get"), offset, destination)};
+}
+
+Completion PutsAndGets::start_scatter(int target, const Touched& touched, std::span<const std::byte> message,
+                                      std::uint64_t table_bytes) {
+    return Completion{
+        messages_.start_scatter(begin_part(target, touched, Access::Kind::update, "Window::put"), message, table_bytes)};
+}
+
+Completion PutsAndGets::start_gather(int target, const Touched& touched, std::span<const std::byte> table,
+                                     std::span<std::byte> destination) {
+    return Completion{messages_.start_gather(begin_part(target, touched, Access::Kind::read, "Window::get"), table, destination)};
+}
+
+} // namespace lapwing::window

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "src/mpi/pieces.hpp"
+#include "window/access_ledger.hpp"
+
+#include <lapwing/detail/atomic.hpp>
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace lapwing::window {
+
+/// A window's operations through MPI's one-sided calls, where the path is rma.
+class RmaTransport {
+public:
+    explicit RmaTransport(AccessLedger& ledger) noexcept
+        : ledger_{ledger}, facts_{ledger.facts()}, least_bytes_{facts_.state.least_rma_bytes()} {}
+
+    /// Puts up to this size are copied, so that they need not wait for MPI to have read them.
+    static constexpr std::size_t largest_staged_bytes = 512;
+
+    /// Whether a get or put goes this way.
+    [[nodiscard]] bool carries(int target, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+        if (bytes < least_bytes_) return false; // faster as a message
+        if (facts_.plain_rma) [[likely]]
+            return true;
+        if (facts_.network != Path::rma) return false;
+        return displacement(target, offset).has_value() && bytes <= mpi::largest_piece_bytes;
+    }
+    /// Of `offset` in the MPI window of `target`, or nothing if its displacement unit cannot express it.
+    [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {
+        if (facts_.plain_rma) [[likely]]
+            return static_cast<MPI_Aint>(offset);
+        const auto bytes = static_cast<std::uint64_t>(unit(target));
+        if (offset % bytes != 0) return {};
+        return static_cast<MPI_Aint>(offset / bytes);
+    }
+    /// Of displacements: that of the program's window, 1 where the window is Lapwing's.
+    [[nodiscard]] int unit(int target) const noexcept {
+        return facts_.units.empty() ? facts_.unit : facts_.units[static_cast<std::size_t>(target)];
+    }
+
+    void get(const BegunAccess& access, std::span<std::byte> destination);
+    /// Returns when the source may be reused.
+    void put(const BegunAccess& access, std::span<const std::byte> source);
+    [[nodiscard]] std::unique_ptr<RmaTransfer> start_get(const BegunAccess& access, std::span<std::byte> destination);
+    [[nodiscard]] std::unique_ptr<RmaTransfer> start_put(const BegunAccess& access, std::span<const std::byte> source);
+
+    void fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type, const void* operand, void* result);
+    void compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected, const void* desired, void* result);
+
+    /// With the ledger's mutex held: everything to `target`, or to all ranks with accesses under way, is complete there.
+    void flush(int target);
+    void flush();
+
+private:
+    /// Calls `piece(begin, size, displacement)` for each MPI call that a transfer takes.
+    template <class Piece>
+    void for_each_piece(const BegunAccess& access, Piece piece);
+    /// With the ledger's mutex held: a copy of a small source, which stays until MPI has read it.
+    [[nodiscard]] const std::byte* stage(std::span<const std::byte> source);
+    /// Waits until MPI has read and written the origin's memory of operations to `target`. Returns whether they are complete
+    /// at the target, too.
+    bool finish_locally(int target);
+    /// Calls `start(begin, size, displacement, request)` for each piece of a non-blocking transfer.
+    template <class Start>
+    [[nodiscard]] std::unique_ptr<RmaTransfer> start_transfer(const BegunAccess& access, Start&& start);
+    /// Waits for an atomic that MPI was given with this result.
+    void finish_atomic(int code, const char* mpi_call, const BegunAccess& access);
+    /// Throws MpiError unless `code` is MPI_SUCCESS, naming the place at the target.
+    void check(int code, const char* mpi_call, const Access& access) const {
+        if (code != MPI_SUCCESS) [[unlikely]]
+            throw_error(code, mpi_call, access);
+    }
+    [[noreturn]] void throw_error(int code, const char* mpi_call, const Access& access) const;
+    /// Before a get or put. How memory of the program's is served was not tried.
+    void keep_awake(int target) {
+        if (facts_.adopted) facts_.state.keep_awake(target);
+        else facts_.state.keep_awake_for_data(target);
+    }
+
+    AccessLedger& ledger_;
+    WindowFacts& facts_;
+    std::uint64_t least_bytes_;
+    /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the first.
+    /// Guarded by the ledger's mutex.
+    std::vector<std::byte> staging_;
+    std::size_t staged_ = 0;
+};
+
+} // namespace lapwing::window

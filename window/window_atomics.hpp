@@ -1,0 +1,52 @@
+#pragma once
+
+#include "src/mpi/atomics.hpp"
+#include "window/access_order.hpp"
+
+#include <lapwing/completion.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+namespace lapwing::window {
+
+/// The atomics of a window, on any rank: the processor's, MPI's, or by messages to the owner.
+class WindowAtomics {
+public:
+    WindowAtomics(WindowFacts& facts, AccessOrder& order, RmaTransport& rma, MessageTransport& messages) noexcept
+        : facts_{facts}, order_{order}, rma_{rma}, messages_{messages} {}
+
+    /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the offset, or a
+    /// rank's part does not begin at a multiple of the value's size.
+    void check(mpi::AtomicType type, int target, std::uint64_t offset, const char* call) const;
+
+    void fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand,
+               void* result, std::memory_order order);
+    void compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
+                      void* result, std::memory_order order);
+    void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand);
+    /// See Window::fetch; of compare_swap the operation is replace.
+    [[nodiscard]] Completion start(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+                                   std::span<const mpi::ListedAtomic> list);
+
+private:
+    /// Where the processor's atomics are used for that rank; else null.
+    [[nodiscard]] std::byte* processor_base(int target) const noexcept {
+        return facts_.mpi_atomics ? nullptr : facts_.map.base(target);
+    }
+    /// Minimum or maximum of unsigned values, by compare-and-swap: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T
+    /// compare as if signed in Open MPI 4.1.4 (created windows) and MPICH 4.0.2 (shared memory).
+    void fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                                const void* operand, void* result);
+    /// The whole list, on a rank of this node.
+    void fetch_here(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::byte* base,
+                    std::span<const mpi::ListedAtomic> list);
+
+    WindowFacts& facts_;
+    AccessOrder& order_;
+    RmaTransport& rma_;
+    MessageTransport& messages_;
+};
+
+} // namespace lapwing::window

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "src/team/team_state.hpp"
+
+#include <lapwing/window.hpp>
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lapwing::window {
+
+/// What the parts of a window share: where its memory is, and how it is reached and called. It stays as the creation sets it.
+struct WindowFacts {
+    WindowFacts(Team& its_team, std::string its_name) : team{its_team}, state{its_team.state()}, name{std::move(its_name)} {}
+
+    Team& team;
+    team::TeamState& state;
+    std::string name;
+    std::uint64_t number = 0; ///< that all ranks know it by
+    bool adopted = false;
+    std::atomic<bool> freed{false}; ///< by the program: there is no memory any more
+
+    Path network = Path::service;
+    bool plain_rma = false; ///< the path is rma, and all ranks' displacements count bytes
+    /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
+    bool mpi_atomics = false;
+    std::uint64_t alignment = 8; ///< of all ranks' parts, as far as atomics need it
+    MPI_Win remote = MPI_WIN_NULL; ///< over all ranks
+    MPI_Win shared = MPI_WIN_NULL; ///< over those of the node
+    int unit = 1;                  ///< of displacements in `remote`
+    std::vector<int> units;        ///< of each rank, where they differ
+
+    MemoryMap map;
+    std::vector<std::byte*> bases; ///< of an adopted window: what the map points to
+    std::vector<std::uint64_t> sizes;
+
+    support::Statistics statistics;
+
+    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and those
+    /// that locks share included.
+    [[nodiscard]] std::string label() const;
+    /// "rank 2 of 4: Window("a").get", the start of a message.
+    [[nodiscard]] std::string who(const char* call) const;
+    [[nodiscard]] Path path(int target) const noexcept {
+        if (target == map.own_rank) return Path::self;
+        return map.base(target) != nullptr ? Path::direct : network;
+    }
+    /// Own accesses to the memory of this node, before and behind, are seen in that order.
+    void order_memory() const;
+};
+
+} // namespace lapwing::window
