@@ -79,7 +79,7 @@ void AccessOrder::complete_sent_adds() {
         reached = ledger_.versions();
     }
     // What a rank that left will not acknowledge is told by the next release, and keeps nobody from adding elsewhere.
-    if (facts_.state.broken()) std::erase_if(targets, [this](int target) { return facts_.state.has_left(target); });
+    if (facts_.state.membership().broken()) std::erase_if(targets, [this](int target) { return facts_.state.membership().has_left(target); });
     messages_.flush(targets);
     const support::BiasedMutex::Guard guard{ledger_.mutex()};
     for (const int target : targets) ledger_.complete_adds(target, reached);
@@ -106,7 +106,7 @@ void AccessOrder::throw_lost_adds(const char* call) {
 // ---- completion -----------------------------------------------------------------------------------------------------
 
 void AccessOrder::flush(int target) {
-    facts_.state.serve_now_and_then();
+    facts_.state.progress_driver().serve_now_and_then();
     if (!adds_.empty()) adds_.send(target); // first: cached writes to their bytes come after them
     with_lost_adds("flush", [&] {
         if (cache_ != nullptr) cache_->write_back(target);
@@ -116,14 +116,14 @@ void AccessOrder::flush(int target) {
 }
 
 void AccessOrder::flush() {
-    facts_.state.serve_now_and_then();
+    facts_.state.progress_driver().serve_now_and_then();
     release_all("flush");
     if (cache_ != nullptr) cache_->acquire();
 }
 
 void AccessOrder::release() {
     facts_.state.check_usable("Window::release");
-    facts_.state.serve_now_and_then();
+    facts_.state.progress_driver().serve_now_and_then();
     release_all("release");
 }
 
@@ -138,7 +138,7 @@ void AccessOrder::release_all(const char* call) {
 
 void AccessOrder::acquire() {
     facts_.state.check_usable("Window::acquire");
-    facts_.state.serve_looks();
+    facts_.state.progress_driver().serve_looks();
     facts_.order_memory();
     if (cache_ != nullptr) cache_->acquire();
 }

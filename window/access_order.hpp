@@ -88,7 +88,7 @@ private:
     // AddSender
     [[nodiscard]] AddSender::Limits add_limits() const override;
     void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) override;
-    [[nodiscard]] bool has_left(int target) override { return facts_.state.has_left(target); }
+    [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
     /// A step of a release: when it fails because a rank left, lost adds say more.
     template <class Step>
     void with_lost_adds(const char* call, Step&& step);

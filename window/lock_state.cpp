@@ -27,7 +27,7 @@ LockState::~LockState() {
         }
     }
     if (!open_) return;
-    if (std::uncaught_exceptions() == exceptions_at_start_ && !state_.left() && !state_.broken()) {
+    if (std::uncaught_exceptions() == exceptions_at_start_ && !state_.lifecycle().left() && !state_.membership().broken()) {
         try {
             end();
             return;
@@ -69,7 +69,7 @@ auto LockState::at(int rank, const char* call, Step&& step) {
         return step();
     } catch (const PeerLeftError&) {
         state_.check_reachable(call, rank); // the same, in the words of the call that the program has made
-        state_.check_reachable(call, team::TeamState::any_rank);
+        state_.check_reachable(call, team::Membership::any_rank);
         throw;
     } catch (const MpiError& error) {
         throw MpiError{fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank, error.what()), error.code()};
@@ -90,7 +90,7 @@ void LockState::wait_for_hand_over(Done&& done, const char* call) {
 }
 
 void LockState::take(Place& place) {
-    state_.acquire();
+    state_.epoch().acquire();
     holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     place.keep();
 }
@@ -124,7 +124,7 @@ bool LockState::try_lock() {
     Place place{*this};
     if (!place.got()) return false;
     if (one_node_) {
-        state_.serve_now_and_then();
+        state_.progress_driver().serve_now_and_then();
         std::int64_t before = word(home_, tail).load(std::memory_order_relaxed);
         if (!is_over(before) || !word(home_, tail).compare_exchange_strong(before, next_turn(), std::memory_order_acq_rel)) return false;
     } else {
@@ -141,7 +141,7 @@ void LockState::unlock() {
         throw UsageError{fmt::format("{}: Lock::unlock: this thread does not hold the lock; unlock only after lock or a successful "
                                      "try_lock, in the same thread",
                                      state_.who())};
-    state_.release();
+    state_.epoch().release();
     if (one_node_) {
         // Release: what was done under the lock is seen by who finds this turn over.
         word(state_.rank(), passed).store(number_of(next_turn()), std::memory_order_release);

@@ -28,7 +28,7 @@ LockSlot LockTable::take(Team& team, int home) {
         const std::lock_guard guard{mutex_};
         return free_.empty() ? slots_ : free_.top();
     };
-    state.barrier(team::CollectiveCall::lock_create, team::identity_of_lock(next(), home));
+    state.synchronisation().barrier(team::CollectiveCall::lock_create, team::identity_of_lock(next(), home));
     if (next() == slots_) add_block(team);
     const std::lock_guard guard{mutex_};
     const std::uint32_t number = free_.top();
@@ -49,7 +49,7 @@ void LockTable::add_block(Team& team) {
 }
 
 void LockTable::give_back(team::TeamState& team, const LockSlot& slot, int home) {
-    team.barrier(team::CollectiveCall::lock_close, team::identity_of_lock(slot.number, home));
+    team.synchronisation().barrier(team::CollectiveCall::lock_close, team::identity_of_lock(slot.number, home));
     const std::lock_guard guard{mutex_};
     free_.push(slot.number);
     --open_;

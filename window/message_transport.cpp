@@ -20,7 +20,7 @@ void MessageTransport::wait(messages::Operation& operation, const BegunAccess& a
 
 void MessageTransport::nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept {
     if (bytes > inline_limit() && access.starter == Access::Starter::program) return messages::ProgressThread::instance().nudge();
-    facts_.state.streams(bytes);
+    facts_.state.progress_driver().streams(bytes);
     messages::ProgressThread::instance().nudge_seldom();
 }
 
@@ -161,10 +161,10 @@ void MessageTransport::flush(std::span<const int> targets) {
 
 void MessageTransport::flush() {
     std::vector<int> targets = engine().busy_targets();
-    if (facts_.state.broken()) {
+    if (facts_.state.membership().broken()) {
         // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
-        std::erase_if(targets, [this](int target) { return !ledger_.touches(target) && facts_.state.has_left(target); });
+        std::erase_if(targets, [this](int target) { return !ledger_.touches(target) && facts_.state.membership().has_left(target); });
     }
     flush(targets);
 }

@@ -62,7 +62,7 @@ void Notifications::wait(unsigned counter, std::uint64_t count) {
                                                             std::memory_order_relaxed);
             const bool suspicious = !taken && patience.looks_up() && patience.elapsed() >= support::Patience::suspicious;
             if (suspicious && notifications.load(std::memory_order_relaxed) < count) // it may have come since
-                facts_.state.check_notifiers(facts_.number, "Window::wait_notified");
+                facts_.state.synchronisation().check_notifiers(facts_.number, "Window::wait_notified");
             return taken;
         },
         "Window::wait_notified");
@@ -75,9 +75,9 @@ std::uint64_t Notifications::read(unsigned counter) {
     const auto load = [&] { return own_[counter].load(std::memory_order_acquire); };
     std::uint64_t now = load();
     // Who asks again and is told the same polls for more, which may not come: as wait() does.
-    if (told_[counter].exchange(now, std::memory_order_relaxed) == now && facts_.state.troubled()) {
+    if (told_[counter].exchange(now, std::memory_order_relaxed) == now && facts_.state.membership().troubled()) {
         if (now = load(); now == told_[counter].exchange(now, std::memory_order_relaxed))
-            facts_.state.check_reachable("Window::notified", team::TeamState::any_rank);
+            facts_.state.check_reachable("Window::notified", team::Membership::any_rank);
     }
     return now;
 }

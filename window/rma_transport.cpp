@@ -38,7 +38,7 @@ bool RmaTransport::finish_locally(int target) {
 #else
     constexpr bool local = false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
 #endif
-    const team::TeamState::WaitingInMpi waiting{facts_.state};
+    const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
     check_mpi(local ? MPI_Win_flush_local(target, facts_.remote) : MPI_Win_flush(target, facts_.remote),
               local ? "MPI_Win_flush_local" : "MPI_Win_flush", facts_.state.who());
     return !local;
@@ -122,14 +122,14 @@ std::unique_ptr<RmaTransfer> RmaTransport::start_put(const BegunAccess& access, 
 
 void RmaTransport::fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type, const void* operand,
                          void* result) {
-    facts_.state.keep_awake(access.target);
+    facts_.state.progress_driver().keep_awake(access.target);
     finish_atomic(MPI_Fetch_and_op(operand, result, mpi::mpi_type(type), access.target, *displacement(access.target, access.offset),
                                    mpi::mpi_operation(operation), facts_.remote),
                   "MPI_Fetch_and_op", access);
 }
 
 void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected, const void* desired, void* result) {
-    facts_.state.keep_awake(access.target);
+    facts_.state.progress_driver().keep_awake(access.target);
     // MPI compares integers only; equal bits are what is asked for. Integers keep the type that the other atomics
     // name, since MPI promises atomicity for operations of one type (MPI 3.1, section 11.7.1).
     const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
@@ -142,7 +142,7 @@ void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type,
 
 void RmaTransport::finish_atomic(int code, const char* mpi_call, const BegunAccess& access) {
     check(code, mpi_call, access);
-    const team::TeamState::WaitingInMpi waiting{facts_.state};
+    const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
     check(MPI_Win_flush(access.target, facts_.remote), "MPI_Win_flush", access);
     facts_.statistics.add(Counter::rma_atomics);
 }
@@ -151,7 +151,7 @@ void RmaTransport::finish_atomic(int code, const char* mpi_call, const BegunAcce
 
 void RmaTransport::flush(int target) {
     if (facts_.network != Path::rma) return;
-    const team::TeamState::WaitingInMpi waiting{facts_.state};
+    const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
     check(MPI_Win_flush(target, facts_.remote), "MPI_Win_flush", {.target = target, .call = "Window::flush"});
     facts_.statistics.add(Counter::rma_flushes);
 }

@@ -235,9 +235,9 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     check_other_adopters(where, window, locked, mode);
     const bool transparent = mode == CacheMode::transparent;
     if (transparent) check_transparent(where, state);
-    state.barrier(team::CollectiveCall::window_create, {});
+    state.synchronisation().barrier(team::CollectiveCall::window_create, {});
 
-    facts_.number = state.next_window_number();
+    facts_.number = state.epoch().next_window_number();
     facts_.unit = host.unit;
     facts_.map.own = host.base;
     facts_.map.own_bytes = host.bytes;
@@ -281,7 +281,7 @@ void WindowState::on_host_free(bool gone) noexcept {
 
 void WindowState::lose_memory() noexcept {
     order_.end_transfers(&WindowTransfer::lose);
-    facts_.state.remove(*this);
+    facts_.state.epoch().remove(*this);
     HostCall::remove(*this);
     facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::dropped);
     facts_.state.statistics().add(facts_.statistics.read());

@@ -78,7 +78,7 @@ void WindowAtomics::fetch_here(mpi::AtomicOperation operation, mpi::AtomicType t
 Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
                                 std::span<const mpi::ListedAtomic> list) {
     if (list.empty()) return {};
-    facts_.state.serve_now_and_then();
+    facts_.state.progress_driver().serve_now_and_then();
     if (std::byte* const base = facts_.map.base(target)) {
         fetch_here(operation, type, target, base, list);
         return {};

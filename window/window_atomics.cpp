@@ -34,8 +34,8 @@ void WindowAtomics::check(mpi::AtomicType type, int target, std::uint64_t offset
 
 void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand,
                           void* result, std::memory_order order) {
-    if (operation == mpi::AtomicOperation::read) facts_.state.serve_looks();
-    else facts_.state.serve_now_and_then();
+    if (operation == mpi::AtomicOperation::read) facts_.state.progress_driver().serve_looks();
+    else facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
     if (facts_.mpi_atomics && mpi::is_unsigned_extreme(operation, type)) {
         fetch_unsigned_extreme(operation, type, target, offset, operand, result);
@@ -91,7 +91,7 @@ void WindowAtomics::fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::
 
 void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                                  void* result, std::memory_order order) {
-    facts_.state.serve_now_and_then();
+    facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
     if (std::byte* const base = processor_base(target)) {
         mpi::processor_compare_swap(type, base + offset, expected, desired, result);

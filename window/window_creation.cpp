@@ -51,7 +51,7 @@ double bytes_of_node(team::TeamState& state, std::uint64_t bytes) {
                   "MPI_Iallreduce", state.who());
         return request;
     });
-    state.count_collective("Window"); // what follows is another call
+    state.synchronisation().count("Window"); // what follows is another call
     std::memcpy(&sum, memory.get(), sizeof sum);
     return sum;
 }
@@ -147,8 +147,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
       notifications_{facts_, order_, rma_, messages_, options.notification_counters} {
     check_options(facts_, options);
     team::TeamState& state = facts_.state;
-    state.barrier(team::CollectiveCall::window_create, {});
-    facts_.number = state.next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
+    state.synchronisation().barrier(team::CollectiveCall::window_create, {});
+    facts_.number = state.epoch().next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
     const bool same_size = agree_on_memory(facts_, bytes, options);
     memory_ = std::make_unique<WindowMemory>(state, fmt::format("{}: {}", state.who(), label()), bytes, same_size, options.alignment,
                                              options.notification_counters);
@@ -165,11 +165,11 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
         cache_ = upper_rooms().caches.make(*this, cache);
         order_.use_cache(cache_.get());
         puts_and_gets_.use_cache(cache_.get());
-        if (listed == Listed::yes) state.add(*this);
+        if (listed == Listed::yes) state.epoch().add(*this);
         if (host != MPI_WIN_NULL) HostCall::add(host, *this, upper_rooms().caches.mode(state.settings(), cache));
-        state.barrier(team::CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
+        state.synchronisation().barrier(team::CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
     } catch (...) {
-        state.remove(*this);
+        state.epoch().remove(*this);
         HostCall::remove(*this); // the program may free it
         abandon_memory();
         throw;
@@ -221,13 +221,13 @@ void WindowState::close() {
     if (team::TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
     if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
-    facts_.state.barrier_of_close(facts_.number); // completes the operations of all ranks
+    facts_.state.synchronisation().barrier_of_close(facts_.number); // completes the operations of all ranks
     close_behind_barrier();
 }
 
 void WindowState::close_behind_barrier() {
     order_.end_transfers(&WindowTransfer::detach); // complete, though nobody has waited for them
-    facts_.state.remove(*this);
+    facts_.state.epoch().remove(*this);
     HostCall::remove(*this);
     end_cache();
     facts_.state.statistics().add(facts_.statistics.read());
@@ -250,7 +250,7 @@ void WindowState::abandon_memory() noexcept {
 void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
     if (window->facts_.freed.load(std::memory_order_acquire)) return;
     team::TeamState& state = window->facts_.state;
-    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !state.left() && !state.broken()) {
+    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !state.lifecycle().left() && !state.membership().broken()) {
         try {
             window->close();
             return;
@@ -259,7 +259,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
         }
     }
     window->order_.long_transfers().discard();
-    state.remove(*window);
+    state.epoch().remove(*window);
     HostCall::remove(*window);
     if (window->facts_.adopted) window->abandon_memory();
     team::TeamRegistry::instance().retain(std::move(window)); // others may still reach its memory

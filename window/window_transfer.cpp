@@ -21,7 +21,7 @@ bool WindowTransfer::test() {
     if (!arrived()) {
         window().state.progress();
         if (!arrived()) {
-            if (!window().state.troubled()) return false;
+            if (!window().state.membership().troubled()) return false;
             if (!arrived()) { // or the trouble came behind it
                 check_hope("Completion::test");
                 return false;
@@ -35,7 +35,7 @@ bool WindowTransfer::test() {
 void WindowTransfer::check_hope(const char* call) {
     team::TeamState& team = window().state;
     try {
-        if (team.left())
+        if (team.lifecycle().left())
             throw UsageError{fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
                                          "wait for transfers before the team ends",
                                          window().who(call), target_)};
@@ -55,7 +55,7 @@ void WindowTransfer::wait() {
         team.wait_until(
             [&] {
                 if (arrived()) return true;
-                if (team.left()) check_hope("Completion::wait");
+                if (team.lifecycle().left()) check_hope("Completion::wait");
                 return false;
             },
             "Completion::wait", target_);

@@ -61,7 +61,7 @@ std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const
 }
 
 void ArrayBase::begin_collective(std::string_view call) const {
-    team_->state().barrier(team::CollectiveCall::on_window, team::identity_on_window(call, number_));
+    team_->state().synchronisation().barrier(team::CollectiveCall::on_window, team::identity_on_window(call, number_));
 }
 
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,

@@ -52,7 +52,7 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
                       "MPI_Iallreduce", state_->who());
             return request;
         });
-        state_->count_collective("Team::all_reduce");
+        state_->synchronisation().count("Team::all_reduce");
         std::memcpy(piece, memory.get(), now * element);
     }
 }
@@ -80,7 +80,7 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
                       "MPI_Ibcast", state_->who());
             return request;
         });
-        state_->count_collective("Team::broadcast");
+        state_->synchronisation().count("Team::broadcast");
         if (root != rank_) std::memcpy(bytes.data() + at, memory.get(), now);
     }
 }
@@ -115,7 +115,7 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
         });
         combine(context, value.data(), memory.get());
     }
-    state_->count_collective("Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
+    state_->synchronisation().count("Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
     broadcast(value, Rank{0});
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -36,6 +37,10 @@ public:
     /// Collective, once its scope has left it by an exception on all ranks, and nothing of the team is under way: frees what MPI and
     /// the system have of it.
     virtual void free_left() = 0;
+
+private:
+    friend class Epoch;
+    std::atomic<int> pins_{0}; ///< releases and acquires that use it at the moment
 };
 
 } // namespace lapwing::team

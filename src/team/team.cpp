@@ -24,10 +24,10 @@ Team::Team(MPI_Comm communicator, const Settings& settings)
       progress_mode_{state_->progress_mode()}, exceptions_at_start_{std::uncaught_exceptions()} {}
 
 Team::~Team() {
-    if (state_->closed() || state_->left()) return;
+    if (state_->lifecycle().closed() || state_->lifecycle().left()) return;
     const bool by_exception = std::uncaught_exceptions() != exceptions_at_start_;
-    if (by_exception || state_->broken()) {
-        state_->leave(by_exception);
+    if (by_exception || state_->membership().broken()) {
+        state_->lifecycle().leave(by_exception);
         team::TeamRegistry::instance().retain(std::move(state_)); // windows that others reach may refer to it
         return;
     }
@@ -36,17 +36,17 @@ Team::~Team() {
     } catch (const std::exception& error) {
         support::log_line(error.what());
         // Whatever the others wait for, it goes on being served; only the end of MPI ends it.
-        TeamState::defer(std::move(state_));
+        team::TeamRegistry::instance().keep(std::move(state_));
     }
 }
 
 void Team::close() {
-    if (state_->closed()) return;
-    state_->close();
+    if (state_->lifecycle().closed()) return;
+    state_->lifecycle().close();
     team::TeamRegistry::instance().close_kept();
 }
 
-bool Team::closed() const noexcept { return state_->closed(); }
+bool Team::closed() const noexcept { return state_->lifecycle().closed(); }
 
 Path Team::path(Rank target) const {
     if (target.value < 0 || target.value >= size_)
@@ -55,16 +55,16 @@ Path Team::path(Rank target) const {
     return state_->path(target.value);
 }
 
-void Team::barrier(std::optional<std::int64_t> identity) { state_->barrier(CollectiveCall::barrier, identity); }
-void Team::notify(std::optional<std::int64_t> identity) { state_->notify_split(identity); }
-void Team::wait(std::optional<std::int64_t> identity) { state_->wait_split(identity); }
+void Team::barrier(std::optional<std::int64_t> identity) { state_->synchronisation().barrier(CollectiveCall::barrier, identity); }
+void Team::notify(std::optional<std::int64_t> identity) { state_->synchronisation().notify_split(identity); }
+void Team::wait(std::optional<std::int64_t> identity) { state_->synchronisation().wait_split(identity); }
 
-void Team::release() { state_->release(); }
-void Team::acquire() { state_->acquire(); }
+void Team::release() { state_->epoch().release(); }
+void Team::acquire() { state_->epoch().acquire(); }
 
 void Team::fence() {
-    state_->release();
-    state_->acquire();
+    state_->epoch().release();
+    state_->epoch().acquire();
 }
 
 bool Team::progress() {
@@ -103,7 +103,7 @@ void Team::require_same(std::span<const std::int64_t> value, const char* call, c
 StatisticsValues Team::statistics() const { return state_->statistics().read(); }
 
 StatisticsValues Team::total_statistics() {
-    if (const auto& total = state_->total_at_close()) return *total;
+    if (const auto& total = state_->lifecycle().total_at_close()) return *total;
     StatisticsValues values = statistics();
     all_reduce(values.values.data(), values.values.size(), MPI_UINT64_T, MPI_SUM);
     return values;

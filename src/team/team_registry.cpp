@@ -50,12 +50,12 @@ void TeamRegistry::add(TeamState& team) {
         watching_ = true;
     }
     teams_.push_back(&team);
-    if (team.needs_callers()) without_thread_.fetch_add(1, std::memory_order_relaxed);
+    if (team.progress_driver().needs_callers()) without_thread_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void TeamRegistry::remove(TeamState& team) noexcept {
     const std::lock_guard guard{mutex_};
-    if (std::erase(teams_, &team) != 0 && team.needs_callers()) without_thread_.fetch_sub(1, std::memory_order_relaxed);
+    if (std::erase(teams_, &team) != 0 && team.progress_driver().needs_callers()) without_thread_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void TeamRegistry::keep(std::unique_ptr<TeamState> team) noexcept {
@@ -73,15 +73,15 @@ void TeamRegistry::retain(std::unique_ptr<EpochMember> window) noexcept {
     retained_windows_.push_back(std::move(window));
 }
 
-bool TeamRegistry::serve_others(const TeamState* served) noexcept {
+bool TeamRegistry::serve_others(const ProgressDriver* served) noexcept {
     const int own = served != nullptr && served->needs_callers() ? 1 : 0;
     if (without_thread_.load(std::memory_order_relaxed) <= own) return false;
     // Where another thread is at it, that is progress enough.
     const std::unique_lock guard{mutex_, std::try_to_lock};
     if (!guard.owns_lock()) return false;
     bool moved = false;
-    for (TeamState* team : teams_)
-        if (team != served && team->needs_callers()) moved |= team->serve();
+    for (TeamState* const team : teams_)
+        if (ProgressDriver& driver = team->progress_driver(); &driver != served && driver.needs_callers()) moved |= driver.serve();
     return moved;
 }
 
@@ -95,7 +95,7 @@ void TeamRegistry::close_kept() noexcept {
             kept_.pop_back();
         }
         try {
-            team->close();
+            team->lifecycle().close();
         } catch (const std::exception&) { // reported when it was taken over
             return keep(std::move(team));
         }
@@ -107,8 +107,8 @@ std::optional<TeamRegistry::Obstacle> TeamRegistry::blocked_by(const TeamState& 
     for (auto at = std::ranges::find(teams_, &closing); at != teams_.end(); ++at) {
         TeamState* const other = *at;
         // Of another thread's team that thread may be about to close it.
-        if (other == &closing || other->maker() != std::this_thread::get_id()) continue;
-        const int rank = other->closing_rank();
+        if (other == &closing || other->lifecycle().maker() != std::this_thread::get_id()) continue;
+        const int rank = other->synchronisation().closing_rank();
         if (rank < 0) continue;
         MPI_Group others = MPI_GROUP_NULL;
         MPI_Group own = MPI_GROUP_NULL;
@@ -192,7 +192,7 @@ int TeamRegistry::on_finalize() {
     messages::ProgressThread::instance().stop();
     TeamRegistry& registry = instance();
     const std::lock_guard guard{registry.mutex_};
-    for (TeamState* team : registry.teams_) team->on_finalize();
+    for (TeamState* team : registry.teams_) team->lifecycle().on_finalize();
     return MPI_SUCCESS;
 }
 

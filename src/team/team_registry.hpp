@@ -12,6 +12,7 @@ namespace lapwing::team {
 
 class TeamState;
 class EpochMember;
+class ProgressDriver;
 
 /// The open teams of this process: to serve all of them while a call waits for one, to stop their progress before MPI ends,
 /// and to see that two ranks close two teams in different order. A team that is in it has its communicators and its memory.
@@ -30,7 +31,7 @@ public:
     /// One round of progress for the teams that have no progress thread, except `served`, which the caller serves itself
     /// (or null): a rank that waits in one team may be what another rank waits for in another. Returns whether anything
     /// moved. Cheap where there is no such team.
-    bool serve_others(const TeamState* served) noexcept;
+    bool serve_others(const ProgressDriver* served) noexcept;
 
     /// Closes the teams that were taken over and that can be closed now: a close that succeeded may have been what they
     /// waited for.

@@ -1,0 +1,97 @@
+#include "src/team/epoch.hpp"
+
+#include "src/support/backoff.hpp"
+#include "src/support/first_problem.hpp"
+#include "src/team/team_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace lapwing::team {
+
+/// Members that stay while they are used without the mutex.
+class Epoch::Pinned {
+public:
+    Pinned() = default;
+    ~Pinned() {
+        // Release: who closes a member sees what was done with it.
+        for (EpochMember* const member : members_) member->pins_.fetch_sub(1, std::memory_order_release);
+    }
+    Pinned(const Pinned&) = delete;
+    Pinned& operator=(const Pinned&) = delete;
+
+    /// With the epoch's mutex held.
+    void add(EpochMember& member) {
+        members_.push_back(&member);
+        member.pins_.fetch_add(1, std::memory_order_relaxed);
+    }
+    [[nodiscard]] const std::vector<EpochMember*>& members() const noexcept { return members_; }
+
+private:
+    std::vector<EpochMember*> members_;
+};
+
+void Epoch::order_memory() {
+    // One member's order is every member's: a fence of the processor, and of what MPI keeps apart, the same in each.
+    if (members_.empty()) std::atomic_thread_fence(std::memory_order_seq_cst);
+    else members_.front()->order_memory();
+}
+
+void Epoch::release() {
+    team_.check_usable("Team::release");
+    team_.progress_driver().serve_now_and_then();
+    Pinned pinned;
+    {
+        const support::BiasedMutex::Guard guard{mutex_};
+        for (EpochMember* const member : members_)
+            if (member->holds_back() || member->under_way()) pinned.add(*member);
+        if (pinned.members().empty()) return order_memory();
+    }
+    support::FirstProblem problem;
+    for (EpochMember* const member : pinned.members())
+        if (member->holds_back()) problem.attempt([&] { member->start_release(); });
+    for (EpochMember* const member : pinned.members())
+        if (member->under_way()) problem.attempt([&] { member->finish_release(); });
+    pinned.members().front()->order_memory();
+    problem.rethrow();
+}
+
+void Epoch::acquire() {
+    team_.check_usable("Team::acquire");
+    team_.progress_driver().serve_looks();
+    Pinned pinned;
+    {
+        const support::BiasedMutex::Guard guard{mutex_};
+        order_memory();
+        if (members_with_copies_.empty()) return;
+        for (EpochMember* const member : members_with_copies_) pinned.add(*member);
+    }
+    for (EpochMember* const member : pinned.members()) member->drop_copies();
+}
+
+void Epoch::add(EpochMember& member) {
+    const support::BiasedMutex::Guard guard{mutex_};
+    members_.push_back(&member);
+    if (member.has_copies()) members_with_copies_.push_back(&member);
+}
+
+void Epoch::remove(EpochMember& member) noexcept {
+    {
+        const support::BiasedMutex::Guard guard{mutex_};
+        std::erase(members_, &member);
+        std::erase(members_with_copies_, &member);
+    }
+    support::Backoff backoff{support::ProcessorShare::crowded};
+    while (member.pins_.load(std::memory_order_acquire) != 0)
+        if (!team_.progress()) backoff.pause();
+}
+
+std::string Epoch::still_open() {
+    const support::BiasedMutex::Guard guard{mutex_};
+    if (members_.empty()) return {};
+    return fmt::format("{} of its windows are open, the first is {}", members_.size(), members_.front()->label());
+}
+
+} // namespace lapwing::team

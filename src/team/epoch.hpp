@@ -1,0 +1,42 @@
+#pragma once
+
+#include "src/support/biased_mutex.hpp"
+#include "src/team/epoch_member.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lapwing::team {
+
+/// The releases and acquires of a team: one of each for all its windows at once.
+class Epoch {
+public:
+    explicit Epoch(TeamState& team) noexcept : team_{team} {}
+
+    /// All windows start before the first is waited for, so that their round trips overlap; no lock is held meanwhile. What one
+    /// cannot complete keeps nothing back in the others.
+    void release();
+    void acquire();
+
+    void add(EpochMember& member);
+    /// Returns when no release or acquire of another thread uses it any more, making progress meanwhile.
+    void remove(EpochMember& member) noexcept;
+    [[nodiscard]] std::uint64_t next_window_number() noexcept { return next_window_number_++; }
+    /// The windows that are open, as in "2 of its windows are open, the first is Window(#1)"; empty if none is.
+    [[nodiscard]] std::string still_open();
+
+private:
+    class Pinned;
+    /// With the mutex held: own accesses to memory of this node, in any window, are seen in order.
+    void order_memory();
+
+    TeamState& team_;
+    support::BiasedMutex mutex_; ///< for looks and entries; nothing is waited for under it
+    std::vector<EpochMember*> members_;
+    std::vector<EpochMember*> members_with_copies_;
+    std::uint64_t next_window_number_ = 1;
+};
+
+} // namespace lapwing::team

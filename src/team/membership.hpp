@@ -1,0 +1,115 @@
+#pragma once
+
+#include "src/messages/engine.hpp"
+#include "src/team/barrier.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lapwing::team {
+
+/// Why a rank leaves a team before its close, as it travels.
+struct DepartureReason {
+    enum Cause : std::uint8_t { exception, mismatch, others, failure, finalize, memory };
+    Cause cause = exception;
+    /// Of a mismatch the CollectiveCall that the rank was in, and 2^8 times what another was in: the same where it is what was
+    /// passed that differs. Of others: the rank that had left, of the first 2^24.
+    std::uint32_t detail = 0;
+
+    [[nodiscard]] static DepartureReason of_mismatch(CollectiveCall call, CollectiveCall other) noexcept {
+        return {mismatch, static_cast<std::uint32_t>(call) | static_cast<std::uint32_t>(other) << 8};
+    }
+    [[nodiscard]] std::uint32_t packed() const noexcept { return detail << 8 | cause; }
+    [[nodiscard]] static DepartureReason unpacked(std::uint32_t bits) noexcept { return {static_cast<Cause>(bits & 0xFF), bits >> 8}; }
+    [[nodiscard]] std::string text() const;
+};
+
+/// Which ranks have left a team before its close, and whether this one can go on: so that no wait lasts for ever. A rank that
+/// leaves tells the ranks at distances that are powers of 2, and each passes it on.
+class Membership {
+public:
+    // For the target of a call, where it is no rank.
+    static constexpr int any_rank = -1; ///< anybody may be needed
+    /// Everybody is needed in the next collective call. A rank that made it and then left was there.
+    static constexpr int next_collective = -2;
+
+    /// `who`: the start of messages. `collectives`: those that this rank has completed.
+    Membership(messages::Engine& engine, int rank, int size, const std::string& who, const std::atomic<std::uint64_t>& collectives) noexcept
+        : engine_{engine}, rank_{rank}, size_{size}, who_{who}, collectives_{collectives} {}
+
+    /// Something is wrong that waits must look at: a rank has left, or progress has failed.
+    [[nodiscard]] bool troubled() const noexcept { return troubled_.load(std::memory_order_relaxed); }
+    /// A rank is known to have left.
+    [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
+    [[nodiscard]] bool has_left(int rank);
+    /// Throws when the trouble keeps `call` from completing: MpiError or Error with what progress failed with, PeerLeftError when
+    /// `target` has left.
+    void check(const char* call, int target);
+
+    /// MPI ends: the same for all calls from now on.
+    void end_by_finalize();
+    /// Why this rank leaves without an exception.
+    [[nodiscard]] DepartureReason reason_to_follow();
+
+    // With the engine's mutex held.
+    /// Progress has failed for good; of several failures the first counts.
+    void fail(const std::string& text, int code) noexcept;
+    /// The others hear that this rank cannot be waited for any more: those that have completed as many collective calls, if no number
+    /// is given, and no more.
+    void tell_own(DepartureReason reason) { tell_own(reason, collectives_.load(std::memory_order_relaxed)); }
+    void tell_own(DepartureReason reason, std::uint64_t collectives);
+    /// Another rank asks for memory of this one's that an exception has taken.
+    void on_abandoned_access();
+    /// `rank` has left, behind so many collective calls.
+    void on_departed(int rank, std::uint64_t collectives, std::uint32_t reason);
+    /// Sends what has not been passed on.
+    void pass_on();
+
+private:
+    struct Departed {
+        int rank = 0;
+        std::uint64_t collectives = 0; ///< that it had completed
+        DepartureReason reason;
+    };
+    struct News {
+        Departed departed;
+        std::uint32_t untold = 0; ///< bit i: the rank 2^i behind this one has not been told
+    };
+    /// What ended progress for good.
+    struct Failure {
+        std::string text; ///< empty: nothing did
+        int code = 0;     ///< MPI's, if it was an MPI call
+    };
+    /// Departures that are remembered and passed on. A team that so many ranks have left is one that all must leave: waits for
+    /// any of the others end, too.
+    static constexpr std::size_t most_departures = 16;
+
+    /// The caller holds the engine's mutex or mutex_.
+    [[nodiscard]] bool is_departed(int rank) const;
+    void tell(const Departed& departed);
+    void break_up() noexcept {
+        broken_.store(true, std::memory_order_release);
+        troubled_.store(true, std::memory_order_relaxed);
+    }
+
+    messages::Engine& engine_;
+    int rank_;
+    int size_;
+    const std::string& who_;
+    const std::atomic<std::uint64_t>& collectives_;
+
+    std::atomic<bool> troubled_{false};
+    std::atomic<bool> broken_{false};
+    std::mutex mutex_; ///< where they change with the engine's, too
+    std::vector<Departed> departed_;
+    Failure failure_;
+    std::vector<News> news_; ///< guarded by the engine's mutex; the own departure first
+    bool own_told_ = false;  ///< guarded by the engine's mutex
+};
+
+} // namespace lapwing::team

@@ -1,0 +1,195 @@
+#include "src/team/synchronisation.hpp"
+
+#include "src/support/mpi_error.hpp"
+#include "src/team/team_state.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <new>
+
+namespace lapwing::team {
+namespace {
+
+using support::check_mpi;
+
+constexpr const char* same_calls = "all ranks of a team must make the same collective calls in the same order";
+
+} // namespace
+
+Synchronisation::Synchronisation(TeamState& team)
+    : team_{team}, barrier_{team.engine(), team.topology(), team.rank()}, watch_{team.engine(), team.rank(), team.size()} {}
+
+void Synchronisation::open() {
+    const mpi::Topology& topology = team_.topology();
+    if (topology.node_size() == 1) return;
+    void* own = nullptr;
+    const MPI_Comm node = topology.node_communicator();
+    const bool first = topology.node_rank() == 0;
+    const auto ranks = static_cast<std::size_t>(topology.node_size());
+    const MPI_Aint bytes = first ? static_cast<MPI_Aint>(sizeof(NodeBarrier) + ranks) : 0;
+    check_mpi(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &own, &node_window_), "MPI_Win_allocate_shared", team_.who());
+    MPI_Aint size = 0;
+    int unit = 0;
+    void* shared = nullptr;
+    check_mpi(MPI_Win_shared_query(node_window_, 0, &size, &unit, &shared), "MPI_Win_shared_query", team_.who());
+    auto* const barrier = static_cast<NodeBarrier*>(shared);
+    if (first) {
+        new (barrier) NodeBarrier{};
+        barrier->reset();
+        for (std::size_t i = 0; i < ranks; ++i) new (barrier->states() + i) std::atomic<std::uint8_t>{0};
+    }
+    check_mpi(MPI_Barrier(node), "MPI_Barrier");
+    barrier_.use_node(barrier);
+}
+
+void Synchronisation::close_node_window() noexcept {
+    if (node_window_ != MPI_WIN_NULL) MPI_Win_free(&node_window_);
+}
+
+// ---- barriers -------------------------------------------------------------------------------------------------------
+
+void Synchronisation::notify(CollectiveCall call, std::optional<std::int64_t> identity) {
+    team_.require_open(name(call));
+    team_.check_reachable(name(call), Membership::any_rank);
+    if (barrier_.notified())
+        throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing; call wait first", team_.who(),
+                                     name(call))};
+    team_.epoch().release();
+    barrier_.notify(call, identity);
+}
+
+void Synchronisation::wait(CollectiveCall call, std::optional<std::int64_t> identity) {
+    team_.wait_until([this] { return barrier_.complete(); }, name(call), Membership::next_collective);
+    count(name(call));
+    barrier_.end();
+    check_attendance(call, identity);
+    team_.epoch().acquire();
+}
+
+void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> identity) {
+    notify(call, identity);
+    wait(call, identity);
+}
+
+void Synchronisation::notify_split(std::optional<std::int64_t> identity) {
+    notify(CollectiveCall::barrier, identity);
+    split_identity_ = identity;
+}
+
+void Synchronisation::wait_split(std::optional<std::int64_t> identity) {
+    team_.require_open("Team::wait");
+    if (!barrier_.notified())
+        throw UsageError{fmt::format("{}: Team::wait: there was no notify before it; call notify first", team_.who())};
+    if (identity != split_identity_) {
+        const auto text = [](const std::optional<std::int64_t>& value) { return value ? fmt::format("{}", *value) : "none"; };
+        throw MismatchError{fmt::format("{}: Team::wait: its identity is {}, that of the notify before it {}; pass the same",
+                                        team_.who(), text(identity), text(split_identity_))};
+    }
+    wait(CollectiveCall::barrier, identity);
+}
+
+void Synchronisation::barrier_of_close(std::uint64_t window) {
+    closing_window_ = window;
+    try {
+        barrier(CollectiveCall::window_close, static_cast<std::int64_t>(closing_window_));
+    } catch (...) {
+        closing_window_ = 0;
+        throw;
+    }
+    closing_window_ = 0;
+}
+
+void Synchronisation::barrier_of_team_close(const std::function<void()>& look) {
+    const char* const call = name(CollectiveCall::team_close);
+    if (!close_notified_.load(std::memory_order_relaxed)) {
+        notify(CollectiveCall::team_close, {});
+        close_notified_.store(true, std::memory_order_relaxed);
+    }
+    const auto between_looks = std::chrono::milliseconds{20}; // they cost more than polling
+    auto look_at = std::chrono::steady_clock::now() + between_looks;
+    team_.wait_until(
+        [&] {
+            if (barrier_.complete()) return true;
+            if (std::chrono::steady_clock::now() >= look_at) {
+                look();
+                look_at = std::chrono::steady_clock::now() + between_looks;
+            }
+            return false;
+        },
+        call, Membership::next_collective);
+    count(call);
+    barrier_.end();
+    close_notified_.store(false, std::memory_order_relaxed);
+    check_attendance(CollectiveCall::team_close, {});
+    close_notified_.store(true, std::memory_order_relaxed);
+    closing_ = true;
+}
+
+// ---- mismatches -----------------------------------------------------------------------------------------------------
+
+void Synchronisation::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {
+    const Attendance all = barrier_.attendance();
+    mismatch_.reset();
+    if (all.lowest_call != all.highest_call) {
+        const auto other = static_cast<CollectiveCall>(all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call
+                                                                                                          : all.lowest_call);
+        mismatch_ = DepartureReason::of_mismatch(call, other);
+        throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; {}", team_.who(), name(call), name(other),
+                                        same_calls)};
+    }
+    if (all.lowest_identity >= all.highest_identity) return;
+    mismatch_ = DepartureReason::of_mismatch(call, call);
+    const std::string where = fmt::format("{}: {}", team_.who(), name(call));
+    switch (call) {
+    case CollectiveCall::window_close:
+        throw MismatchError{fmt::format("{}: this rank closes the window that was made as number {}, other ranks ones from number {} to "
+                                        "{}; close windows and arrays in the same order on all ranks. It stays open",
+                                        where, identity.value_or(0), all.lowest_identity, all.highest_identity)};
+    case CollectiveCall::on_window:
+        throw MismatchError{fmt::format("{}: this rank calls {}, and of the others one calls {} and one {}; {}", where,
+                                        text_on_window(identity.value_or(0)), text_on_window(all.lowest_identity),
+                                        text_on_window(all.highest_identity), same_calls)};
+    case CollectiveCall::lock_create:
+    case CollectiveCall::lock_close:
+        throw MismatchError{fmt::format("{}: of the team's locks this is {} here, and {} or {} on another rank; name the same home on "
+                                        "all ranks, and make and close locks in the same order.{}",
+                                        where, text_of_lock(identity.value_or(0)), text_of_lock(all.lowest_identity),
+                                        text_of_lock(all.highest_identity),
+                                        call == CollectiveCall::lock_close ? " It stays open" : "")};
+    default:
+        throw MismatchError{fmt::format("{}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet in the same "
+                                        "barrier",
+                                        where, identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,
+                                        all.highest_identity)};
+    }
+}
+
+void Synchronisation::look_for_mismatch(const char* call) {
+    if (closing_) return;
+    barrier_.mark_waiting();
+    const std::uint64_t collectives = collectives_.load(std::memory_order_relaxed);
+    const std::string other = watch_.look(collectives, call, closing_window_, begins_with_barrier(call));
+    if (other.empty()) return;
+    const std::string text = fmt::format("{}: {}: {}, and each waits for the other; {}", team_.who(), call, other, same_calls);
+    {
+        const std::lock_guard guard{team_.engine().mutex()};
+        // Whoever waits, in whatever call: of those that this rank has made it may have made others than they.
+        team_.membership().tell_own({DepartureReason::failure}, 0);
+        team_.membership().fail(text, MPI_SUCCESS); // the calls cannot be taken back: nor can the team go on
+    }
+    throw MismatchError{text};
+}
+
+void Synchronisation::check_notifiers(std::uint64_t window, const char* call) {
+    if (!watch_.all_others_in(collectives_.load(std::memory_order_relaxed), name(CollectiveCall::window_close), window)) return;
+    throw UsageError{fmt::format("{}: {}: all other ranks are closing the window, so that no notification can come; close it behind the "
+                                 "last wait on all ranks",
+                                 team_.who(), call)};
+}
+
+} // namespace lapwing::team

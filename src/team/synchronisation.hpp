@@ -1,0 +1,85 @@
+#pragma once
+
+#include "src/team/barrier.hpp"
+#include "src/team/collective_watch.hpp"
+#include "src/team/membership.hpp"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace lapwing::team {
+
+class TeamState;
+
+/// The collective calls of a team: its barriers, and what finds out that ranks are in different ones.
+class Synchronisation {
+public:
+    explicit Synchronisation(TeamState& team);
+    Synchronisation(const Synchronisation&) = delete;
+    Synchronisation& operator=(const Synchronisation&) = delete;
+
+    /// Collective: makes what the ranks of a node share.
+    void open();
+    /// Collective: frees it.
+    void close_node_window() noexcept;
+
+    /// Releases, waits until all ranks are here, and acquires. Throws MismatchError on every rank unless all bring the same call and
+    /// identity.
+    void barrier(CollectiveCall call, std::optional<std::int64_t> identity);
+    /// The two halves of it.
+    void notify(CollectiveCall call, std::optional<std::int64_t> identity);
+    void wait(CollectiveCall call, std::optional<std::int64_t> identity);
+    /// The program's split-phase barrier; the identity of the wait must be that of the notify.
+    void notify_split(std::optional<std::int64_t> identity);
+    void wait_split(std::optional<std::int64_t> identity);
+    /// The barrier that the close of a window begins with. Throws MismatchError on every rank unless all close that window.
+    void barrier_of_close(std::uint64_t window);
+    /// The barrier that the close of the team begins with. `look` is called now and then while it lasts, and may throw: then the
+    /// next call goes on with the same barrier. Where ranks are in other calls the next one starts anew.
+    void barrier_of_team_close(const std::function<void()>& look);
+
+    /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static storage.
+    void count(const char* call) noexcept { watch_.completed(collectives_.fetch_add(1, std::memory_order_relaxed), call); }
+    /// Throws UsageError when waits of this rank for notifications of the window with that number are in vain: all other ranks are
+    /// closing it.
+    void check_notifiers(std::uint64_t window, const char* call);
+
+    /// A wait for all ranks lasts: throws MismatchError when they are found to be in different calls.
+    void look_for_mismatch(const char* call);
+    /// Whom this rank waits for, in words, as far as it is known.
+    [[nodiscard]] std::optional<std::string> missing() { return barrier_.missing(); }
+    /// A rank that waits in the close of this team, which this rank has not closed; -1 if none is known.
+    [[nodiscard]] int closing_rank() { return close_notified_.load(std::memory_order_relaxed) ? -1 : barrier_.closing_rank(); }
+    /// What the last collective call found, if ranks were in different ones.
+    [[nodiscard]] const std::optional<DepartureReason>& mismatch() const noexcept { return mismatch_; }
+
+    [[nodiscard]] Barrier& node_and_network_barrier() noexcept { return barrier_; }
+    [[nodiscard]] const std::atomic<std::uint64_t>& completed_collectives() const noexcept { return collectives_; }
+
+    // From the engine, with its mutex held.
+    void on_token(const messages::BarrierToken& token) { barrier_.on_token(token); }
+    void on_note(const messages::WaitingNote& note) { watch_.on_note(note); }
+    void advance() { barrier_.advance(); }
+
+private:
+    void check_attendance(CollectiveCall call, std::optional<std::int64_t> identity);
+
+    TeamState& team_;
+    Barrier barrier_;
+    CollectiveWatch watch_;
+    MPI_Win node_window_ = MPI_WIN_NULL; ///< holds the node's part of the barrier
+    /// Completed by this rank: every rank counts the same calls in the same order.
+    std::atomic<std::uint64_t> collectives_{0};
+    std::uint64_t closing_window_ = 0; ///< the window whose close this rank waits in, or 0
+    std::optional<std::int64_t> split_identity_; ///< of the program's last notify
+    std::optional<DepartureReason> mismatch_;
+    std::atomic<bool> close_notified_{false}; ///< read by closes of other teams
+    bool closing_ = false; ///< behind the close's barrier: no message may be on its way any more
+};
+
+} // namespace lapwing::team
