@@ -29,34 +29,45 @@ namespace {
 
 using support::check_mpi;
 
-const support::ChoiceSetting path_setting{{.name = "LAPWING_PATH",
-                                           .default_value = "auto",
-                                           .unit = "",
-                                           .help = "path between nodes; auto: rma if windows work and are no slower than messages, else service",
-                                           .choices = {"auto", "direct", "rma", "service"},
-                                           .collective = true}};
-const support::ChoiceSetting node_setting{{.name = "LAPWING_NODE",
-                                           .default_value = "auto",
-                                           .unit = "",
-                                           .help = "what a node is; auto: ranks that share memory, each: every rank, "
-                                                   "pair: two such ranks (for tests)",
-                                           .choices = {"auto", "each", "pair"},
-                                           .collective = true}};
-const support::ChoiceSetting progress_setting{{.name = "LAPWING_PROGRESS",
-                                               .default_value = "auto",
-                                               .unit = "",
-                                               .help = "who keeps communication moving; auto: a thread if MPI provides "
-                                                       "MPI_THREAD_MULTIPLE, else calls into Lapwing",
-                                               .choices = {"auto", "thread", "caller"},
-                                               .collective = true}};
-const support::ChoiceSetting small_setting{{.name = "LAPWING_RMA_SMALL",
-                                            .default_value = "auto",
-                                            .unit = "",
-                                            .help = "what carries puts and gets that fit into a message buffer, and atomics, "
-                                                    "on the path rma; auto: messages to the owner's progress thread where MPI "
-                                                    "emulates windows",
-                                            .choices = {"auto", "mpi", "messages"},
-                                            .collective = true}};
+const support::ChoiceSetting<std::optional<Path>> path_setting{{.name = "LAPWING_PATH",
+                                                                .default_value = "auto",
+                                                                .unit = "",
+                                                                .help = "path between nodes; auto: rma if windows work and are no slower than messages, else service",
+                                                                .collective = true},
+                                                               {{"auto", {}},
+                                                                {name(Path::direct), Path::direct},
+                                                                {name(Path::rma), Path::rma},
+                                                                {name(Path::service), Path::service}}};
+const support::ChoiceSetting<mpi::NodeMode> node_setting{{.name = "LAPWING_NODE",
+                                                          .default_value = "auto",
+                                                          .unit = "",
+                                                          .help = "what a node is; auto: ranks that share memory, each: every rank, "
+                                                                  "pair: two such ranks (for tests)",
+                                                          .collective = true},
+                                                         {{"auto", mpi::NodeMode::by_memory},
+                                                          {"each", mpi::NodeMode::each},
+                                                          {"pair", mpi::NodeMode::pairs}}};
+const support::ChoiceSetting<std::optional<ProgressMode>> progress_setting{{.name = "LAPWING_PROGRESS",
+                                                                            .default_value = "auto",
+                                                                            .unit = "",
+                                                                            .help = "who keeps communication moving; auto: a thread if MPI provides "
+                                                                                    "MPI_THREAD_MULTIPLE, else calls into Lapwing",
+                                                                            .collective = true},
+                                                                           {{"auto", {}},
+                                                                            {name(ProgressMode::thread), ProgressMode::thread},
+                                                                            {name(ProgressMode::caller), ProgressMode::caller}}};
+/// What carries small transfers and atomics on the path rma.
+enum class SmallTransfers : std::uint8_t { automatic, by_mpi, by_messages };
+const support::ChoiceSetting<SmallTransfers> small_setting{{.name = "LAPWING_RMA_SMALL",
+                                                            .default_value = "auto",
+                                                            .unit = "",
+                                                            .help = "what carries puts and gets that fit into a message buffer, and atomics, "
+                                                                    "on the path rma; auto: messages to the owner's progress thread where MPI "
+                                                                    "emulates windows",
+                                                            .collective = true},
+                                                           {{"auto", SmallTransfers::automatic},
+                                                            {"mpi", SmallTransfers::by_mpi},
+                                                            {"messages", SmallTransfers::by_messages}}};
 const support::NumberSetting spin_setting{{.name = "LAPWING_PROGRESS_SPIN",
                                            .default_value = "200",
                                            .unit = "us",
@@ -201,11 +212,10 @@ void TeamState::choose_paths() {
     const auto progress = progress_setting.get(settings_);
     const int level = provided_thread_level();
     const auto small = small_setting.get(settings_);
-    constexpr std::size_t automatic = 0;
-    constexpr std::size_t by_messages = 2;
+    const auto number = [](auto choice) { return choice ? static_cast<std::int64_t>(*choice) : -1; };
     std::array<std::int64_t, 12> extremes{};
-    const std::array<std::int64_t, 6> own{static_cast<std::int64_t>(path), static_cast<std::int64_t>(node),
-                                          static_cast<std::int64_t>(progress),
+    const std::array<std::int64_t, 6> own{number(path), static_cast<std::int64_t>(node),
+                                          number(progress),
                                           static_cast<std::int64_t>(packet_setting.get(settings_)),
                                           static_cast<std::int64_t>(small), level};
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -224,40 +234,35 @@ void TeamState::choose_paths() {
                                             who_, names[i], settings_.text(names[i]))};
     const auto lowest_level = static_cast<int>(extremes[2 * names.size()]);
 
-    if (progress == 1 && lowest_level < MPI_THREAD_MULTIPLE)
+    if (progress == ProgressMode::thread && lowest_level < MPI_THREAD_MULTIPLE)
         throw SettingError{fmt::format("{}: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level {}; "
                                        "initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto",
                                        who_, lowest_level)};
-    progress_mode_ = progress != 2 && lowest_level == MPI_THREAD_MULTIPLE ? ProgressMode::thread : ProgressMode::caller;
+    progress_mode_ = progress != ProgressMode::caller && lowest_level == MPI_THREAD_MULTIPLE ? ProgressMode::thread : ProgressMode::caller;
     // Without progress threads a rank that waits in MPI serves MPI's operations, but no messages.
     const bool thread = progress_mode_ == ProgressMode::thread;
-    small_by_messages_ = thread && small == by_messages;
+    small_by_messages_ = thread && small == SmallTransfers::by_messages;
 
-    auto mode = node == 0 ? mpi::NodeMode::by_memory : node == 1 ? mpi::NodeMode::each : mpi::NodeMode::pairs;
-    topology_ = std::make_unique<mpi::Topology>(communicator_, mode);
+    topology_ = std::make_unique<mpi::Topology>(communicator_, node);
     if (topology_->largest_node() > 1) {
         if (!mpi::all_agree(communicator_, mpi::probe_shared_windows(topology_->node_communicator()))) {
-            mode = mpi::NodeMode::each;
-            topology_ = std::make_unique<mpi::Topology>(communicator_, mode);
+            topology_ = std::make_unique<mpi::Topology>(communicator_, mpi::NodeMode::each);
             path_reason_ = "MPI_Win_allocate_shared does not work, so every rank is a node of its own; ";
         }
     }
 
     avoids_mpi_atomics_ = topology_->one_machine() && mpi::atomics_crash();
 
-    constexpr std::size_t direct = 1; // choices of LAPWING_PATH
-    constexpr std::size_t rma = 2;
-    constexpr std::size_t service = 3;
     if (topology_->nodes() == 1) {
         network_path_ = Path::direct;
         path_reason_ += "all ranks are on one node";
         return;
     }
-    if (path == direct)
+    if (path == Path::direct)
         throw SettingError{fmt::format("{}: Team: LAPWING_PATH=direct needs all ranks on one node, and there are {} nodes; use "
                                        "auto, rma or service",
                                        who_, topology_->nodes())};
-    if (path == service) {
+    if (path == Path::service) {
         network_path_ = Path::service;
         path_reason_ += "LAPWING_PATH=service";
         return;
@@ -265,16 +270,16 @@ void TeamState::choose_paths() {
     const mpi::ProbeResult probe = mpi::probe_windows(communicator_, *topology_, level, [](std::chrono::microseconds time, std::int64_t* asleep) {
         messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
     });
-    if (path == rma && !probe.works)
+    if (path == Path::rma && !probe.works)
         throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
                                        who_, probe.reason)};
-    if (thread && small == automatic) small_by_messages_ = probe.emulated;
+    if (thread && small == SmallTransfers::automatic) small_by_messages_ = probe.emulated;
     // Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers: Lapwing's
     // own are faster at any size, and ask for no window over all ranks.
-    const bool emulated = path == automatic && small == automatic && small_by_messages_;
+    const bool emulated = !path && small == SmallTransfers::automatic && small_by_messages_;
     network_path_ = probe.works && !emulated ? Path::rma : Path::service;
     data_needs_no_target_ = network_path_ == Path::rma && probe.target_idle;
-    path_reason_ += path == rma     ? "LAPWING_PATH=rma"
+    path_reason_ += path == Path::rma ? "LAPWING_PATH=rma"
                     : !probe.works  ? probe.reason
                     : emulated      ? "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster"
                                     : "windows work between the nodes";
