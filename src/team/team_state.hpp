@@ -9,6 +9,7 @@
 #include "src/team/barrier.hpp"
 #include "src/team/collective_watch.hpp"
 #include "src/team/epoch_member.hpp"
+#include "src/team/path_choice.hpp"
 
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
@@ -60,17 +61,17 @@ public:
     /// Of the engine's messages alone.
     [[nodiscard]] MPI_Comm engine_communicator() const noexcept { return engine_communicator_; }
     [[nodiscard]] const mpi::Topology& topology() const noexcept { return *topology_; }
-    [[nodiscard]] Path network_path() const noexcept { return network_path_; }
+    [[nodiscard]] Path network_path() const noexcept { return paths_.network; }
     /// MPI's atomics do not work here: see atomics_crash().
-    [[nodiscard]] bool avoids_mpi_atomics() const noexcept { return avoids_mpi_atomics_; }
+    [[nodiscard]] bool avoids_mpi_atomics() const noexcept { return paths_.avoids_mpi_atomics; }
     /// Whether small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma, too.
-    [[nodiscard]] bool small_by_messages() const noexcept { return small_by_messages_; }
+    [[nodiscard]] bool small_by_messages() const noexcept { return paths_.small_by_messages; }
     /// Puts and gets of fewer bytes are such messages. 0: none.
     [[nodiscard]] std::uint64_t least_rma_bytes() const noexcept {
         constexpr std::uint64_t largest_small = 8192; // beyond it the bytes cost more than the start
-        return small_by_messages_ ? std::min(engine_->inline_limit(), largest_small) + 1 : 0;
+        return paths_.small_by_messages ? std::min(engine_->inline_limit(), largest_small) + 1 : 0;
     }
-    [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
+    [[nodiscard]] ProgressMode progress_mode() const noexcept { return paths_.progress; }
     [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
     [[nodiscard]] messages::Engine& engine() noexcept { return *engine_; }
     [[nodiscard]] support::Statistics& statistics() noexcept { return statistics_; }
@@ -183,7 +184,7 @@ public:
     }
     /// The same for gets and puts, which a network may carry out by itself.
     void keep_awake_for_data(int target) {
-        if (!data_needs_no_target_) keep_awake(target);
+        if (!paths_.data_needs_no_target) keep_awake(target);
     }
 
     /// The team's one object of a type that a room above defines, made by the first call; it lives as long as the team.
@@ -328,7 +329,6 @@ private:
     void wake(int target, std::atomic<Awake>& last, Awake wanted);
     void wait(MPI_Request& request, const char* call);
     void give_up(Memory memory) noexcept;
-    void choose_paths();
     void make_node_barrier();
     void start_progress();
     void stop_progress() noexcept;
@@ -352,12 +352,7 @@ private:
     int size_ = 0;
     std::string who_;
     std::unique_ptr<mpi::Topology> topology_;
-    Path network_path_ = Path::direct;
-    ProgressMode progress_mode_ = ProgressMode::caller;
-    std::string path_reason_;
-    bool avoids_mpi_atomics_ = false;
-    bool small_by_messages_ = false;
-    bool data_needs_no_target_ = false; ///< gets and puts through MPI's windows complete while their target is outside MPI
+    PathChoice paths_;
 
     std::unique_ptr<messages::Engine> engine_;
     std::optional<Barrier> barrier_;
