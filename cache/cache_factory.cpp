@@ -22,28 +22,33 @@ void cache_cache_factory() {} // see cmake/LapwingSettings.cmake
 namespace lapwing::cache {
 namespace {
 
-const support::ChoiceSetting mode_setting{{.name = "LAPWING_CACHE",
-                                           .default_value = "off",
-                                           .unit = "",
-                                           .help = "caching of other nodes' memory, for windows and arrays that do not choose",
-                                           .choices = {"off", "epoch", "read_only", "transparent"}}};
-const support::ChoiceSetting policy_setting{{.name = "LAPWING_CACHE_POLICY",
-                                             .default_value = "two_queues",
-                                             .unit = "",
-                                             .help = "which page makes room for another",
-                                             .choices = {"two_queues", "direct_mapped"}}};
+const support::ChoiceSetting<CacheMode> mode_setting{{.name = "LAPWING_CACHE",
+                                                      .default_value = "off",
+                                                      .unit = "",
+                                                      .help = "caching of other nodes' memory, for windows and arrays that do not "
+                                                              "choose"},
+                                                     {{"off", CacheMode::off},
+                                                      {"epoch", CacheMode::epoch},
+                                                      {"read_only", CacheMode::read_only},
+                                                      {"transparent", CacheMode::transparent}}};
+const support::ChoiceSetting<CachePolicy> policy_setting{{.name = "LAPWING_CACHE_POLICY",
+                                                          .default_value = "two_queues",
+                                                          .unit = "",
+                                                          .help = "which page makes room for another"},
+                                                         {{"two_queues", CachePolicy::two_queues},
+                                                          {"direct_mapped", CachePolicy::direct_mapped}}};
 const support::NumberSetting victims_setting{{.name = "LAPWING_CACHE_VICTIMS",
                                               .default_value = "8",
                                               .unit = "pages",
                                               .help = "victim cache of the policy direct_mapped, at most a quarter of the pages",
                                               .choices = {}},
                                              0, 1U << 20};
-const support::ChoiceSetting acquire_setting{{.name = "LAPWING_CACHE_ACQUIRE",
-                                              .default_value = "rank",
-                                              .unit = "",
-                                              .help = "whose contents an acquire by one thread drops: those of all threads of its rank, "
-                                                      "or its own",
-                                              .choices = {"rank", "thread"}}};
+const support::ChoiceSetting<CacheAcquire> acquire_setting{{.name = "LAPWING_CACHE_ACQUIRE",
+                                                            .default_value = "rank",
+                                                            .unit = "",
+                                                            .help = "whose contents an acquire by one thread drops: those of all threads of "
+                                                                    "its rank, or its own"},
+                                                           {{"rank", CacheAcquire::rank}, {"thread", CacheAcquire::thread}}};
 constexpr std::uint64_t least_page = 64;
 constexpr std::uint64_t largest_page = 65536;
 constexpr std::uint64_t largest_cache = std::uint64_t{1} << 40;
@@ -78,13 +83,13 @@ const support::NumberSetting read_ahead_setting{{.name = "LAPWING_CACHE_READ_AHE
                                                  .help = "most that is read ahead of a sequential access; 0: nothing",
                                                  .choices = {}},
                                                 0, 1U << 30};
-const support::ChoiceSetting adapt_setting{{.name = "LAPWING_CACHE_ADAPT",
-                                            .default_value = "on",
-                                            .unit = "",
-                                            .help = "whether reads pass by a cache that does not pay (counter cache_passed), and "
-                                                    "the page size follows the program (cache_page_changes): half of "
-                                                    "LAPWING_CACHE_PAGE to 4 times",
-                                            .choices = {"on", "off"}}};
+const support::ChoiceSetting<bool> adapt_setting{{.name = "LAPWING_CACHE_ADAPT",
+                                                  .default_value = "on",
+                                                  .unit = "",
+                                                  .help = "whether reads pass by a cache that does not pay (counter cache_passed), and "
+                                                          "the page size follows the program (cache_page_changes): half of "
+                                                          "LAPWING_CACHE_PAGE to 4 times"},
+                                                 {{"on", true}, {"off", false}}};
 
 [[nodiscard]] PageCacheConfiguration configuration_of(const Settings& settings, const CacheOptions& options) {
     PageCacheConfiguration result;
@@ -92,35 +97,45 @@ const support::ChoiceSetting adapt_setting{{.name = "LAPWING_CACHE_ADAPT",
     result.page_bytes = options.page_bytes ? *options.page_bytes : page_setting.get(settings);
     result.dirty_pages = options.dirty_pages ? *options.dirty_pages : dirty_setting.get(settings);
     result.read_ahead_bytes = options.read_ahead_bytes ? *options.read_ahead_bytes : read_ahead_setting.get(settings);
-    result.policy = options.policy.value_or(static_cast<CachePolicy>(policy_setting.get(settings)));
-    result.adapt = options.adapt.value_or(adapt_setting.get(settings) == 0);
+    result.policy = options.policy.value_or(policy_setting.get(settings));
+    result.adapt = options.adapt.value_or(adapt_setting.get(settings));
     result.victim_pages = options.victim_pages ? *options.victim_pages : victims_setting.get(settings);
     return result;
 }
 
 [[nodiscard]] CacheAcquire scope_of(const Settings& settings, const CacheOptions& options) {
-    return options.acquire.value_or(static_cast<CacheAcquire>(acquire_setting.get(settings)));
+    return options.acquire.value_or(acquire_setting.get(settings));
 }
+
+/// How a choice is written that travels as a number.
+using Text = std::string (*)(std::int64_t value);
+std::string number(std::int64_t value) { return fmt::format("{}", value); }
+template <class Value, const support::ChoiceSetting<Value>& setting>
+std::string word(std::int64_t value) {
+    return std::string{setting.word(static_cast<Value>(value))};
+}
+std::string on_or_off(std::int64_t off) { return std::string{adapt_setting.word(off == 0)}; }
 
 /// In the order of CacheFactory::chosen().
 struct Choice {
     const char* option;
     const support::Setting& setting;
+    Text text = number;
 };
-const std::array<Choice, window::cache_choices> choices{{{"mode", mode_setting},
-                                                         {"policy", policy_setting},
+const std::array<Choice, window::cache_choices> choices{{{"mode", mode_setting, word<CacheMode, mode_setting>},
+                                                         {"policy", policy_setting, word<CachePolicy, policy_setting>},
                                                          {"bytes", bytes_setting},
                                                          {"page_bytes", page_setting},
                                                          {"dirty_pages", dirty_setting},
                                                          {"read_ahead_bytes", read_ahead_setting},
-                                                         {"adapt", adapt_setting},
+                                                         {"adapt", adapt_setting, on_or_off},
                                                          {"victim_pages", victims_setting},
-                                                         {"acquire", acquire_setting}}};
+                                                         {"acquire", acquire_setting, word<CacheAcquire, acquire_setting>}}};
 
 class Factory final : public window::CacheFactory {
 public:
     CacheMode mode(const Settings& settings, const CacheOptions& options) const override {
-        return options.mode.value_or(static_cast<CacheMode>(mode_setting.get(settings)));
+        return options.mode.value_or(mode_setting.get(settings));
     }
 
     void check(const Settings& settings, const CacheOptions& options, const std::string& who) const override {
@@ -143,16 +158,16 @@ public:
     window::CacheChoices chosen(const Settings& settings, const CacheOptions& options) const override {
         const CacheMode mode = this->mode(settings, options);
         if (mode == CacheMode::off) return {};
-        const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(std::min<std::uint64_t>(value, INT64_MAX)); };
+        const auto as_number = [](std::uint64_t value) { return static_cast<std::int64_t>(std::min<std::uint64_t>(value, INT64_MAX)); };
         const PageCacheConfiguration chosen = configuration_of(settings, options);
         return {static_cast<std::int64_t>(mode),
                 static_cast<std::int64_t>(chosen.policy),
-                number(chosen.bytes),
-                number(chosen.page_bytes),
-                number(chosen.dirty_pages),
-                number(chosen.read_ahead_bytes),
+                as_number(chosen.bytes),
+                as_number(chosen.page_bytes),
+                as_number(chosen.dirty_pages),
+                as_number(chosen.read_ahead_bytes),
                 chosen.adapt ? 0 : 1,
-                number(chosen.victim_pages),
+                as_number(chosen.victim_pages),
                 static_cast<std::int64_t>(scope_of(settings, options))};
     }
 
@@ -161,8 +176,7 @@ public:
     }
 
     std::string text_of(std::size_t choice, std::int64_t value) const override {
-        const std::vector<std::string>& words = choices[choice].setting.info().choices;
-        return words.empty() ? fmt::format("{}", value) : words[static_cast<std::size_t>(value)];
+        return choices[choice].text(value);
     }
 
     std::unique_ptr<window::RemoteCache> make(window::WindowState& window, const CacheOptions& options) const override {

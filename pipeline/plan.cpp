@@ -25,12 +25,19 @@ void pipeline_plan() {} // see cmake/LapwingSettings.cmake
 namespace lapwing {
 namespace {
 
-const support::ChoiceSetting strategy_setting{
+constexpr std::array<support::Word<Strategy>, 7> strategy_words{{{"auto", Strategy::automatic},
+                                                                 {"per-block", Strategy::per_block},
+                                                                 {"full-pack", Strategy::full_pack},
+                                                                 {"fixed-pipeline", Strategy::fixed_pipeline},
+                                                                 {"superpipeline", Strategy::superpipeline},
+                                                                 {"direct-copy", Strategy::direct_copy},
+                                                                 {"served", Strategy::served}}};
+const support::ChoiceSetting<Strategy> strategy_setting{
     {.name = "LAPWING_STRATEGY",
      .default_value = "auto",
      .unit = "",
-     .help = "how non-contiguous transfers travel where the program leaves it open; auto: as the cost model says",
-     .choices = {"auto", "per-block", "full-pack", "fixed-pipeline", "superpipeline", "direct-copy", "served"}}};
+     .help = "how non-contiguous transfers travel where the program leaves it open; auto: as the cost model says"},
+    {strategy_words.begin(), strategy_words.end()}};
 const support::NumberSetting memory_setting{{.name = "LAPWING_CHUNK_MEMORY",
                                              .default_value = "64m",
                                              .unit = "bytes",
@@ -46,11 +53,7 @@ bool possible(Strategy strategy, Path path) {
 
 } // namespace
 
-std::string_view name(Strategy strategy) {
-    constexpr std::array<std::string_view, 7> names{"auto",          "per-block",   "full-pack", "fixed-pipeline",
-                                                    "superpipeline", "direct-copy", "served"};
-    return names[static_cast<std::size_t>(strategy)];
-}
+std::string_view name(Strategy strategy) { return support::word_of(strategy_words, strategy); }
 
 namespace pipeline {
 
@@ -80,7 +83,7 @@ PlanState::PlanState(Window& window_, model::Direction direction_, const Layout&
       path{window.facts().path(rank_.value)}, options{[&] {
           PlanOptions chosen = options_;
           if (chosen.strategy == Strategy::automatic) {
-              const auto set = static_cast<Strategy>(strategy_setting.get(window.team_state().settings()));
+              const auto set = strategy_setting.get(window.team_state().settings());
               if (possible(set, path)) chosen.strategy = set;
           }
           return chosen;
@@ -97,7 +100,7 @@ PlanState::PlanState(Window& window_, model::Direction direction_, const Layout&
              .most_memory = memory_limit / 2, // another transfer may be under way
              .table_limit = window.team_state().engine().inline_limit()};
     // An owner without a progress thread would have to call Lapwing; where messages are all there is, it has to anyway.
-    if (path == Path::service || (path == Path::rma && window.team_state().progress_mode() == ProgressMode::thread)) {
+    if (path == Path::service || (path == Path::rma && window.team_state().paths().progress == ProgressMode::thread)) {
         shape.may_be_served = true;
         shape.table_share = table_share(remote);
     }

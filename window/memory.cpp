@@ -96,7 +96,7 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
                            unsigned counters)
     : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
     const mpi::Topology& topology = team.topology();
-    const bool rma = team.network_path() == Path::rma;
+    const bool rma = team.paths().network == Path::rma;
     // MPICH 4.0.2 over UCX takes the start of a rank's part as a multiple of 16 bytes, and moves the wrong ones if it is not:
     // where the part before it, allocated by MPI_Win_allocate too, has another size.
     total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), rma ? std::max(alignment, 16U) : alignment);

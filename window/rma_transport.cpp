@@ -34,7 +34,7 @@ template <class Piece>
 
 bool RmaTransport::finish_locally(int target) {
 #ifdef OPEN_MPI
-    const bool local = facts_.state.progress_mode() == ProgressMode::caller; // the cheaper call over TCP
+    const bool local = facts_.state.paths().progress == ProgressMode::caller; // the cheaper call over TCP
 #else
     constexpr bool local = false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
 #endif

@@ -81,7 +81,7 @@ private:
     [[noreturn]] void throw_error(int code, const char* mpi_call, const Access& access) const;
     /// Before a get or put. How memory of the program's is served was not tried.
     void keep_awake(int target) {
-        if (facts_.adopted || !facts_.state.data_needs_no_target()) facts_.state.progress_driver().keep_awake(target);
+        if (facts_.adopted || !facts_.state.paths().data_needs_no_target) facts_.state.progress_driver().keep_awake(target);
     }
 
     AccessLedger& ledger_;

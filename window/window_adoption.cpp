@@ -145,7 +145,7 @@ void check_transparent(const std::string& where, const team::TeamState& state) {
     if (!HostCall::seen())
         throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
                                  "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
-    if (state.progress_mode() == ProgressMode::caller && state.size() > 1)
+    if (state.paths().progress == ProgressMode::caller && state.size() > 1)
         throw UsageError{where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
                                  "others waiting; initialise MPI with MPI_THREAD_MULTIPLE, or choose CacheMode::epoch"};
 }
@@ -254,7 +254,7 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         facts_.remote = window; // a transparent one's memory is ordered by the program's own calls
     }
     find_parts(facts_, host);
-    facts_.mpi_atomics = facts_.network == Path::rma && !state.avoids_mpi_atomics(); // the program may use MPI's beside them
+    facts_.mpi_atomics = facts_.network == Path::rma && !state.paths().avoids_mpi_atomics; // the program may use MPI's beside them
     share_units(facts_, common.unit);
     share_sizes(facts_, common.size);
     notifications_.use_private_memory();

@@ -125,9 +125,9 @@ bool agree_on_memory(const WindowFacts& facts, std::uint64_t bytes, const Window
 /// How memory of Lapwing's own is reached.
 void describe(WindowFacts& facts, const WindowMemory& memory, std::uint64_t bytes) {
     const mpi::Topology& topology = facts.state.topology();
-    facts.network = facts.state.network_path();
+    facts.network = facts.state.paths().network;
     facts.plain_rma = facts.network == Path::rma;
-    facts.mpi_atomics = facts.plain_rma && !facts.state.avoids_mpi_atomics() && !facts.state.small_by_messages();
+    facts.mpi_atomics = facts.plain_rma && !facts.state.paths().avoids_mpi_atomics && !facts.state.paths().small_by_messages;
     facts.remote = memory.remote_window();
     facts.shared = memory.shared_window();
     facts.map.own = memory.own();

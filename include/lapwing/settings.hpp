@@ -17,7 +17,7 @@ struct SettingInfo {
     std::string default_value; ///< as it would be written in the environment
     std::string unit;          ///< "bytes", "us", … or empty
     std::string help;          ///< one line
-    std::vector<std::string> choices; ///< allowed words; empty for numbers and free text
+    std::vector<std::string> choices = {}; ///< allowed words, filled in by itself; empty for numbers and free text
     bool collective = false;   ///< must have the same value on all ranks of a runtime
     std::string range = {};    ///< what else is allowed, in words: "from 0 to 1000"; a number's is filled in by itself
 };
@@ -71,13 +71,50 @@ private:
     SettingInfo info_;
 };
 
-/// A setting whose value is one of a few words.
-class ChoiceSetting : public Setting {
+/// A word that a setting allows, and the value that it stands for.
+template <class Value>
+struct Word {
+    std::string_view word;
+    Value value;
+};
+
+/// The word that stands for a value, which one of them does.
+template <class Words, class Value>
+[[nodiscard]] constexpr std::string_view word_of(const Words& words, const Value& value) noexcept {
+    for (const auto& entry : words)
+        if (entry.value == value) return entry.word;
+    return "?";
+}
+
+/// A setting whose value is one of `info().choices`.
+class WordSetting : public Setting {
 public:
     using Setting::Setting;
     void check(std::string_view value, std::string_view where) const override;
-    /// Index of the chosen word in `info().choices`.
-    [[nodiscard]] std::size_t get(const Settings& settings) const;
+};
+
+/// A setting whose value is one of a few words, each of which stands for a value of the program.
+template <class Value>
+class ChoiceSetting final : public WordSetting {
+public:
+    ChoiceSetting(SettingInfo info, std::vector<Word<Value>> words)
+        : WordSetting{with_choices(std::move(info), words)}, words_{std::move(words)} {}
+
+    [[nodiscard]] Value get(const Settings& settings) const {
+        const std::string chosen = value_in(settings);
+        for (const Word<Value>& entry : words_)
+            if (entry.word == chosen) return entry.value;
+        return words_.front().value; // not reached: check() has seen it
+    }
+    [[nodiscard]] std::string_view word(const Value& value) const noexcept { return word_of(words_, value); }
+
+private:
+    [[nodiscard]] static SettingInfo with_choices(SettingInfo info, const std::vector<Word<Value>>& words) {
+        for (const Word<Value>& entry : words) info.choices.emplace_back(entry.word);
+        return info;
+    }
+
+    std::vector<Word<Value>> words_;
 };
 
 /// A whole number, with the suffixes k, m and g (powers of 1024), within [lowest, highest].

@@ -85,8 +85,8 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     // chooses among what asks nothing of the owner.
     PlanOptions options;
     const window::WindowState& state = window.state();
-    if (state.team_state().progress_mode() == ProgressMode::thread ||
-        state.team_state().network_path() == Path::service)
+    if (state.team_state().paths().progress == ProgressMode::thread ||
+        state.team_state().paths().network == Path::service)
         options.strategy = Strategy::served;
     auto pending = std::make_unique<PendingTransfers>();
     for_each_owner(

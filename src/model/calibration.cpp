@@ -222,7 +222,7 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
 
 void calibrate(window::WindowState& window, int target) {
     team::TeamState& team = window.team_state();
-    if (team.progress_mode() != ProgressMode::thread) return;
+    if (team.paths().progress != ProgressMode::thread) return;
     TeamCosts& costs = team.part<TeamCosts>();
     const std::chrono::microseconds limit{calibrate_setting.get(team.settings())};
     const auto wanted = [&](Path path) {

@@ -105,7 +105,7 @@ Aggregation aggregation_of(team::TeamState& team, Path path, Direction direction
     const std::uint64_t head = direction == Direction::put ? sizeof(messages::Command) : sizeof(messages::Reply);
     std::uint64_t largest = 0;
     if (path == Path::service) largest = engine.inline_limit();
-    if (path == Path::rma && team.small_by_messages()) largest = team.least_rma_bytes() - 1;
+    if (path == Path::rma && team.paths().small_by_messages) largest = team.least_rma_bytes() - 1;
     return largest == 0 ? Aggregation{} : Aggregation{.largest = largest, .room = engine.packet_room(), .head = head};
 }
 

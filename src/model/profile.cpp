@@ -289,7 +289,7 @@ ProfileKey profile_key(const Team& team) {
     MPI_Get_library_version(version.data(), &length);
     key.mpi = one_line(first_words({version.data(), static_cast<std::size_t>(length)}));
     key.network = fmt::format("{}, progress {}", state.topology().one_machine() ? "one machine" : "several machines",
-                              name(state.progress_mode()));
+                              name(state.paths().progress));
     // What decides which operations travel in messages.
     for (const char* const setting : {"LAPWING_SERVICE_PACKET", "LAPWING_RMA_SMALL"})
         key.network += fmt::format(", {}={}", setting, state.settings().text(setting));

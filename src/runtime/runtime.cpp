@@ -40,11 +40,11 @@ const StatsSetting stats_setting{{.name = "LAPWING_STATS",
                                   .help = "rank 0's: statistics of all ranks when a runtime closes: text, or json:FILE",
                                   .choices = {},
                                   .range = "empty, text or json:FILE"}};
-const support::ChoiceSetting verbose_setting{{.name = "LAPWING_VERBOSE",
-                                              .default_value = "0",
-                                              .unit = "",
-                                              .help = "1: rank 0 prints what it found and the settings at start-up",
-                                              .choices = {"0", "1"}}};
+const support::ChoiceSetting<bool> verbose_setting{{.name = "LAPWING_VERBOSE",
+                                                    .default_value = "0",
+                                                    .unit = "",
+                                                    .help = "1: rank 0 prints what it found and the settings at start-up"},
+                                                   {{"0", false}, {"1", true}}};
 
 std::string cannot_write(const std::string& file) {
     return fmt::format("LAPWING_STATS=json:{}: the file cannot be written; choose one that can", file);
@@ -86,7 +86,7 @@ Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     if (rank().value != 0) return;
     if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))
         check_writable(where.substr(json_prefix.size()));
-    if (verbose_setting.get(settings) == 1) support::log_line(report());
+    if (verbose_setting.get(settings)) support::log_line(report());
 }
 
 Runtime::~Runtime() {

@@ -131,15 +131,10 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 
 Setting::Setting(SettingInfo info) : info_{std::move(info)} { registry().emplace(info_.name, this); }
 
-void ChoiceSetting::check(std::string_view value, std::string_view where) const {
+void WordSetting::check(std::string_view value, std::string_view where) const {
     if (std::ranges::find(info().choices, value) == info().choices.end())
         throw SettingError{fmt::format("{}={} ({}): not allowed; choose one of: {}", info().name, value, where,
                                        fmt::join(info().choices, ", "))};
-}
-
-std::size_t ChoiceSetting::get(const Settings& settings) const {
-    const std::string value = value_in(settings);
-    return static_cast<std::size_t>(std::ranges::find(info().choices, value) - info().choices.begin());
 }
 
 namespace {

@@ -20,8 +20,8 @@ using team::TeamState;
 
 Team::Team(MPI_Comm communicator, const Settings& settings)
     : state_{std::make_unique<TeamState>(communicator, settings)}, rank_{state_->rank()}, size_{state_->size()},
-      node_size_{state_->topology().node_size()}, nodes_{state_->topology().nodes()}, network_path_{state_->network_path()},
-      progress_mode_{state_->progress_mode()}, exceptions_at_start_{std::uncaught_exceptions()} {}
+      node_size_{state_->topology().node_size()}, nodes_{state_->topology().nodes()}, network_path_{state_->paths().network},
+      progress_mode_{state_->paths().progress}, exceptions_at_start_{std::uncaught_exceptions()} {}
 
 Team::~Team() {
     if (state_->lifecycle().closed() || state_->lifecycle().left()) return;

@@ -1,7 +1,6 @@
 #include "src/team/team_state.hpp"
 
 #include "src/mpi/agreement.hpp"
-#include "src/mpi/probe.hpp"
 #include "src/support/first_problem.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
@@ -29,41 +28,6 @@ namespace {
 
 using support::check_mpi;
 
-const support::ChoiceSetting path_setting{{.name = "LAPWING_PATH",
-                                           .default_value = "auto",
-                                           .unit = "",
-                                           .help = "path between nodes; auto: rma if windows work and are no slower than messages, else service",
-                                           .choices = {"auto", "direct", "rma", "service"},
-                                           .collective = true}};
-const support::ChoiceSetting node_setting{{.name = "LAPWING_NODE",
-                                           .default_value = "auto",
-                                           .unit = "",
-                                           .help = "what a node is; auto: ranks that share memory, each: every rank, "
-                                                   "pair: two such ranks (for tests)",
-                                           .choices = {"auto", "each", "pair"},
-                                           .collective = true}};
-const support::ChoiceSetting progress_setting{{.name = "LAPWING_PROGRESS",
-                                               .default_value = "auto",
-                                               .unit = "",
-                                               .help = "who keeps communication moving; auto: a thread if MPI provides "
-                                                       "MPI_THREAD_MULTIPLE, else calls into Lapwing",
-                                               .choices = {"auto", "thread", "caller"},
-                                               .collective = true}};
-const support::ChoiceSetting small_setting{{.name = "LAPWING_RMA_SMALL",
-                                            .default_value = "auto",
-                                            .unit = "",
-                                            .help = "what carries puts and gets that fit into a message buffer, and atomics, "
-                                                    "on the path rma; auto: messages to the owner's progress thread where MPI "
-                                                    "emulates windows",
-                                            .choices = {"auto", "mpi", "messages"},
-                                            .collective = true}};
-const support::NumberSetting packet_setting{{.name = "LAPWING_SERVICE_PACKET",
-                                             .default_value = "8000",
-                                             .unit = "bytes",
-                                             .help = "size of a message buffer of the service path; 192 of them a rank",
-                                             .choices = {},
-                                             .collective = true},
-                                            512, 1U << 20};
 const support::NumberSetting in_flight_setting{{.name = "LAPWING_SERVICE_IN_FLIGHT",
                                                 .default_value = "4",
                                                 .unit = "packets",
@@ -78,12 +42,6 @@ const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
                                                           "once; 0: never",
                                                   .choices = {}},
                                                  0, 1'000'000};
-
-int provided_thread_level() {
-    int level = MPI_THREAD_SINGLE;
-    check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
-    return level;
-}
 
 void require_mpi() {
     int initialized = 0;
@@ -138,9 +96,11 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
     bool host_waits_know = false;
     try {
         open_communicators(communicator);
-        choose_paths();
+        ChosenPaths chosen = choose_paths(communicator_, settings_, who_);
+        topology_ = std::move(chosen.topology);
+        paths_ = std::move(chosen.paths);
         messages::EngineLimits limits;
-        limits.packet_bytes = packet_setting.get(settings_);
+        limits.packet_bytes = paths_.packet_bytes;
         limits.packets_in_flight = in_flight_setting.get(settings_);
         engine_ = std::make_unique<messages::Engine>(engine_communicator_, limits, statistics_, *this);
         if (size_ > 1) {
@@ -149,7 +109,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         }
         synchronisation_.emplace(*this);
         membership_.emplace(*engine_, rank_, size_, who_, synchronisation_->completed_collectives());
-        progress_driver_.emplace(*engine_, *topology_, *membership_, synchronisation_->node_and_network_barrier(), progress_mode_, rank_,
+        progress_driver_.emplace(*engine_, *topology_, *membership_, synchronisation_->node_and_network_barrier(), paths_.progress, rank_,
                                  size_);
         wait_report_ = std::chrono::seconds{wait_report_setting.get(settings_)};
         synchronisation_->open();
@@ -176,94 +136,6 @@ TeamState::~TeamState() {
     TeamRegistry::instance().remove(*this);
 }
 
-void TeamState::choose_paths() {
-    // Every rank must take the same path, or they would wait for each other: compare what the ranks ask for.
-    const auto path = path_setting.get(settings_);
-    const auto node = node_setting.get(settings_);
-    const auto progress = progress_setting.get(settings_);
-    const int level = provided_thread_level();
-    const auto small = small_setting.get(settings_);
-    constexpr std::size_t automatic = 0;
-    constexpr std::size_t by_messages = 2;
-    std::array<std::int64_t, 12> extremes{};
-    const std::array<std::int64_t, 6> own{static_cast<std::int64_t>(path), static_cast<std::int64_t>(node),
-                                          static_cast<std::int64_t>(progress),
-                                          static_cast<std::int64_t>(packet_setting.get(settings_)),
-                                          static_cast<std::int64_t>(small), level};
-    for (std::size_t i = 0; i < own.size(); ++i) {
-        extremes[2 * i] = own[i];
-        extremes[2 * i + 1] = -own[i];
-    }
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MIN,
-                            communicator_),
-              "MPI_Allreduce");
-    constexpr std::array<const char*, 5> names{"LAPWING_PATH", "LAPWING_NODE", "LAPWING_PROGRESS", "LAPWING_SERVICE_PACKET",
-                                               "LAPWING_RMA_SMALL"};
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (extremes[2 * i] != -extremes[2 * i + 1])
-            throw MismatchError{fmt::format("{}: Team: {} is {} here and something else on another rank; set it alike on all "
-                                            "ranks",
-                                            who_, names[i], settings_.text(names[i]))};
-    const auto lowest_level = static_cast<int>(extremes[2 * names.size()]);
-
-    if (progress == 1 && lowest_level < MPI_THREAD_MULTIPLE)
-        throw SettingError{fmt::format("{}: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level {}; "
-                                       "initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto",
-                                       who_, lowest_level)};
-    progress_mode_ = progress != 2 && lowest_level == MPI_THREAD_MULTIPLE ? ProgressMode::thread : ProgressMode::caller;
-    // Without progress threads a rank that waits in MPI serves MPI's operations, but no messages.
-    const bool thread = progress_mode_ == ProgressMode::thread;
-    small_by_messages_ = thread && small == by_messages;
-
-    auto mode = node == 0 ? mpi::NodeMode::by_memory : node == 1 ? mpi::NodeMode::each : mpi::NodeMode::pairs;
-    topology_ = std::make_unique<mpi::Topology>(communicator_, mode);
-    if (topology_->largest_node() > 1) {
-        if (!mpi::all_agree(communicator_, mpi::probe_shared_windows(topology_->node_communicator()))) {
-            mode = mpi::NodeMode::each;
-            topology_ = std::make_unique<mpi::Topology>(communicator_, mode);
-            path_reason_ = "MPI_Win_allocate_shared does not work, so every rank is a node of its own; ";
-        }
-    }
-
-    avoids_mpi_atomics_ = topology_->one_machine() && mpi::atomics_crash();
-
-    constexpr std::size_t direct = 1; // choices of LAPWING_PATH
-    constexpr std::size_t rma = 2;
-    constexpr std::size_t service = 3;
-    if (topology_->nodes() == 1) {
-        network_path_ = Path::direct;
-        path_reason_ += "all ranks are on one node";
-        return;
-    }
-    if (path == direct)
-        throw SettingError{fmt::format("{}: Team: LAPWING_PATH=direct needs all ranks on one node, and there are {} nodes; use "
-                                       "auto, rma or service",
-                                       who_, topology_->nodes())};
-    if (path == service) {
-        network_path_ = Path::service;
-        path_reason_ += "LAPWING_PATH=service";
-        return;
-    }
-    const mpi::ProbeResult probe = mpi::probe_windows(communicator_, *topology_, level, [](std::chrono::microseconds time, std::int64_t* asleep) {
-        messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
-    });
-    if (path == rma && !probe.works)
-        throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
-                                       who_, probe.reason)};
-    if (thread && small == automatic) small_by_messages_ = probe.emulated;
-    // Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers: Lapwing's
-    // own are faster at any size, and ask for no window over all ranks.
-    const bool emulated = path == automatic && small == automatic && small_by_messages_;
-    network_path_ = probe.works && !emulated ? Path::rma : Path::service;
-    data_needs_no_target_ = network_path_ == Path::rma && probe.target_idle;
-    path_reason_ += path == rma     ? "LAPWING_PATH=rma"
-                    : !probe.works  ? probe.reason
-                    : emulated      ? "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster"
-                                    : "windows work between the nodes";
-    if (small_by_messages_ && network_path_ == Path::rma) path_reason_ += "; small operations as messages (LAPWING_RMA_SMALL)";
-    if (data_needs_no_target_) path_reason_ += "; gets and puts need no progress of their target";
-}
-
 void TeamState::start_progress() {
     const std::string problem = progress_driver_->start(settings_);
     if (mpi::all_agree(communicator_, problem.empty())) return;
@@ -276,7 +148,7 @@ void TeamState::start_progress() {
 
 void TeamState::report_no_thread() const {
     static std::atomic<bool> said{false};
-    if (progress_mode_ != ProgressMode::caller || topology_->nodes() == 1 || rank_ != 0 || said.exchange(true)) return;
+    if (paths_.progress != ProgressMode::caller || topology_->nodes() == 1 || rank_ != 0 || said.exchange(true)) return;
     support::log_line("no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks wait while "
                       "this one computes, or waits in MPI, without calling Lapwing");
 }
@@ -299,7 +171,7 @@ void TeamState::free_communicator() noexcept {
 
 Path TeamState::path(int target) const noexcept {
     if (target == rank_) return Path::self;
-    return topology_->node_index(target) >= 0 ? Path::direct : network_path_;
+    return topology_->node_index(target) >= 0 ? Path::direct : paths_.network;
 }
 
 void TeamState::require_open(const char* call) const {
@@ -384,10 +256,10 @@ std::string TeamState::report() const {
     text += fmt::format("paths from rank {}: self to itself", rank_);
     if (topology_->node_size() > 1) text += fmt::format(", direct to {} ranks of its node", topology_->node_size() - 1);
     if (topology_->nodes() > 1)
-        text += fmt::format(", {} to {} ranks of other nodes", name(network_path_), size_ - topology_->node_size());
-    text += fmt::format(" ({})\n", path_reason_);
-    text += fmt::format("progress by {}; message buffers {} KiB", name(progress_mode_), engine_->memory_bytes() / 1024);
-    if (progress_mode_ == ProgressMode::caller)
+        text += fmt::format(", {} to {} ranks of other nodes", name(paths_.network), size_ - topology_->node_size());
+    text += fmt::format(" ({})\n", paths_.reason);
+    text += fmt::format("progress by {}; message buffers {} KiB", name(paths_.progress), engine_->memory_bytes() / 1024);
+    if (paths_.progress == ProgressMode::caller)
         text += "; other ranks' requests are served only while this rank is inside Lapwing or, for rma, inside MPI";
     for (const SettingInfo& info : all_settings())
         if (settings_.origin(info.name) != "default")

@@ -7,6 +7,7 @@
 #include "src/team/epoch.hpp"
 #include "src/team/lifecycle.hpp"
 #include "src/team/membership.hpp"
+#include "src/team/path_choice.hpp"
 #include "src/team/progress_driver.hpp"
 #include "src/team/synchronisation.hpp"
 
@@ -65,19 +66,12 @@ public:
     [[nodiscard]] MPI_Comm engine_communicator() const noexcept { return engine_communicator_; }
 
     [[nodiscard]] const mpi::Topology& topology() const noexcept { return *topology_; }
-    [[nodiscard]] Path network_path() const noexcept { return network_path_; }
+    [[nodiscard]] const PathChoice& paths() const noexcept { return paths_; }
     [[nodiscard]] Path path(int target) const noexcept;
-    [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
-    /// MPI's atomics do not work here: see atomics_crash().
-    [[nodiscard]] bool avoids_mpi_atomics() const noexcept { return avoids_mpi_atomics_; }
-    /// Whether small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma, too.
-    [[nodiscard]] bool small_by_messages() const noexcept { return small_by_messages_; }
-    /// Gets and puts through MPI's windows complete while their target is outside MPI.
-    [[nodiscard]] bool data_needs_no_target() const noexcept { return data_needs_no_target_; }
-    /// Puts and gets of fewer bytes are such messages. 0: none.
+    /// Puts and gets of fewer bytes are messages on the path rma, too. 0: none.
     [[nodiscard]] std::uint64_t least_rma_bytes() const noexcept {
         constexpr std::uint64_t largest_small = 8192; // beyond it the bytes cost more than the start
-        return small_by_messages_ ? std::min(engine_->inline_limit(), largest_small) + 1 : 0;
+        return paths_.small_by_messages ? std::min(engine_->inline_limit(), largest_small) + 1 : 0;
     }
 
     [[nodiscard]] messages::Engine& engine() noexcept { return *engine_; }
@@ -173,7 +167,6 @@ public:
 
 private:
     void open_communicators(MPI_Comm communicator);
-    void choose_paths();
     /// Collective: nobody may send to an engine that does not listen yet; and all ranks get a team, or none.
     void start_progress();
     /// Says once a process that ranks have to make progress themselves.
@@ -193,12 +186,7 @@ private:
     int size_ = 0;
     std::string who_;
     std::unique_ptr<mpi::Topology> topology_;
-    Path network_path_ = Path::direct;
-    ProgressMode progress_mode_ = ProgressMode::caller;
-    std::string path_reason_;
-    bool avoids_mpi_atomics_ = false;
-    bool small_by_messages_ = false;
-    bool data_needs_no_target_ = false;
+    PathChoice paths_;
     std::chrono::seconds wait_report_{0}; ///< 0: none
 
     std::unique_ptr<messages::Engine> engine_;

@@ -258,7 +258,7 @@ TEST_CASE("a window that Lapwing has locked is not adopted a second time, since 
 TEST_CASE("atomics on windows that MPI allocated exclude the program's accumulates, also where puts and gets are loads and stores") {
     Runtime runtime;
     // Where MPI's atomics crash, and on the path service, Lapwing's are the processor's.
-    if (runtime.state().avoids_mpi_atomics() || runtime.settings().text("LAPWING_PATH") == "service") return test::skip();
+    if (runtime.state().paths().avoids_mpi_atomics || runtime.settings().text("LAPWING_PATH") == "service") return test::skip();
     HostWindow host{Kind::allocated, 64, 1};
     Window window = Window::adopt(runtime, host.get());
     constexpr std::int64_t rounds = 300;

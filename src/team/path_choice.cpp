@@ -1,0 +1,193 @@
+#include "src/team/path_choice.hpp"
+
+#include "src/messages/progress_thread.hpp"
+#include "src/mpi/agreement.hpp"
+#include "src/support/mpi_error.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+namespace lapwing::support::settings_in {
+void team_path_choice() {} // see cmake/LapwingSettings.cmake
+}
+
+namespace lapwing::team {
+namespace {
+
+using support::check_mpi;
+
+const support::ChoiceSetting<std::optional<Path>> path_setting{
+    {.name = "LAPWING_PATH",
+     .default_value = "auto",
+     .unit = "",
+     .help = "path between nodes; auto: rma if windows work and are no slower than messages, else service",
+     .collective = true},
+    {{"auto", {}}, {name(Path::direct), Path::direct}, {name(Path::rma), Path::rma}, {name(Path::service), Path::service}}};
+const support::ChoiceSetting<mpi::NodeMode> node_setting{
+    {.name = "LAPWING_NODE",
+     .default_value = "auto",
+     .unit = "",
+     .help = "what a node is; auto: ranks that share memory, each: every rank, pair: two such ranks (for tests)",
+     .collective = true},
+    {{"auto", mpi::NodeMode::by_memory}, {"each", mpi::NodeMode::each}, {"pair", mpi::NodeMode::pairs}}};
+const support::ChoiceSetting<std::optional<ProgressMode>> progress_setting{
+    {.name = "LAPWING_PROGRESS",
+     .default_value = "auto",
+     .unit = "",
+     .help = "who keeps communication moving; auto: a thread if MPI provides MPI_THREAD_MULTIPLE, else calls into Lapwing",
+     .collective = true},
+    {{"auto", {}}, {name(ProgressMode::thread), ProgressMode::thread}, {name(ProgressMode::caller), ProgressMode::caller}}};
+const support::ChoiceSetting<SmallTransfers> small_setting{
+    {.name = "LAPWING_RMA_SMALL",
+     .default_value = "auto",
+     .unit = "",
+     .help = "what carries puts and gets that fit into a message buffer, and atomics, on the path rma; auto: messages to the "
+             "owner's progress thread where MPI emulates windows",
+     .collective = true},
+    {{"auto", SmallTransfers::automatic}, {"mpi", SmallTransfers::by_mpi}, {"messages", SmallTransfers::by_messages}}};
+const support::NumberSetting packet_setting{{.name = "LAPWING_SERVICE_PACKET",
+                                             .default_value = "8000",
+                                             .unit = "bytes",
+                                             .help = "size of a message buffer of the service path; 192 of them a rank",
+                                             .collective = true},
+                                            512, 1U << 20};
+
+PathRequest requested(const Settings& settings) {
+    return {.path = path_setting.get(settings),
+            .progress = progress_setting.get(settings),
+            .node = node_setting.get(settings),
+            .small = small_setting.get(settings),
+            .packet_bytes = packet_setting.get(settings)};
+}
+
+/// Collective. Every rank must take the same path, or they would wait for each other: throws MismatchError unless all ask for the
+/// same. Returns the lowest of their thread levels.
+int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& own, int thread_level, const std::string& who) {
+    struct Asked {
+        const support::Setting& setting;
+        std::int64_t value;
+    };
+    const auto number = [](auto choice) { return choice ? static_cast<std::int64_t>(*choice) : -1; };
+    const std::array<Asked, 5> all{{{path_setting, number(own.path)},
+                                    {node_setting, static_cast<std::int64_t>(own.node)},
+                                    {progress_setting, number(own.progress)},
+                                    {packet_setting, static_cast<std::int64_t>(own.packet_bytes)},
+                                    {small_setting, static_cast<std::int64_t>(own.small)}}};
+    std::array<std::int64_t, 2 * all.size() + 1> extremes{}; // the lowest of each, and the highest with the other sign
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        extremes[2 * i] = all[i].value;
+        extremes[2 * i + 1] = -all[i].value;
+    }
+    extremes.back() = thread_level;
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MIN, communicator),
+              "MPI_Allreduce");
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (extremes[2 * i] == -extremes[2 * i + 1]) continue;
+        const std::string& name = all[i].setting.info().name;
+        throw MismatchError{fmt::format("{}: Team: {} is {} here and something else on another rank; set it alike on all ranks", who,
+                                        name, settings.text(name))};
+    }
+    return static_cast<int>(extremes.back());
+}
+
+bool has_threads(const PathFacts& facts) noexcept {
+    return facts.asked.progress != ProgressMode::caller && facts.thread_level == MPI_THREAD_MULTIPLE;
+}
+
+bool lacks_threads(const PathFacts& facts) noexcept { return facts.asked.progress == ProgressMode::thread && !has_threads(facts); }
+
+/// Throws SettingError where LAPWING_PROGRESS or LAPWING_PATH cannot be followed.
+void refuse_impossible(const PathFacts& facts) {
+    if (lacks_threads(facts))
+        throw SettingError{fmt::format("{}: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level {}; "
+                                       "initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto",
+                                       facts.who, facts.thread_level)};
+    if (facts.nodes == 1) return;
+    if (facts.asked.path == Path::direct)
+        throw SettingError{fmt::format("{}: Team: LAPWING_PATH=direct needs all ranks on one node, and there are {} nodes; use "
+                                       "auto, rma or service",
+                                       facts.who, facts.nodes)};
+    if (facts.asked.path == Path::rma && !facts.probe->works)
+        throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
+                                       facts.who, facts.probe->reason)};
+}
+
+/// Without progress threads a rank that waits in MPI serves MPI's operations, but no messages.
+bool small_by_messages(const PathFacts& facts) noexcept {
+    const SmallTransfers small = facts.asked.small;
+    const bool faster = facts.probe && facts.probe->emulated;
+    return has_threads(facts) && (small == SmallTransfers::by_messages || (small == SmallTransfers::automatic && faster));
+}
+
+/// The path between several nodes, and why.
+struct Network {
+    Path path;
+    std::string reason;
+};
+Network network_of(const PathFacts& facts) {
+    const PathRequest& asked = facts.asked;
+    if (asked.path) return {*asked.path, fmt::format("LAPWING_PATH={}", name(*asked.path))};
+    if (!facts.probe->works) return {Path::service, facts.probe->reason};
+    // Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers: Lapwing's
+    // own are faster at any size, and ask for no window over all ranks.
+    if (asked.small == SmallTransfers::automatic && small_by_messages(facts))
+        return {Path::service, "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster"};
+    return {Path::rma, "windows work between the nodes"};
+}
+
+} // namespace
+
+bool needs_probe(const PathFacts& facts) noexcept {
+    return facts.nodes > 1 && facts.asked.path.value_or(Path::rma) == Path::rma && !lacks_threads(facts);
+}
+
+PathChoice choose(const PathFacts& facts) {
+    refuse_impossible(facts);
+    PathChoice choice{.progress = has_threads(facts) ? ProgressMode::thread : ProgressMode::caller,
+                      .small_by_messages = small_by_messages(facts),
+                      .avoids_mpi_atomics = facts.mpi_atomics_crash,
+                      .packet_bytes = facts.asked.packet_bytes,
+                      .reason = facts.shares_memory
+                                    ? ""
+                                    : "MPI_Win_allocate_shared does not work, so every rank is a node of its own; "};
+    if (facts.nodes == 1) {
+        choice.reason += "all ranks are on one node";
+        return choice;
+    }
+    const Network network = network_of(facts);
+    choice.network = network.path;
+    choice.reason += network.reason;
+    if (network.path != Path::rma) return choice;
+    choice.data_needs_no_target = facts.probe->target_idle;
+    if (choice.small_by_messages) choice.reason += "; small operations as messages (LAPWING_RMA_SMALL)";
+    if (choice.data_needs_no_target) choice.reason += "; gets and puts need no progress of their target";
+    return choice;
+}
+
+ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const std::string& who) {
+    PathFacts facts{.who = who, .asked = requested(settings)};
+    int level = MPI_THREAD_SINGLE;
+    check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+    facts.thread_level = agree(communicator, settings, facts.asked, level, who);
+
+    auto topology = std::make_unique<mpi::Topology>(communicator, facts.asked.node);
+    if (topology->largest_node() > 1) {
+        facts.shares_memory = mpi::all_agree(communicator, mpi::probe_shared_windows(topology->node_communicator()));
+        if (!facts.shares_memory) topology = std::make_unique<mpi::Topology>(communicator, mpi::NodeMode::each);
+    }
+    facts.nodes = topology->nodes();
+    facts.mpi_atomics_crash = topology->one_machine() && mpi::atomics_crash();
+    if (needs_probe(facts))
+        facts.probe = mpi::probe_windows(communicator, *topology, level, [](std::chrono::microseconds time, std::int64_t* asleep) {
+            messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
+        });
+    return {std::move(topology), choose(facts)};
+}
+
+} // namespace lapwing::team

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "src/mpi/probe.hpp"
+#include "src/mpi/topology.hpp"
+
+#include <lapwing/path.hpp>
+#include <lapwing/settings.hpp>
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace lapwing::team {
+
+/// What carries puts and gets that fit into a message buffer, and atomics, on the path rma.
+enum class SmallTransfers : std::uint8_t { automatic, by_mpi, by_messages };
+
+/// What the settings ask for, alike on all ranks.
+struct PathRequest {
+    std::optional<Path> path = {};             ///< none: as windows work
+    std::optional<ProgressMode> progress = {}; ///< none: as MPI permits
+    mpi::NodeMode node = mpi::NodeMode::by_memory;
+    SmallTransfers small = SmallTransfers::automatic;
+    std::uint64_t packet_bytes = 0;
+};
+
+/// What the choice of paths depends on, alike on all ranks but for `who`.
+struct PathFacts {
+    std::string who = {}; ///< the rank, for messages
+    PathRequest asked = {};
+    int thread_level = MPI_THREAD_SINGLE; ///< the lowest of all ranks
+    int nodes = 1;
+    bool shares_memory = true;      ///< MPI_Win_allocate_shared works where ranks are on one node
+    bool mpi_atomics_crash = false; ///< see mpi::atomics_crash()
+    std::optional<mpi::ProbeResult> probe = {}; ///< of windows between the nodes, where needs_probe()
+};
+
+/// How the ranks of a team reach each other.
+struct PathChoice {
+    Path network = Path::direct; ///< between nodes
+    ProgressMode progress = ProgressMode::caller;
+    /// Small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma, too.
+    bool small_by_messages = false;
+    bool data_needs_no_target = false; ///< gets and puts through MPI's windows complete while their target is outside MPI
+    bool avoids_mpi_atomics = false;   ///< see mpi::atomics_crash()
+    std::uint64_t packet_bytes = 0;    ///< of a message buffer
+    std::string reason = {};           ///< of `network`, for the report
+};
+
+/// Whether the choice depends on a trial of windows between the nodes, and is not refused without one.
+[[nodiscard]] bool needs_probe(const PathFacts& facts) noexcept;
+
+/// Throws SettingError where a setting asks for what does not work here.
+[[nodiscard]] PathChoice choose(const PathFacts& facts);
+
+/// The nodes of a team, and the paths between them.
+struct ChosenPaths {
+    std::unique_ptr<mpi::Topology> topology;
+    PathChoice paths;
+};
+
+/// Collective. Finds the nodes, tries windows where it must, and chooses alike on all ranks. `who` is the rank, for messages. Throws
+/// MismatchError where ranks ask for different paths, and what choose() throws.
+[[nodiscard]] ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const std::string& who);
+
+} // namespace lapwing::team
