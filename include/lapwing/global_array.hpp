@@ -1,13 +1,13 @@
 // Room: array
 #pragma once
 
+#include <lapwing/array_base.hpp>
 #include <lapwing/completion.hpp>
-#include <lapwing/detail/array_base.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
-#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/element_access.hpp>
 #include <lapwing/detail/foreign_map.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/detail/remote_elements.hpp>
 #include <lapwing/distribution.hpp>
