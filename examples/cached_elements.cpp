@@ -24,7 +24,7 @@ int main() {
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < n; ++i) sum += a(i) % 7;
 
-    // At places that nobody can foresee but the loop itself: it says which element comes `distance` iterations later, and the
+    // Only the loop itself knows which places come next. So it says which element it will need `distance` iterations later; the
     // distance is found while it runs.
     const auto place = [n](std::int64_t i) { return i * 7919 % n; };
     lapwing::PrefetchDistance distance;

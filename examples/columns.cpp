@@ -24,8 +24,8 @@ int main() {
         for (std::int64_t j = 0; j < n; ++j) matrix[static_cast<std::size_t>(i * n + j)] = value(first + i, j);
     lapwing::Window transpose{runtime, static_cast<std::uint64_t>(rows * n) * sizeof(double)};
 
-    // For each other rank: the block of my rows and its columns, column by column. It lands in its rows, beside what it gets
-    // from the others: so both sides have gaps. Planned once, and used in every step.
+    // For each other rank: my rows of its columns, column by column. They land in its rows, beside those of other ranks, so that
+    // both sides have gaps. Planned once, and used in every step.
     const std::int64_t row_bytes = n * static_cast<std::int64_t>(sizeof(double));
     std::vector<lapwing::Plan> plans;
     for (int step = 0; step < ranks; ++step) {

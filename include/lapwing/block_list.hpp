@@ -26,8 +26,11 @@ public:
     /// more than Layout::max_listed_blocks pairs.
     BlockList(const Layout& source, const Layout& target);
 
+    /// In ascending order of the target; neighbours on both sides are one pair.
     [[nodiscard]] std::span<const BlockPair> pairs() const noexcept { return pairs_; }
+    /// The sum over all pairs.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+    /// Whether there are no pairs.
     [[nodiscard]] bool empty() const noexcept { return pairs_.empty(); }
 
     /// What is written to target offsets [lower, upper). O(log n) and the result.

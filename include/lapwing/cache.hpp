@@ -24,6 +24,7 @@ namespace lapwing {
 /// rarely. Cost: a comparison an iteration, and two readings of a clock in some hundred. For one thread.
 class PrefetchDistance {
 public:
+    /// Starts with `first` iterations ahead, and tries from 1 to `largest`.
     explicit PrefetchDistance(std::int64_t first = 32, std::int64_t largest = 256) noexcept
         : distance_{first}, largest_{largest} {}
 
@@ -37,6 +38,7 @@ public:
         for (; next_ < end; ++next_) hint(next_);
     }
 
+    /// Iterations ahead that hints are given for now.
     [[nodiscard]] std::int64_t distance() const noexcept { return distance_; }
 
 private:

@@ -29,8 +29,8 @@ enum class CacheAcquire : std::uint8_t {
 
 /// A cache of one window, for each thread that uses it. What is left out comes from the settings LAPWING_CACHE…
 struct CacheOptions {
-    std::optional<CacheMode> mode = {};
-    std::optional<CachePolicy> policy = {};
+    std::optional<CacheMode> mode = {};                 ///< whether anything is cached, and what makes it unusable
+    std::optional<CachePolicy> policy = {};             ///< which page makes room for another
     std::optional<std::uint64_t> bytes = {};            ///< memory for pages, for each thread; LAPWING_CACHE_MEMORY bounds all
     std::optional<std::uint64_t> page_bytes = {};       ///< a power of two from 64 to 65536
     std::optional<std::uint64_t> dirty_pages = {};      ///< pages with bytes to be written back
@@ -38,7 +38,7 @@ struct CacheOptions {
     std::optional<bool> adapt = {};                     ///< stop caching, and change the page size, where it does not pay
     /// With CachePolicy::direct_mapped: pages of the victim cache, at most a quarter of all.
     std::optional<std::uint64_t> victim_pages = {};
-    std::optional<CacheAcquire> acquire = {};
+    std::optional<CacheAcquire> acquire = {}; ///< whose contents an acquire by one thread makes unusable
 };
 
 } // namespace lapwing

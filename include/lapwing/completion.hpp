@@ -16,6 +16,7 @@ class [[nodiscard]] Completion {
 public:
     /// A transfer that is complete.
     Completion() noexcept;
+    /// Made by the calls that start transfers.
     explicit Completion(std::unique_ptr<window::PendingTransfer> pending) noexcept;
     Completion(Completion&&) noexcept;
     /// Waits for the transfer that this object stood for, then takes over the other.

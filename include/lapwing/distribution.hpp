@@ -58,6 +58,7 @@ struct Block {
 struct Cyclic {
     std::vector<int> grid = {}; ///< as in Block
 
+    /// Throws RangeError when the grid does not fit.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
         return BlockCyclicMap<N>{"Cyclic", extents, ranks, grid, {}, array::Dealing::single_indices};
@@ -69,6 +70,7 @@ struct BlockCyclic {
     std::vector<std::int64_t> block = {}; ///< one size per dimension, at least 1
     std::vector<int> grid = {};           ///< as in Block
 
+    /// Throws RangeError when a block size is below 1, there are not as many as dimensions, or the grid does not fit.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
         return BlockCyclicMap<N>{"BlockCyclic", extents, ranks, grid, block, array::Dealing::blocks};
@@ -84,8 +86,9 @@ struct BlockCyclic {
 /// place where they would be atomic. fill(), copy_from() and broadcast() are the cheap ways to write, and `local(…)` writes
 /// to the own copy only, for programs in which every rank computes the same values.
 struct Replicated {
-    static constexpr bool replicated = true;
+    static constexpr bool replicated = true; ///< see ReplicatedDistribution
 
+    /// The same map for any number of ranks: all elements at rank 0 of the map, which stands for every rank.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int /*ranks*/) const {
         return BlockCyclicMap<N>{"Replicated", extents, 1, {}, {}, array::Dealing::one_block};

@@ -35,6 +35,8 @@ public:
     constexpr Domain() noexcept = default;
 
     // One constructor a dimension, not a pack, so that `Domain<2>{{0, n}, {0, m}}` works: braces deduce no pack.
+
+    /// One range a dimension.
     constexpr Domain(const Range& r0)
         requires(N == 1)
         : ranges_{r0} {}
@@ -68,10 +70,13 @@ public:
         for (std::size_t d = 0; d < N; ++d) ranges_[d] = Range{0, extents[d]};
     }
 
+    /// Number of dimensions.
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
+    /// The indices of one dimension, which is below rank(), and those of all.
     [[nodiscard]] constexpr const Range& range(std::size_t dimension) const { return ranges_[dimension]; }
     [[nodiscard]] constexpr const std::array<Range, N>& ranges() const noexcept { return ranges_; }
 
+    /// Whether it holds no index.
     [[nodiscard]] constexpr bool empty() const noexcept {
         for (const Range& range : ranges_)
             if (range.empty()) return true;
@@ -92,6 +97,7 @@ public:
         return index;
     }
 
+    /// Whether the index is in this domain.
     [[nodiscard]] constexpr bool contains(const Index<N>& index) const noexcept {
         for (std::size_t d = 0; d < N; ++d)
             if (!ranges_[d].contains(index[d])) return false;
@@ -177,6 +183,7 @@ public:
         bool done_;
     };
 
+    /// For loops: each index, the last dimension fastest.
     [[nodiscard]] constexpr iterator begin() const noexcept { return iterator{*this}; }
     [[nodiscard]] constexpr std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -184,6 +191,7 @@ private:
     std::array<Range, N> ranges_{};
 };
 
+/// The number of dimensions follows from the arguments: `Domain{Range{0, n}, Range{0, m}}`.
 template <std::same_as<Range>... R>
 Domain(R...) -> Domain<sizeof...(R)>;
 template <std::size_t N>

@@ -44,6 +44,7 @@ public:
     /// those that are carries an address only.) Made by GlobalArray.
     ElementReference(const GlobalArray<T, N>& array, T* address, const Index<N>& index) noexcept
         : array_{&array}, address_{address}, index_{index} {}
+    /// Another reference to the same element.
     ElementReference(const ElementReference&) noexcept = default;
 
     /// The value. In short: `+a(i)`, for numbers.
@@ -54,6 +55,7 @@ public:
     }
     operator T() const { return get(); }
 
+    /// Assigns the value: a store, or a put that is complete locally.
     void set(const T& value) const {
         if (address_ != nullptr && array_->writes_here()) [[likely]]
             *address_ = value;
@@ -76,6 +78,7 @@ public:
         return *this;
     }
 
+    /// A read and a write, which another rank may come between: add() and fetch_add() are atomic.
     template <class U>
     const ElementReference& operator+=(const U& operand) const {
         set(static_cast<T>(get() + operand));
@@ -96,7 +99,6 @@ public:
         set(static_cast<T>(get() / operand));
         return *this;
     }
-
     template <class U>
     const ElementReference& operator%=(const U& operand) const {
         update(operand, std::modulus<>{});
@@ -127,6 +129,7 @@ public:
         set(static_cast<T>(get() >> operand));
         return *this;
     }
+    /// A read and a write, as operator+=().
     const ElementReference& operator++() const {
         T value = get();
         set(++value);
@@ -201,6 +204,7 @@ public:
         const array::Home home = array_->home("max", index_);
         home.window.template max<T>(home.owner, home.offset, operand);
     }
+    /// Atomics with a result, as fetch_add().
     T fetch_and(T operand, std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T> && std::is_integral_v<T>
     {
@@ -244,6 +248,7 @@ public:
         const array::Home home = array_->home("compare_swap", index_);
         return home.window.template compare_swap<T>(home.owner, home.offset, expected, desired, order);
     }
+    /// Read and write, atomic with respect to all atomics on the element.
     [[nodiscard]] T atomic_read(std::memory_order order = std::memory_order_relaxed) const
         requires AtomicValue<T>
     {

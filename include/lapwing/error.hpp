@@ -52,6 +52,7 @@ public:
 /// An MPI call failed. The text carries MPI's own.
 class MpiError : public Error {
 public:
+    /// `code` is what the MPI call returned.
     MpiError(const std::string& text, int code) : Error{text}, code_{code} {}
 
     /// The error code that the MPI call returned.

@@ -41,6 +41,7 @@ template <IndexValue I>
 
 } // namespace datatype
 
+/// "(3, 9)".
 template <std::size_t N>
 [[nodiscard]] std::string to_string(const Index<N>& index) {
     return datatype::index_text(index.data(), N);
@@ -56,15 +57,18 @@ class Extents {
 public:
     constexpr Extents() noexcept = default;
 
+    /// One number a dimension.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     constexpr Extents(I... extents) noexcept : values_{static_cast<std::int64_t>(extents)...} {}
 
+    /// The same in an array.
     template <IndexValue I>
     constexpr Extents(const std::array<I, N>& extents) noexcept {
         for (std::size_t d = 0; d < N; ++d) values_[d] = static_cast<std::int64_t>(extents[d]);
     }
 
+    /// Elements in one dimension, which is below N, and in all.
     [[nodiscard]] constexpr std::int64_t operator[](std::size_t dimension) const { return values_[dimension]; }
     [[nodiscard]] constexpr const Index<N>& values() const noexcept { return values_; }
 
@@ -74,6 +78,7 @@ private:
     Index<N> values_{};
 };
 
+/// The number of dimensions follows from the arguments: `Extents{n, m}`.
 template <IndexValue... I>
 Extents(I...) -> Extents<sizeof...(I)>;
 

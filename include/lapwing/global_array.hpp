@@ -1,13 +1,13 @@
 // Room: array
 #pragma once
 
+#include <lapwing/array_base.hpp>
 #include <lapwing/completion.hpp>
-#include <lapwing/detail/array_base.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
-#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/element_access.hpp>
 #include <lapwing/detail/foreign_map.hpp>
+#include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/detail/remote_elements.hpp>
 #include <lapwing/distribution.hpp>
@@ -35,8 +35,8 @@ namespace lapwing {
 /// An element and where it is: what min_location() and max_location() find.
 template <class T, std::size_t N>
 struct LocatedValue {
-    T value;
-    Index<N> index;
+    T value;        ///< of the element
+    Index<N> index; ///< where it is
 
     friend bool operator==(const LocatedValue&, const LocatedValue&) = default;
 };
@@ -97,7 +97,9 @@ public:
 
     // Shape and ownership. Local calls.
 
+    /// Number of dimensions.
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
+    /// Number of elements in each dimension, and in one of them, which is below rank().
     [[nodiscard]] const Extents<N>& extents() const noexcept { return extents_; }
     [[nodiscard]] std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
     /// All indices.

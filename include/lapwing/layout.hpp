@@ -19,8 +19,8 @@ namespace lapwing {
 
 /// Bytes that are contiguous in memory. The offset is from the base of the transfer, and may be negative.
 struct ByteBlock {
-    std::int64_t offset = 0;
-    std::uint64_t bytes = 0;
+    std::int64_t offset = 0; ///< from the base
+    std::uint64_t bytes = 0; ///< length
 
     friend constexpr bool operator==(const ByteBlock&, const ByteBlock&) = default;
 };
@@ -53,14 +53,16 @@ public:
 
     /// One level of a nest: `count` iterations, `stride` bytes apart. A stride may be negative or zero.
     struct Dimension {
-        std::uint64_t count = 0;
-        std::int64_t stride = 0;
+        std::uint64_t count = 0; ///< iterations
+        std::int64_t stride = 0; ///< in bytes
     };
+    /// In bytes, from the base.
     using Offsets = std::vector<std::int64_t>;
 
     /// No bytes.
     Layout() noexcept = default;
 
+    /// One block.
     [[nodiscard]] static Layout contiguous(std::uint64_t bytes, std::int64_t offset = 0);
     /// `count` blocks, `stride` bytes from start to start.
     [[nodiscard]] static Layout strided(std::uint64_t count, std::uint64_t block_bytes, std::int64_t stride,
@@ -93,6 +95,7 @@ public:
 
     /// Bytes in the sequence.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return end_ - begin_; }
+    /// Whether there are no bytes.
     [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
     /// Number of maximal blocks: neighbours in the sequence that are adjacent in memory are one block.
     [[nodiscard]] std::uint64_t block_count() const noexcept;

@@ -22,6 +22,7 @@ public:
     using size_type = std::uint64_t;
 
     constexpr LocalView() noexcept = default;
+    /// `data` is the first element; strides count elements.
     constexpr LocalView(T* data, const Extents<N>& extents, const std::array<std::int64_t, N>& strides) noexcept
         : data_{data}, extents_{extents}, strides_{strides} {}
     /// Rows without gaps.
@@ -38,9 +39,12 @@ public:
     constexpr LocalView(const LocalView<U, N>& other) noexcept
         : LocalView{other.data_handle(), other.extents(), other.strides()} {}
 
+    /// Number of dimensions.
     [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
+    /// Elements in each dimension, and in one of them, which is below rank().
     [[nodiscard]] constexpr const Extents<N>& extents() const noexcept { return extents_; }
     [[nodiscard]] constexpr std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
+    /// Elements from one to its neighbour in that dimension; and in all.
     [[nodiscard]] constexpr std::int64_t stride(std::size_t dimension) const { return strides_[dimension]; }
     [[nodiscard]] constexpr const std::array<std::int64_t, N>& strides() const noexcept { return strides_; }
     /// First element; may be null when the view is empty.
@@ -51,6 +55,7 @@ public:
         for (std::size_t d = 0; d < N; ++d) product *= static_cast<std::uint64_t>(extents_[d]);
         return product;
     }
+    /// Whether there are no elements.
     [[nodiscard]] constexpr bool empty() const noexcept { return size() == 0; }
     /// Whether there is no gap between the rows.
     [[nodiscard]] constexpr bool is_exhaustive() const noexcept {

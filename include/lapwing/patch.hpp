@@ -106,6 +106,7 @@ void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buf
 
 class PendingTransfers;
 
+/// Of a patch, as seen by the calling rank.
 enum class Direction : std::uint8_t { get, put };
 
 /// Carries out the pieces of patches: memory that can be reached is copied at once, the rest is started and collected in

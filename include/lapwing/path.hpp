@@ -14,6 +14,7 @@ enum class Path : std::uint8_t {
     service, ///< messages, answered by the owner's progress thread (MuPC's two-threaded design)
 };
 
+/// As settings and messages write it: "rma".
 [[nodiscard]] constexpr std::string_view name(Path path) {
     switch (path) {
     case Path::self: return "self";
@@ -30,6 +31,7 @@ enum class ProgressMode : std::uint8_t {
     caller, ///< only calls into Lapwing do
 };
 
+/// "thread" or "caller".
 [[nodiscard]] constexpr std::string_view name(ProgressMode mode) {
     return mode == ProgressMode::thread ? "thread" : "caller";
 }

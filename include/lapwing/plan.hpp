@@ -34,6 +34,7 @@ enum class Strategy : std::uint8_t {
                     ///< other way round)
 };
 
+/// As LAPWING_STRATEGY writes it: "per-block".
 [[nodiscard]] std::string_view name(Strategy strategy);
 
 /// What a Plan is made with: how its transfer is to travel, where the program knows better than the cost model.

@@ -55,6 +55,7 @@ public:
         return strided(first_, size, stride_ * step);
     }
 
+    /// Whether it holds no index; and how many it holds.
     [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
     [[nodiscard]] constexpr std::uint64_t size() const noexcept { return size_; }
     /// Smallest and largest index. Only for ranges that are not empty.
@@ -69,6 +70,7 @@ public:
                                          position * static_cast<std::uint64_t>(stride_));
     }
 
+    /// Whether the index is in this range.
     [[nodiscard]] constexpr bool contains(std::int64_t index) const noexcept {
         if (size_ == 0 || index < first_) return false;
         const std::uint64_t distance = static_cast<std::uint64_t>(index) - static_cast<std::uint64_t>(first_);
@@ -124,6 +126,7 @@ public:
         std::uint64_t left_ = 0;
     };
 
+    /// For loops: each index, in ascending order.
     [[nodiscard]] constexpr iterator begin() const noexcept { return iterator{*this}; }
     [[nodiscard]] constexpr std::default_sentinel_t end() const noexcept { return {}; }
 

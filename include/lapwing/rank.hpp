@@ -17,7 +17,7 @@ concept Integer = std::integral<I> && !std::same_as<std::remove_cv_t<I>, bool>;
 /// A process of a team, numbered from 0. A type of its own, so that a rank is never mistaken for a count or an offset. It
 /// compares with numbers (`if (runtime.rank() == 0)`), and becomes one by `value` only.
 struct Rank {
-    int value = 0;
+    int value = 0; ///< below 0: no rank
 
     constexpr Rank() = default;
     /// A number that an int cannot hold is no rank of any team, and becomes one that is none: -1.
@@ -39,7 +39,7 @@ struct Rank {
 
 /// A distance in bytes from the start of a rank's part of a window.
 struct Offset {
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0; ///< from the start of the part
 
     constexpr Offset() = default;
     /// A negative number lies outside of every window, as it should, and is told as it was written.

@@ -37,6 +37,7 @@ class RecordingState;
 /// source stays where it is and gets its last value before run(). For one thread; the window stays open while it is used.
 class Recording {
 public:
+    /// Nothing is recorded yet. The window must outlive it.
     explicit Recording(Window& window);
     Recording(Recording&&) noexcept;
     Recording& operator=(Recording&&) noexcept;

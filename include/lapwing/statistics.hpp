@@ -47,6 +47,7 @@ enum class Counter : std::uint8_t {
     count_ ///< number of counters
 };
 
+/// Number of counters.
 inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count_);
 
 /// Name of a counter as printed and as a JSON key.
@@ -54,9 +55,11 @@ inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::c
 
 /// A reading of all counters.
 struct StatisticsValues {
-    std::array<std::uint64_t, counter_count> values{};
+    std::array<std::uint64_t, counter_count> values{}; ///< in the order of Counter
 
+    /// The value of one counter.
     [[nodiscard]] std::uint64_t operator[](Counter counter) const { return values[static_cast<std::size_t>(counter)]; }
+    /// Adds each counter: of several ranks, or windows.
     StatisticsValues& operator+=(const StatisticsValues& other);
 };
 

@@ -48,15 +48,19 @@ public:
     /// Throws UsageError when windows are still open, when MPI is finalized already, or when another rank is waiting in
     /// the close of another team that both share (then close that one first, and call again).
     void close();
+    /// Whether close() has returned.
     [[nodiscard]] bool closed() const noexcept;
 
+    /// The calling rank, in [0, size()).
     [[nodiscard]] Rank rank() const noexcept { return rank_; }
+    /// Number of ranks.
     [[nodiscard]] int size() const noexcept { return size_; }
 
     /// Path to `target`'s part of windows that Lapwing allocates. Throws RangeError.
     [[nodiscard]] Path path(Rank target) const;
     /// Path between nodes: rma or service; `direct` when the team is on one node.
     [[nodiscard]] Path network_path() const noexcept { return network_path_; }
+    /// Whether a thread makes progress, or calls do: the same on all ranks.
     [[nodiscard]] ProgressMode progress_mode() const noexcept { return progress_mode_; }
     /// Ranks on this rank's node, itself included.
     [[nodiscard]] int node_size() const noexcept { return node_size_; }
@@ -159,6 +163,7 @@ public:
     /// Text that starts an error message: "rank 2 of 4". For code that builds on the team.
     [[nodiscard]] std::string who() const;
 
+    /// Those that it was made with.
     [[nodiscard]] const Settings& settings() const noexcept;
     /// Multi-line description: MPI library, thread level, path to each group of ranks, settings that are not default.
     [[nodiscard]] std::string report() const;

@@ -129,9 +129,10 @@ struct WindowOptions {
     /// What stands on the window and all ranks must have alike, as a number, and its name for the message: a MismatchError on
     /// every rank where the numbers differ.
     struct Identity {
-        std::uint64_t value = 0;
-        std::string what = "the identity";
+        std::uint64_t value = 0;           ///< compared over all ranks
+        std::string what = "the identity"; ///< for the message
     };
+    /// See Identity.
     Identity identity = {};
 };
 
@@ -175,8 +176,10 @@ public:
 
     /// Collective. Completes all operations on it by all ranks, and frees the memory.
     void close();
+    /// Whether close() was called, or the window moved from. Then other calls throw UsageError.
     [[nodiscard]] bool closed() const noexcept { return state_ == nullptr; }
 
+    /// The team it was made with, and the name from its options. Throw UsageError after close.
     [[nodiscard]] Team& team() const;
     [[nodiscard]] std::string_view name() const;
     /// Bytes in the part of `target`. Throws RangeError.
@@ -455,6 +458,7 @@ public:
     /// Notifications of own counter `counter` that no wait has taken yet. Makes progress.
     [[nodiscard]] std::uint64_t notified(unsigned counter);
 
+    /// This rank's counters of the window.
     [[nodiscard]] StatisticsValues statistics() const;
     /// Collective: the sum over all ranks.
     [[nodiscard]] StatisticsValues total_statistics();

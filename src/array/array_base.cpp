@@ -1,4 +1,4 @@
-#include <lapwing/detail/array_base.hpp>
+#include <lapwing/array_base.hpp>
 
 #include "src/array/pending_transfers.hpp"
 #include "src/support/mpi_error.hpp"

@@ -6,6 +6,8 @@
   check_docs.py example              the program in README.md is examples/hello.cpp
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
+  check_docs.py walks                every function that docs/road-map.md names together with a file occurs in that file, and every
+                                     room is in its picture
   check_docs.py snippets             code that a page shows of a program is the part of it between the marks // [name] and
                                      // [end], and every such part is shown
   check_docs.py counters             the table in docs/troubleshooting.md has every counter of statistics.hpp, in its order
@@ -86,17 +88,20 @@ def documents(root):
     return [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]
 
 
+# As it is named in backquotes, from the root: `src/mpi/probe.cpp`, `scripts/test`. `cache/copy` is a benchmark.
+FILE = (r"(?:src|include|datatype|window|tests|benchmarks|scripts|examples|cmake|tools|docs|data)/[\w./-]*"
+        r"|(?:cache|pipeline)/(?:[\w./-]*\.\w+)?")
+
+
 def links(root):
     right = True
     for document in documents(root):
         text = document.read_text()
         prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         targets = [(target, document.parent) for target in re.findall(r"\]\(([^)\s]+)\)", prose)]
-        # Files in backquotes are named from the root: `src/mpi/probe.cpp`, `scripts/test`.
-        rooms = "src|include|datatype|window|tests|benchmarks|scripts|examples|cmake|tools|docs|data"
-        targets += [(target, root) for target in re.findall(rf"`((?:{rooms})/[\w./-]*)`", prose)]
+        targets += [(target, root) for target in re.findall(rf"`({FILE})`", prose)]
         for target, start in targets:
-            if re.match(r"[a-z]+:", target):
+            if re.match(r"[a-z]+:", target) or re.search(r"\b(?:NAME|ROOM)\b", target.replace("_", " ")): # which stand for any
                 continue
             file, _, anchor = target.partition("#")
             path = start / file if file else document
@@ -107,6 +112,60 @@ def links(root):
                 print(f"{document.relative_to(root)}: {target}: there is no such heading")
                 right = False
     return right
+
+
+def entries(text):
+    """Paragraphs and items of lists, each in one line, with the number of its first."""
+    found = []
+    continues = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if continues and line.strip() and not re.match(r"\s*(?:\d+\.|[-|#*]) ?", line):
+            found[-1][1] += " " + line.strip()
+        elif line.strip():
+            found.append([number, line.strip()])
+        continues = bool(line.strip()) and not line.startswith("#")
+    return found
+
+
+def walks(root):
+    """A function is written `name()` or `Class::name()`, and belongs to the file before it, or to the one of "`name()` of `file`"."""
+    right = True
+    checked = 0
+    for number, entry in entries((root / "docs" / "road-map.md").read_text()):
+        file = None
+        names = list(re.finditer(rf"`(?:(?P<file>{FILE})|(?P<function>(?:[\w]+::)*(?:~?\w+|operator\(\))\(\)))`", entry))
+        for name, following in zip(names, [*names[1:], None]):
+            if name["file"]:
+                file = name["file"]
+                continue
+            owner = file
+            if following is not None and following["file"] and entry[name.end():following.start()] in (" of ", " in "):
+                owner = following["file"]
+            path = root / owner if owner else None
+            if path is None or not path.is_file():
+                print(f"docs/road-map.md:{number}: {name['function']} follows no file")
+                right = False
+                continue
+            # Declared, defined or called there; its class is at least mentioned.
+            *scopes, function = name["function"].removesuffix("()").split("::")
+            text = path.read_text()
+            called = re.search(rf"(?<![\w~]){re.escape(function)}(?:<[^<>()]*>)?[({{]", text)
+            for missing in [] if called else [function]:
+                print(f"docs/road-map.md:{number}: {owner} has no {missing}()")
+                right = False
+            for scope in scopes:
+                if not re.search(rf"\b{scope}\b", text):
+                    print(f"docs/road-map.md:{number}: {owner} has no {scope}")
+                    right = False
+            checked += 1
+    picture = (root / "docs" / "pictures" / "rooms.dot").read_text()
+    floors = re.search(r"^readonly floors='([^']*)'", (root / "scripts" / "check-layering").read_text(), re.MULTILINE)[1]
+    for room, floor in (pair.split("=") for pair in floors.split()):
+        folder = next((folder for folder in (room, f"src/{room}") if (root / folder).is_dir()), None)
+        if folder and not (f'label="{folder}/: ' in picture and f'label="{floor}"' in picture):
+            print(f"docs/pictures/rooms.dot has no {folder}/ on floor {floor}")
+            right = False
+    return right and checked > 0
 
 
 def parts(program):
@@ -170,7 +229,7 @@ def pictures(root):
     for text in texts:
         # Other versions of Graphviz draw other lines, but write the same words. A line of a label is a text of its own.
         labels = re.findall(r'\blabel="([^"]*)"', re.sub(r"^\s*//.*", "", text.read_text(), flags=re.MULTILINE))
-        wanted = sorted(line for label in labels for line in label.split("\\n"))
+        wanted = sorted(line for label in labels for line in label.split("\\n") if line)
         picture = text.with_suffix(".svg")
         drawn = sorted(html.unescape(line) for line in re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text()))
         right &= same("\n".join(drawn) + "\n", "\n".join(wanted) + "\n", picture.name, text.name)
@@ -180,7 +239,7 @@ def pictures(root):
 
 
 OF_PROGRAM = {"settings": settings, "scale": scale}
-CHECKS = {"example": example, "litmus": litmus, "links": links, "snippets": snippets, "counters": counters,
+CHECKS = {"example": example, "litmus": litmus, "links": links, "walks": walks, "snippets": snippets, "counters": counters,
           "pictures": pictures}
 
 

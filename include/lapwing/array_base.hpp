@@ -36,7 +36,9 @@ inline constexpr std::size_t max_alignment = 64;
 /// What global arrays of all types and dimensions share.
 class ArrayBase {
 public:
+    /// As given in the options; empty for an array without a name.
     [[nodiscard]] std::string_view name() const noexcept { return name_; }
+    /// Whether close() was called, or the array moved from. Then most other calls throw UsageError.
     [[nodiscard]] bool closed() const noexcept { return window_.closed(); }
     /// The team and the memory under the array. Throw UsageError after close.
     [[nodiscard]] Team& team() const {
@@ -148,9 +150,9 @@ private:
 [[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
 /// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
-/// Collective, for assertion level 3. Throw MismatchError on every rank.
 /// A number for the extents, and how they are dealt: the same numbers if and, but for rare accidents, only if they are the same.
 [[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const DimensionMap> dimensions) noexcept;
+/// Collective, for assertion level 3. Throw MismatchError on every rank.
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);
 /// `dimensions` are empty for a distribution of the program's own, of which only the capacity is compared, and for one
 /// that this rank could not make: it takes part, so that the others do not wait for it.
