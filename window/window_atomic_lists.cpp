@@ -101,7 +101,7 @@ Completion WindowState::start_atomics(mpi::AtomicOperation operation, mpi::Atomi
             // AddPayload is its beginning.
             std::memcpy(payload.data() + (k - at) * entry, &one, entry);
         }
-        const messages::Command command{.kind = messages::CommandKind::atomics,
+        const messages::Request command{.kind = messages::RequestKind::atomics,
                               .operation = operation,
                               .type = type,
                               .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),

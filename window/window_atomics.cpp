@@ -54,8 +54,8 @@ void WindowState::atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType t
         } else {
             messages::AtomicPayload payload;
             std::memcpy(&payload.operand, operand, mpi::size_of(type));
-            const messages::Command command{
-                .kind = messages::CommandKind::atomic, .operation = operation, .type = type, .window = number_, .offset = offset};
+            const messages::Request command{
+                .kind = messages::RequestKind::atomic, .operation = operation, .type = type, .window = number_, .offset = offset};
             service_atomic(target, command, payload, result, "Window::fetch");
         }
     }
@@ -102,7 +102,7 @@ void WindowState::send_adds(int target, AddKind kind, std::uint64_t begin, std::
         complete_started(target);
     }
     if (full) complete_sent_adds();
-    const messages::Command command{.kind = messages::CommandKind::adds,
+    const messages::Request command{.kind = messages::RequestKind::adds,
                           .operation = kind.operation,
                           .type = kind.type,
                           .window = number_,
@@ -120,7 +120,7 @@ void WindowState::send_adds(int target, AddKind kind, std::uint64_t begin, std::
     statistics_.add(Counter::atomic_add_messages);
 }
 
-void WindowState::service_atomic(int target, const messages::Command& command, const messages::AtomicPayload& payload, void* result,
+void WindowState::service_atomic(int target, const messages::Request& command, const messages::AtomicPayload& payload, void* result,
                                  const char* call) {
     std::uint64_t before = 0;
     messages::Operation waiting;
@@ -167,8 +167,8 @@ void WindowState::atomic_compare_swap(mpi::AtomicType type, int target, std::uin
             messages::AtomicPayload payload;
             std::memcpy(&payload.operand, desired, mpi::size_of(type));
             std::memcpy(&payload.expected, expected, mpi::size_of(type));
-            const messages::Command command{
-                .kind = messages::CommandKind::atomic, .type = type, .is_compare_swap = 1, .window = number_, .offset = offset};
+            const messages::Request command{
+                .kind = messages::RequestKind::atomic, .type = type, .is_compare_swap = 1, .window = number_, .offset = offset};
             service_atomic(target, command, payload, result, "Window::compare_swap");
         }
     }

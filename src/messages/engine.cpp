@@ -17,7 +17,7 @@ namespace lapwing::messages {
 
 Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics, EngineListener& listener)
     : communicator_{communicator}, limits_{limits}, statistics_{statistics}, listener_{listener},
-      inline_limit_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Command)) / 8 * 8},
+      inline_limit_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Request)) / 8 * 8},
       request_pool_{limits.request_packets, limits.packet_bytes},
       reply_pool_{limits.reply_packets, limits.packet_bytes}, slots_(limits.operations), served_puts_(limits.bulk_transfers) {
     int rank = 0;
@@ -154,8 +154,8 @@ void Engine::watch_head(Ring& ring) {
                   {ring.what, static_cast<std::uint32_t>(ring.head)});
 }
 
-void Engine::complete(const Handler& handler, const MPI_Status& status) {
-    switch (handler.what) {
+void Engine::complete(const Purpose& purpose, const MPI_Status& status) {
+    switch (purpose.what) {
     case What::request_in: {
         int bytes = 0;
         MPI_Get_count(&status, MPI_BYTE, &bytes);
@@ -168,27 +168,27 @@ void Engine::complete(const Handler& handler, const MPI_Status& status) {
         statistics_.add(Counter::messages_received);
         read_replies(status);
         return;
-    case What::request_out: request_pool_.give_back(&request_pool_.all()[handler.index]); return;
-    case What::reply_out: reply_pool_.give_back(&reply_pool_.all()[handler.index]); return;
+    case What::request_out: request_pool_.give_back(&request_pool_.all()[purpose.index]); return;
+    case What::reply_out: reply_pool_.give_back(&reply_pool_.all()[purpose.index]); return;
     case What::own_get:
     case What::own_put: {
-        Slot& slot = slots_[handler.index];
+        Slot& slot = slots_[purpose.index];
         --slot.pieces;
         finish_part(slot);
-        release_if_complete(handler.index);
+        release_if_complete(purpose.index);
         return;
     }
     case What::served_gather:
-        free_staging_.push_back(handler.index);
+        free_staging_.push_back(purpose.index);
         [[fallthrough]];
     case What::served_get: --served_bulk_; return;
     case What::discarded: --lingering_; return;
     case What::scrap:
         --lingering_;
-        scraps_.erase(handler.index);
+        scraps_.erase(purpose.index);
         return;
     case What::served_put: {
-        ServedPut& put = served_puts_[handler.index];
+        ServedPut& put = served_puts_[purpose.index];
         if (--put.pieces == 0) {
             if (put.staging != no_staging) {
                 unpack(put.peer->rank, put.window, {staging_[put.staging].get(), put.bytes}, put.table_bytes);
@@ -196,7 +196,7 @@ void Engine::complete(const Handler& handler, const MPI_Status& status) {
             }
             put.scrap.reset();
             raise_counter(put.window, put.counter_plus_one);
-            finished_puts_.push_back(handler.index);
+            finished_puts_.push_back(purpose.index);
         }
         return;
     }
@@ -235,8 +235,8 @@ void Engine::read_replies(const MPI_Status& status) {
     watch_head(reply_ring_);
 }
 
-void Engine::send(Packet* packet, int target, int tag, Handler handler) {
-    requests_.add(send(packet->memory(), static_cast<int>(packet->used()), target, tag), handler);
+void Engine::send(Packet* packet, int target, int tag, Purpose purpose) {
+    requests_.add(send(packet->memory(), static_cast<int>(packet->used()), target, tag), purpose);
     statistics_.add(Counter::messages_sent);
 }
 
@@ -283,7 +283,7 @@ void Engine::update_active() noexcept {
 bool Engine::progress_locked() {
     if (stopped_) return false;
     const bool moved =
-        requests_.poll([this](const Handler& handler, const MPI_Status& status) { complete(handler, status); },
+        requests_.poll([this](const Purpose& purpose, const MPI_Status& status) { complete(purpose, status); },
                        [this](int code) { throw_mpi_error(code, "MPI_Testsome", who_); });
     if (reading_.active) read_requests();
     listener_.on_progress();

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "src/messages/command.hpp"
+#include "src/messages/request.hpp"
 #include "src/messages/packet.hpp"
-#include "src/messages/request_set.hpp"
+#include "src/messages/mpi_requests.hpp"
 #include "src/support/aligned_memory.hpp"
 
 #include <lapwing/statistics.hpp>
@@ -109,7 +109,7 @@ public:
 
     /// Largest payload that travels inside a packet, which it may fill, a multiple of 8; larger ones are bulk transfers.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
-    /// Bytes of a packet for commands and their payloads.
+    /// Bytes of a packet for requests and their payloads.
     [[nodiscard]] std::uint64_t packet_room() const noexcept { return limits_.packet_bytes - sizeof(PacketHeader); }
 
     // The try_ calls return false, having done nothing, when there is no room at the moment: make progress, call again.
@@ -130,16 +130,16 @@ public:
                     std::uint64_t bytes);
     [[nodiscard]] std::uint64_t largest_staged() const noexcept { return limits_.staging_bytes; }
     /// Starts an atomic; the destination of `operation` gets 8 bytes.
-    bool try_atomic(Operation& operation, int target, const Command& command, const AtomicPayload& payload);
+    bool try_atomic(Operation& operation, int target, const Request& request, const AtomicPayload& payload);
     /// Starts a list of atomics, of at most inline_limit() bytes; the destination of `operation` gets 8 bytes for each.
-    bool try_atomics(Operation& operation, int target, const Command& command, std::span<const std::byte> payload);
+    bool try_atomics(Operation& operation, int target, const Request& request, std::span<const std::byte> payload);
     /// Sends atomic adds, which are complete when flushed(). At most inline_limit() bytes.
-    bool try_adds(int target, const Command& command, std::span<const AddPayload> adds);
+    bool try_adds(int target, const Request& request, std::span<const AddPayload> adds);
     /// Asks the target's progress thread to stay awake.
     bool try_wake(int target);
 
-    /// From the listener: queues a command without data and sends it at once if it can.
-    bool try_send_locked(int target, const Command& command, const void* payload, std::uint64_t payload_bytes);
+    /// From the listener: queues a request without data and sends it at once if it can.
+    bool try_send_locked(int target, const Request& request, const void* payload, std::uint64_t payload_bytes);
     /// From the listener: hands a token to MPI, whatever else is under way to the target.
     bool try_send_locked(int target, const BarrierToken& token);
 
@@ -168,7 +168,7 @@ public:
     /// Whether MPI has own operations' messages in hand, or messages are queued behind others: they move as often as someone looks.
     /// What only waits to be acknowledged does not.
     [[nodiscard]] bool pushing() const noexcept { return pushing_.load(std::memory_order_relaxed); }
-    /// Times a wake command has come in.
+    /// Times a wake request has come in.
     [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
 
     /// For calls "from the listener" that come from elsewhere, and for the listener's own state.
@@ -192,8 +192,8 @@ private:
         bool listed_reply = false; ///< in reply_peers_
         std::uint64_t packets_sent = 0;
         std::uint64_t packets_acknowledged = 0;
-        std::uint64_t packets_carried_out = 0; ///< of the peer's, by this rank
-        std::uint64_t acknowledgement_sent = 0; ///< the packets_carried_out that the peer has been told
+        std::uint64_t packets_handled = 0; ///< of the peer's, by this rank
+        std::uint64_t acknowledgement_sent = 0; ///< the packets_handled that the peer has been told
         std::uint64_t bulk_started = 0;        ///< own bulk transfers, which have numbers from 1
         std::vector<std::uint64_t> bulk_under_way; ///< their numbers, ascending
 
@@ -215,7 +215,7 @@ private:
 
         [[nodiscard]] bool bulk() const noexcept { return bulk_number != 0; }
     };
-    /// The next free slot, with its name in commands and replies; take_slot() fills it.
+    /// The next free slot, with its name in requests and replies; take_slot() fills it.
     struct SlotName {
         std::uint32_t index = 0;
         std::uint32_t tag = 0;
@@ -249,10 +249,10 @@ private:
         discarded, ///< nobody waits for it any more
         scrap      ///< what came for a receive that was taken back
     };
-    struct Handler {
+    struct Purpose {
         What what{};
         std::uint32_t index = 0;
-        friend bool operator==(const Handler&, const Handler&) = default;
+        friend bool operator==(const Purpose&, const Purpose&) = default;
     };
     /// Receives that are posted in a ring: MPI matches them in order, so the head is always the next to complete.
     struct Ring {
@@ -270,32 +270,32 @@ private:
     }
     void post(Ring& ring, std::size_t index);
     void watch_head(Ring& ring);
-    void complete(const Handler& handler, const MPI_Status& status);
+    void complete(const Purpose& purpose, const MPI_Status& status);
     void read_replies(const MPI_Status& status);
     void read_requests();
-    bool carry_out(Peer& origin, const Command& command, const std::byte* payload);
-    void carry_out_adds(const Peer& origin, const Command& command, const std::byte* payload);
-    bool carry_out_atomics(Peer& origin, const Command& command, const std::byte* payload);
-    bool serve_bulk(Peer& origin, const Command& command, std::byte* address);
+    bool handle(Peer& origin, const Request& request, const std::byte* payload);
+    void handle_adds(const Peer& origin, const Request& request, const std::byte* payload);
+    bool handle_atomics(Peer& origin, const Request& request, const std::byte* payload);
+    bool serve_bulk(Peer& origin, const Request& request, std::byte* address);
     /// Of a put whose window's memory is gone the last `pieces` that are to come: its origin could not send them else, nor close the
     /// team.
     void receive_into_scrap(std::uint32_t index, std::uint64_t pieces);
-    bool serve_gather(Peer& origin, const Command& command, const std::byte* table);
-    bool serve_bulk_scatter(Peer& origin, const Command& command);
+    bool serve_gather(Peer& origin, const Request& request, const std::byte* table);
+    bool serve_bulk_scatter(Peer& origin, const Request& request);
     /// Unpacks a message of try_scatter().
     void unpack(int origin, std::uint64_t window, std::span<const std::byte> message, std::uint64_t table_bytes);
     /// The last of free_staging_, or null when all buffers are in use; the caller takes it off when all else is in place.
     [[nodiscard]] std::byte* next_staging();
     void report_bad_table(int origin, std::uint64_t window);
     void raise_counter(std::uint64_t window, std::uint32_t counter_plus_one);
-    /// Null, and a problem to report, when the command names bytes that are not exposed here.
-    std::byte* address_of(const Peer& origin, const Command& command, std::uint64_t bytes);
+    /// Null, and a problem to report, when the request names bytes that are not exposed here.
+    std::byte* address_of(const Peer& origin, const Request& request, std::uint64_t bytes);
     /// Whether a request comes too late for memory that this rank has abandoned; see LateRequests.
     bool is_abandoned(std::uint64_t window);
     [[nodiscard]] bool drops_late_requests(std::uint64_t window) const;
     [[noreturn]] void throw_mpi_error(int code, const char* call, const std::string& what);
-    /// Drives progress for a bounded time while requests with this handler are under way.
-    void outlast(const Handler& handler) noexcept;
+    /// Drives progress for a bounded time while requests with this purpose are under way.
+    void outlast(const Purpose& purpose) noexcept;
 
     /// Room for a reply in the peer's open reply packet, or null when no buffer is free.
     std::byte* append_reply(Peer& to, const Reply& reply, std::uint64_t payload_bytes);
@@ -303,15 +303,15 @@ private:
     void send_replies();
     void send_reply_packet(Peer& to);
 
-    std::byte* append_request(Peer& to, const Command& command, std::uint64_t payload_bytes);
-    bool try_send_data(Operation& operation, int target, Command command, CommandKind bulk_kind, const std::byte* source);
-    bool try_fetch_data(Operation& operation, int target, Command command, bool bulk, std::span<const std::byte> payload, bool urgent);
+    std::byte* append_request(Peer& to, const Request& request, std::uint64_t payload_bytes);
+    bool try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind, const std::byte* source);
+    bool try_fetch_data(Operation& operation, int target, Request request, bool bulk, std::span<const std::byte> payload, bool urgent);
     bool send_request_packet(Peer& to);
     void send_or_list(Peer& to, bool urgent);
     /// A request with its payload, which is copied, and without an answer; false if there is no room.
-    bool try_send(Peer& to, const Command& command, const void* payload, std::uint64_t payload_bytes, bool urgent);
+    bool try_send(Peer& to, const Request& request, const void* payload, std::uint64_t payload_bytes, bool urgent);
     void pump();
-    void send(Packet* packet, int target, int tag, Handler handler);
+    void send(Packet* packet, int target, int tag, Purpose purpose);
     [[nodiscard]] MPI_Request send(const std::byte* memory, int bytes, int target, int tag);
     [[nodiscard]] MPI_Request receive(std::byte* memory, int bytes, int source, int tag);
 
@@ -321,8 +321,8 @@ private:
     template <class Step>
     void start_or_forget(std::uint32_t index, Step&& step);
     /// Ends what MPI does for an operation of this slot: receives are taken back, and what comes for them goes to a scrap; sends
-    /// that are under way go on with the handler that is returned.
-    Handler take_back(std::uint32_t index) noexcept;
+    /// that are under way go on with the purpose that is returned.
+    Purpose take_back(std::uint32_t index) noexcept;
     /// Makes it a bulk transfer of `pieces` messages.
     void make_bulk(Slot& slot, std::uint64_t bytes);
     /// Its owner does not wait any more, and what still comes for it finds nobody.
@@ -344,7 +344,7 @@ private:
 
     std::mutex mutex_;
     static constexpr std::size_t watched_receives = 2; ///< the heads of the rings, which are always among the requests
-    RequestSet<Handler> requests_;
+    MpiRequests<Purpose> requests_;
     Ring request_ring_;
     Ring reply_ring_;
     PacketPool request_pool_;
@@ -371,7 +371,7 @@ private:
     std::vector<support::AlignedMemory> staging_;
     std::vector<std::uint32_t> free_staging_;
 
-    /// The request packet being carried out; it stays when a command has to wait for a buffer.
+    /// The request packet being carried out; it stays when a request has to wait for a buffer.
     struct Reading {
         bool active = false;
         int origin = 0;

@@ -58,19 +58,19 @@ FailedMpiCall flush_own_part(const ExposedMemory& memory) {
     return {PMPI_Win_flush(memory.rank, memory.atomics), "MPI_Win_flush"};
 }
 
-bool Engine::carry_out_atomics(Peer& origin, const Command& command, const std::byte* payload) {
-    if (is_abandoned(command.window)) return true; // no answer: the origin hears of the departure
-    const bool swaps = command.is_compare_swap != 0;
+bool Engine::handle_atomics(Peer& origin, const Request& request, const std::byte* payload) {
+    if (is_abandoned(request.window)) return true; // no answer: the origin hears of the departure
+    const bool swaps = request.is_compare_swap != 0;
     const std::uint64_t entry = swaps ? sizeof(ListedSwap) : sizeof(AddPayload);
-    const std::uint64_t count = command.size / entry;
+    const std::uint64_t count = request.size / entry;
     std::byte* answer =
-        append_reply(origin, {.kind = ReplyKind::data, .token = command.token, .size = 8 * count}, 8 * count);
-    if (answer == nullptr) return false; // before anything is carried out: the command comes again
-    const auto found = exposed_.find(command.window);
+        append_reply(origin, {.kind = ReplyKind::data, .token = request.token, .size = 8 * count}, 8 * count);
+    if (answer == nullptr) return false; // before anything is carried out: the request comes again
+    const auto found = exposed_.find(request.window);
     const auto report = [&](const FailedMpiCall& failed) {
         if (failed && problem_.empty())
             problem_ = fmt::format("{}: {} failed for atomics of rank {} on window {}, whose results are wrong: {}", who_, failed.call,
-                                   origin.rank, command.window, support::mpi_error_text(failed.code));
+                                   origin.rank, request.window, support::mpi_error_text(failed.code));
     };
     bool by_mpi = false;
     for (std::uint64_t k = 0; k < count; ++k, answer += 8) {
@@ -84,9 +84,9 @@ bool Engine::carry_out_atomics(Peer& origin, const Command& command, const std::
             one.offset = fetched.offset;
             one.values.operand = fetched.operand;
         }
-        Command place = command;
+        Request place = request;
         place.offset = one.offset;
-        std::byte* const address = address_of(origin, place, mpi::size_of(command.type));
+        std::byte* const address = address_of(origin, place, mpi::size_of(request.type));
         if (address == nullptr) continue; // has been reported
         const ExposedMemory& memory = found->second;
         if (memory.atomics != MPI_WIN_NULL) {
@@ -94,12 +94,12 @@ bool Engine::carry_out_atomics(Peer& origin, const Command& command, const std::
             // MPI keeps atomics of one rank on one value in order, and reads the operands before the flush below returns: they
             // must stay. Those of the packet do.
             const std::byte* const operand = payload + k * entry + sizeof(std::uint64_t);
-            report(swaps ? compare_swap_by_mpi(memory, command.type, one.offset, operand + sizeof(std::uint64_t), operand, answer)
-                         : fetch_by_mpi(memory, command.operation, command.type, one.offset, operand, answer));
+            report(swaps ? compare_swap_by_mpi(memory, request.type, one.offset, operand + sizeof(std::uint64_t), operand, answer)
+                         : fetch_by_mpi(memory, request.operation, request.type, one.offset, operand, answer));
         } else if (swaps) {
-            mpi::processor_compare_swap(command.type, address, &one.values.expected, &one.values.operand, answer);
+            mpi::processor_compare_swap(request.type, address, &one.values.expected, &one.values.operand, answer);
         } else {
-            mpi::processor_fetch(command.operation, command.type, address, &one.values.operand, answer);
+            mpi::processor_fetch(request.operation, request.type, address, &one.values.operand, answer);
         }
     }
     if (by_mpi) report(flush_own_part(found->second));

@@ -23,8 +23,8 @@ bool Engine::send_request_packet(Peer& to) {
     return true;
 }
 
-std::byte* Engine::append_request(Peer& to, const Command& command, std::uint64_t payload_bytes) {
-    if (to.open_request != nullptr && !to.open_request->fits(sizeof command, payload_bytes) && !send_request_packet(to))
+std::byte* Engine::append_request(Peer& to, const Request& request, std::uint64_t payload_bytes) {
+    if (to.open_request != nullptr && !to.open_request->fits(sizeof request, payload_bytes) && !send_request_packet(to))
         return nullptr;
     if (to.open_request == nullptr) to.open_request = request_pool_.take();
     if (to.open_request == nullptr) return nullptr;
@@ -32,7 +32,7 @@ std::byte* Engine::append_request(Peer& to, const Command& command, std::uint64_
         to.listed_busy = true;
         busy_peers_.push_back(&to);
     }
-    return to.open_request->append(command, payload_bytes);
+    return to.open_request->append(request, payload_bytes);
 }
 
 void Engine::send_or_list(Peer& to, bool urgent) {
@@ -119,8 +119,8 @@ void Engine::forget(std::size_t index) {
     release_if_complete(index);
 }
 
-Engine::Handler Engine::take_back(std::uint32_t index) noexcept {
-    const Handler discarded{What::discarded, index};
+Engine::Purpose Engine::take_back(std::uint32_t index) noexcept {
+    const Purpose discarded{What::discarded, index};
     const Slot& slot = slots_[index];
     const std::size_t to_come = requests_.take_back_receives({What::own_get, index});
     if (to_come == 1 && slot.bytes <= largest_scrap && slot.pieces == 1) {
@@ -149,27 +149,27 @@ void Engine::start_or_forget(std::uint32_t index, Step&& step) {
     }
 }
 
-bool Engine::try_fetch_data(Operation& operation, int target, Command command, bool bulk, std::span<const std::byte> payload,
+bool Engine::try_fetch_data(Operation& operation, int target, Request request, bool bulk, std::span<const std::byte> payload,
                             bool urgent) {
     const std::lock_guard guard{mutex_};
     if (free_slots_.empty() || (bulk && own_bulk_ >= limits_.bulk_transfers)) return false;
     Peer& to = peer(target);
     const SlotName name = next_slot();
-    command.tag = name.tag;
-    command.token = name.token;
-    std::byte* const place = append_request(to, command, payload.size());
+    request.tag = name.tag;
+    request.token = name.token;
+    std::byte* const place = append_request(to, request, payload.size());
     if (place == nullptr) return false;
     if (!payload.empty()) std::memcpy(place, payload.data(), payload.size());
     Slot& slot = take_slot(operation, to);
     if (bulk) {
-        make_bulk(slot, command.size);
+        make_bulk(slot, request.size);
     } else {
         operation.remaining.store(1, std::memory_order_relaxed);
         slot.awaits_reply = true;
     }
     start_or_forget(name.index, [&] {
         if (bulk)
-            mpi::for_each_piece(command.size, [&](std::uint64_t at, int piece_bytes) {
+            mpi::for_each_piece(request.size, [&](std::uint64_t at, int piece_bytes) {
                 requests_.add(receive(operation.destination + at, piece_bytes, target, bulk_get_tag(name.tag)),
                               {What::own_get, name.index});
             });
@@ -185,7 +185,7 @@ bool Engine::try_get(Operation& operation, int target, std::uint64_t window, std
     const bool bulk = bytes > inline_limit_;
     return try_fetch_data(
         operation, target,
-        {.kind = bulk ? CommandKind::bulk_get : CommandKind::get, .window = window, .offset = offset, .size = bytes}, bulk, {},
+        {.kind = bulk ? RequestKind::bulk_get : RequestKind::get, .window = window, .offset = offset, .size = bytes}, bulk, {},
         urgent);
 }
 
@@ -194,26 +194,26 @@ bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, 
     const bool bulk = bytes > inline_limit_;
     return try_fetch_data(
         operation, target,
-        {.kind = bulk ? CommandKind::bulk_gather : CommandKind::gather, .window = window, .offset = table.size(), .size = bytes},
+        {.kind = bulk ? RequestKind::bulk_gather : RequestKind::gather, .window = window, .offset = table.size(), .size = bytes},
         bulk, table, false);
 }
 
-bool Engine::try_send_data(Operation& operation, int target, Command command, CommandKind bulk_kind, const std::byte* source) {
+bool Engine::try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind, const std::byte* source) {
     const std::lock_guard guard{mutex_};
     Peer& to = peer(target);
-    if (command.size <= inline_limit_) return try_send(to, command, source, command.size, command.counter_plus_one != 0);
+    if (request.size <= inline_limit_) return try_send(to, request, source, request.size, request.counter_plus_one != 0);
     if (free_slots_.empty() || own_bulk_ >= limits_.bulk_transfers) return false;
     const SlotName name = next_slot();
-    command.kind = bulk_kind;
-    command.tag = name.tag;
-    command.token = name.token;
-    if (append_request(to, command, 0) == nullptr) return false;
+    request.kind = bulk_kind;
+    request.tag = name.tag;
+    request.token = name.token;
+    if (append_request(to, request, 0) == nullptr) return false;
     Slot& slot = take_slot(operation, to);
-    make_bulk(slot, command.size);
+    make_bulk(slot, request.size);
     slot.awaits_reply = true; // `done`, once the data is in the target's memory
     start_or_forget(name.index, [&] {
         send_or_list(to, true); // before the data, so that the target can post its receive
-        mpi::for_each_piece(command.size, [&](std::uint64_t at, int piece_bytes) {
+        mpi::for_each_piece(request.size, [&](std::uint64_t at, int piece_bytes) {
             requests_.add(send(source + at, piece_bytes, target, bulk_put_tag(name.tag)), {What::own_put, name.index});
         });
     });
@@ -224,27 +224,27 @@ bool Engine::try_send_data(Operation& operation, int target, Command command, Co
 bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, const std::byte* source,
                      std::uint64_t bytes, std::uint32_t counter_plus_one) {
     return try_send_data(operation, target,
-                         {.kind = CommandKind::put,
+                         {.kind = RequestKind::put,
                           .counter_plus_one = counter_plus_one,
                           .window = window,
                           .offset = offset,
                           .size = bytes},
-                         CommandKind::bulk_put, source);
+                         RequestKind::bulk_put, source);
 }
 
 bool Engine::try_scatter(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> message,
                          std::uint64_t table_bytes) {
     return try_send_data(
         operation, target,
-        {.kind = CommandKind::scatter, .window = window, .offset = table_bytes, .size = message.size()},
-        CommandKind::bulk_scatter, message.data());
+        {.kind = RequestKind::scatter, .window = window, .offset = table_bytes, .size = message.size()},
+        RequestKind::bulk_scatter, message.data());
 }
 
-bool Engine::try_atomic(Operation& operation, int target, const Command& command, const AtomicPayload& payload) {
+bool Engine::try_atomic(Operation& operation, int target, const Request& request, const AtomicPayload& payload) {
     const std::lock_guard guard{mutex_};
     if (free_slots_.empty()) return false;
     Peer& to = peer(target);
-    Command numbered = command;
+    Request numbered = request;
     const SlotName name = next_slot();
     numbered.token = name.token;
     std::byte* const bytes = append_request(to, numbered, sizeof payload);
@@ -257,22 +257,22 @@ bool Engine::try_atomic(Operation& operation, int target, const Command& command
     return true;
 }
 
-bool Engine::try_atomics(Operation& operation, int target, const Command& command, std::span<const std::byte> payload) {
-    return try_fetch_data(operation, target, command, false, payload, true);
+bool Engine::try_atomics(Operation& operation, int target, const Request& request, std::span<const std::byte> payload) {
+    return try_fetch_data(operation, target, request, false, payload, true);
 }
 
-bool Engine::try_adds(int target, const Command& command, std::span<const AddPayload> adds) {
+bool Engine::try_adds(int target, const Request& request, std::span<const AddPayload> adds) {
     const std::lock_guard guard{mutex_};
-    return try_send(peer(target), command, adds.data(), adds.size_bytes(), false);
+    return try_send(peer(target), request, adds.data(), adds.size_bytes(), false);
 }
 
 bool Engine::try_wake(int target) {
     const std::lock_guard guard{mutex_};
-    return try_send_locked(target, Command{.kind = CommandKind::wake}, nullptr, 0);
+    return try_send_locked(target, Request{.kind = RequestKind::wake}, nullptr, 0);
 }
 
-bool Engine::try_send_locked(int target, const Command& command, const void* payload, std::uint64_t payload_bytes) {
-    return try_send(peer(target), command, payload, payload_bytes, true);
+bool Engine::try_send_locked(int target, const Request& request, const void* payload, std::uint64_t payload_bytes) {
+    return try_send(peer(target), request, payload, payload_bytes, true);
 }
 
 bool Engine::try_send_locked(int target, const BarrierToken& token) {
@@ -284,8 +284,8 @@ bool Engine::try_send_locked(int target, const BarrierToken& token) {
     return true;
 }
 
-bool Engine::try_send(Peer& to, const Command& command, const void* payload, std::uint64_t payload_bytes, bool urgent) {
-    std::byte* const bytes = append_request(to, command, payload_bytes);
+bool Engine::try_send(Peer& to, const Request& request, const void* payload, std::uint64_t payload_bytes, bool urgent) {
+    std::byte* const bytes = append_request(to, request, payload_bytes);
     if (bytes == nullptr) return false;
     if (payload_bytes != 0) std::memcpy(bytes, payload, payload_bytes);
     send_or_list(to, urgent);
@@ -294,7 +294,7 @@ bool Engine::try_send(Peer& to, const Command& command, const void* payload, std
 }
 
 void Engine::abandon(Operation& operation) noexcept {
-    Handler discarded{What::discarded};
+    Purpose discarded{What::discarded};
     {
         const std::lock_guard guard{mutex_};
         const auto found = std::ranges::find_if(slots_, [&](const Slot& slot) { return slot.in_use && slot.operation == &operation; });
@@ -304,13 +304,13 @@ void Engine::abandon(Operation& operation) noexcept {
     outlast(discarded);
 }
 
-void Engine::outlast(const Handler& handler) noexcept {
+void Engine::outlast(const Purpose& purpose) noexcept {
     // A send cannot be taken back everywhere: Open MPI does not even try. It may never end either, if its target does not
     // receive any more, and does no harm beyond reading.
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
     for (bool first = true;; first = false) {
         const std::lock_guard guard{mutex_};
-        if (stopped_ || !requests_.contains(handler)) return;
+        if (stopped_ || !requests_.contains(purpose)) return;
         if (!first && std::chrono::steady_clock::now() >= end) return;
         try {
             progress_locked();

@@ -45,157 +45,157 @@ void Engine::read_requests() {
     const std::byte* const packet = packet_in(request_ring_, request_ring_.head);
     Peer& origin = peer(reading_.origin);
     while (reading_.position < reading_.end) {
-        Command command;
-        std::memcpy(&command, packet + reading_.position, sizeof command);
-        const std::byte* const payload = packet + reading_.position + sizeof command;
-        if (!carry_out(origin, command, payload)) return; // no buffer for the answer now: on with it in a later round
-        reading_.position += sizeof command;
-        switch (command.kind) {
-        case CommandKind::put:
-        case CommandKind::adds:
-        case CommandKind::atomics:
-        case CommandKind::scatter: reading_.position += padded(command.size); break;
-        case CommandKind::gather:
-        case CommandKind::bulk_gather: reading_.position += padded(command.offset); break;
-        case CommandKind::atomic: reading_.position += sizeof(AtomicPayload); break;
-        case CommandKind::waiting: reading_.position += sizeof(WaitingNote); break;
+        Request request;
+        std::memcpy(&request, packet + reading_.position, sizeof request);
+        const std::byte* const payload = packet + reading_.position + sizeof request;
+        if (!handle(origin, request, payload)) return; // no buffer for the answer now: on with it in a later round
+        reading_.position += sizeof request;
+        switch (request.kind) {
+        case RequestKind::put:
+        case RequestKind::adds:
+        case RequestKind::atomics:
+        case RequestKind::scatter: reading_.position += padded(request.size); break;
+        case RequestKind::gather:
+        case RequestKind::bulk_gather: reading_.position += padded(request.offset); break;
+        case RequestKind::atomic: reading_.position += sizeof(AtomicPayload); break;
+        case RequestKind::waiting: reading_.position += sizeof(WaitingNote); break;
         default: break;
         }
         statistics_.add(Counter::commands_served);
     }
     reading_.active = false;
-    ++origin.packets_carried_out;
+    ++origin.packets_handled;
     list_reply(origin);
     post(request_ring_, request_ring_.head);
     request_ring_.head = (request_ring_.head + 1) % request_ring_.requests.size();
     watch_head(request_ring_);
 }
 
-std::byte* Engine::address_of(const Peer& origin, const Command& command, std::uint64_t bytes) {
-    const auto found = exposed_.find(command.window);
-    if (found != exposed_.end() && bytes <= found->second.bytes && command.offset <= found->second.bytes - bytes)
-        return found->second.base + command.offset;
-    if (is_abandoned(command.window)) return nullptr;
+std::byte* Engine::address_of(const Peer& origin, const Request& request, std::uint64_t bytes) {
+    const auto found = exposed_.find(request.window);
+    if (found != exposed_.end() && bytes <= found->second.bytes && request.offset <= found->second.bytes - bytes)
+        return found->second.base + request.offset;
+    if (is_abandoned(request.window)) return nullptr;
     // The origin has checked against the same sizes: this keeps a mistake of Lapwing's from becoming a stray write.
     if (problem_.empty())
         problem_ = fmt::format("{}: rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the request "
                                "(kind {}) was dropped; ranks that run different builds of Lapwing do that, otherwise it is a "
                                "fault of Lapwing's",
-                               who_, origin.rank, bytes, command.offset, command.window,
-                               found == exposed_.end() ? 0 : found->second.bytes, static_cast<int>(command.kind));
+                               who_, origin.rank, bytes, request.offset, request.window,
+                               found == exposed_.end() ? 0 : found->second.bytes, static_cast<int>(request.kind));
     return nullptr;
 }
 
-bool Engine::carry_out(Peer& origin, const Command& command, const std::byte* payload) {
-    switch (command.kind) {
-    case CommandKind::get: {
-        const std::byte* const address = address_of(origin, command, command.size);
+bool Engine::handle(Peer& origin, const Request& request, const std::byte* payload) {
+    switch (request.kind) {
+    case RequestKind::get: {
+        const std::byte* const address = address_of(origin, request, request.size);
         if (address == nullptr) return true;
-        std::byte* const answer = append_reply(origin, {.kind = ReplyKind::data, .token = command.token, .size = command.size},
-                                               command.size);
+        std::byte* const answer = append_reply(origin, {.kind = ReplyKind::data, .token = request.token, .size = request.size},
+                                               request.size);
         if (answer == nullptr) return false;
-        copy_for_reader(answer, address, command.size);
+        copy_for_reader(answer, address, request.size);
         return true;
     }
-    case CommandKind::put:
-        if (command.size != 0) {
-            std::byte* const address = address_of(origin, command, command.size);
+    case RequestKind::put:
+        if (request.size != 0) {
+            std::byte* const address = address_of(origin, request, request.size);
             if (address == nullptr) return true;
-            std::memcpy(address, payload, command.size);
+            std::memcpy(address, payload, request.size);
         }
-        raise_counter(command.window, command.counter_plus_one);
+        raise_counter(request.window, request.counter_plus_one);
         return true;
-    case CommandKind::bulk_get:
-    case CommandKind::bulk_put: {
-        std::byte* const address = address_of(origin, command, command.size);
+    case RequestKind::bulk_get:
+    case RequestKind::bulk_put: {
+        std::byte* const address = address_of(origin, request, request.size);
         // A put that is dropped is received all the same: its origin could not send it else, nor close the team.
-        const bool nowhere = address == nullptr && (command.kind == CommandKind::bulk_get || !drops_late_requests(command.window));
-        return nowhere || serve_bulk(origin, command, address);
+        const bool nowhere = address == nullptr && (request.kind == RequestKind::bulk_get || !drops_late_requests(request.window));
+        return nowhere || serve_bulk(origin, request, address);
     }
-    case CommandKind::scatter:
-        unpack(origin.rank, command.window, {payload, command.size}, command.offset);
+    case RequestKind::scatter:
+        unpack(origin.rank, request.window, {payload, request.size}, request.offset);
         return true;
-    case CommandKind::bulk_scatter: return serve_bulk_scatter(origin, command);
-    case CommandKind::gather:
-    case CommandKind::bulk_gather: return serve_gather(origin, command, payload);
-    case CommandKind::atomic: {
-        std::byte* const address = address_of(origin, command, mpi::size_of(command.type));
+    case RequestKind::bulk_scatter: return serve_bulk_scatter(origin, request);
+    case RequestKind::gather:
+    case RequestKind::bulk_gather: return serve_gather(origin, request, payload);
+    case RequestKind::atomic: {
+        std::byte* const address = address_of(origin, request, mpi::size_of(request.type));
         if (address == nullptr) return true;
         std::byte* const answer =
-            append_reply(origin, {.kind = ReplyKind::data, .token = command.token, .size = 8}, 8);
+            append_reply(origin, {.kind = ReplyKind::data, .token = request.token, .size = 8}, 8);
         if (answer == nullptr) return false;
         AtomicPayload values;
         std::memcpy(&values, payload, sizeof values);
-        if (command.is_compare_swap != 0)
-            mpi::processor_compare_swap(command.type, address, &values.expected, &values.operand, answer);
+        if (request.is_compare_swap != 0)
+            mpi::processor_compare_swap(request.type, address, &values.expected, &values.operand, answer);
         else
-            mpi::processor_fetch(command.operation, command.type, address, &values.operand, answer);
+            mpi::processor_fetch(request.operation, request.type, address, &values.operand, answer);
         return true;
     }
-    case CommandKind::atomics: return carry_out_atomics(origin, command, payload);
-    case CommandKind::adds: carry_out_adds(origin, command, payload); return true;
-    case CommandKind::departed:
-        listener_.on_departed(static_cast<int>(command.offset), command.size, command.tag);
+    case RequestKind::atomics: return handle_atomics(origin, request, payload);
+    case RequestKind::adds: handle_adds(origin, request, payload); return true;
+    case RequestKind::departed:
+        listener_.on_departed(static_cast<int>(request.offset), request.size, request.tag);
         return true;
-    case CommandKind::waiting: {
+    case RequestKind::waiting: {
         WaitingNote note;
         std::memcpy(&note, payload, sizeof note);
         listener_.on_waiting(note);
         return true;
     }
-    case CommandKind::wake: wakes_.fetch_add(1, std::memory_order_relaxed); return true;
+    case RequestKind::wake: wakes_.fetch_add(1, std::memory_order_relaxed); return true;
     }
     return true;
 }
 
-void Engine::carry_out_adds(const Peer& origin, const Command& command, const std::byte* payload) {
+void Engine::handle_adds(const Peer& origin, const Request& request, const std::byte* payload) {
     // A request is read once and must not throw, or what has been added would be added again. And the program may have its own
     // in the place of MPI's calls (lapwing::transparent, or a tool), which would enter Lapwing with the engine's mutex held.
-    const auto found = exposed_.find(command.window);
+    const auto found = exposed_.find(request.window);
     bool by_mpi = false;
     const auto report = [&](int code, const char* call) {
         if (problem_.empty())
             problem_ = fmt::format("{}: {} failed for adds of rank {} to window {}, of which some are lost: {}", who_, call,
-                                   origin.rank, command.window, support::mpi_error_text(code));
+                                   origin.rank, request.window, support::mpi_error_text(code));
     };
-    for (std::uint64_t at = 0; at + sizeof(AddPayload) <= command.size; at += sizeof(AddPayload)) {
+    for (std::uint64_t at = 0; at + sizeof(AddPayload) <= request.size; at += sizeof(AddPayload)) {
         AddPayload add;
         std::memcpy(&add, payload + at, sizeof add);
-        Command one = command;
+        Request one = request;
         one.offset = add.offset;
-        std::byte* const address = address_of(origin, one, mpi::size_of(command.type));
+        std::byte* const address = address_of(origin, one, mpi::size_of(request.type));
         if (address == nullptr) continue; // has been reported
         const ExposedMemory& memory = found->second;
         if (memory.atomics == MPI_WIN_NULL) {
             std::uint64_t before = 0;
-            mpi::processor_fetch(command.operation, command.type, address, &add.operand, &before);
+            mpi::processor_fetch(request.operation, request.type, address, &add.operand, &before);
             continue;
         }
         // MPI's atomics and the processor's do not exclude each other.
         by_mpi = true;
-        if (mpi::is_unsigned_extreme(command.operation, command.type)) {
+        if (mpi::is_unsigned_extreme(request.operation, request.type)) {
             std::uint64_t before = 0;
-            if (const auto failed = fetch_by_mpi(memory, command.operation, command.type, add.offset, &add.operand, &before))
+            if (const auto failed = fetch_by_mpi(memory, request.operation, request.type, add.offset, &add.operand, &before))
                 report(failed.code, failed.call);
             continue;
         }
-        const MPI_Datatype type = mpi::mpi_type(command.type);
+        const MPI_Datatype type = mpi::mpi_type(request.type);
         const int code = PMPI_Accumulate(payload + at + offsetof(AddPayload, operand), 1, type, memory.rank,
                                          static_cast<MPI_Aint>(add.offset / static_cast<std::uint64_t>(memory.unit)), 1, type,
-                                         mpi::mpi_operation(command.operation), memory.atomics);
+                                         mpi::mpi_operation(request.operation), memory.atomics);
         if (code != MPI_SUCCESS) report(code, "MPI_Accumulate");
     }
     if (!by_mpi) return;
     if (const int code = PMPI_Win_flush(found->second.rank, found->second.atomics); code != MPI_SUCCESS) report(code, "MPI_Win_flush");
 }
 
-bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address) {
-    const std::uint64_t pieces = mpi::piece_count(command.size);
+bool Engine::serve_bulk(Peer& origin, const Request& request, std::byte* address) {
+    const std::uint64_t pieces = mpi::piece_count(request.size);
     if (served_bulk_ >= limits_.bulk_transfers) return false;
-    if (command.kind == CommandKind::bulk_get) {
-        mpi::for_each_piece(command.size, [&](std::uint64_t at, int bytes) {
-            requests_.add(send(address + at, bytes, origin.rank, bulk_get_tag(command.tag)),
-                          {What::served_get, static_cast<std::uint32_t>(command.window)});
+    if (request.kind == RequestKind::bulk_get) {
+        mpi::for_each_piece(request.size, [&](std::uint64_t at, int bytes) {
+            requests_.add(send(address + at, bytes, origin.rank, bulk_get_tag(request.tag)),
+                          {What::served_get, static_cast<std::uint32_t>(request.window)});
         });
         served_bulk_ += pieces;
         return true;
@@ -203,20 +203,20 @@ bool Engine::serve_bulk(Peer& origin, const Command& command, std::byte* address
     const auto free = std::ranges::find_if(served_puts_, [](const ServedPut& put) { return !put.in_use; });
     if (free == served_puts_.end()) return false;
     *free = {.peer = &origin,
-             .token = command.token,
-             .window = command.window,
+             .token = request.token,
+             .window = request.window,
              .pieces = static_cast<std::uint32_t>(pieces),
-             .counter_plus_one = command.counter_plus_one,
-             .bytes = command.size,
-             .tag = command.tag,
+             .counter_plus_one = request.counter_plus_one,
+             .bytes = request.size,
+             .tag = request.tag,
              .in_use = true};
     const auto index = static_cast<std::uint32_t>(free - served_puts_.begin());
     if (address == nullptr) {
         receive_into_scrap(index, pieces);
         return true;
     }
-    mpi::for_each_piece(command.size, [&](std::uint64_t at, int bytes) {
-        requests_.add(receive(address + at, bytes, origin.rank, bulk_put_tag(command.tag)), {What::served_put, index});
+    mpi::for_each_piece(request.size, [&](std::uint64_t at, int bytes) {
+        requests_.add(receive(address + at, bytes, origin.rank, bulk_put_tag(request.tag)), {What::served_put, index});
     });
     return true;
 }
@@ -247,41 +247,41 @@ void Engine::unpack(int origin, std::uint64_t window, std::span<const std::byte>
         report_bad_table(origin, window);
 }
 
-bool Engine::serve_bulk_scatter(Peer& origin, const Command& command) {
+bool Engine::serve_bulk_scatter(Peer& origin, const Request& request) {
     const auto free = std::ranges::find_if(served_puts_, [](const ServedPut& put) { return !put.in_use; });
     if (free == served_puts_.end()) return false;
     std::byte* const staging = next_staging();
     if (staging == nullptr) return false;
-    if (command.size > limits_.staging_bytes) {
-        report_bad_table(origin.rank, command.window);
+    if (request.size > limits_.staging_bytes) {
+        report_bad_table(origin.rank, request.window);
         return true;
     }
     const auto index = static_cast<std::uint32_t>(free - served_puts_.begin());
-    requests_.add(receive(staging, static_cast<int>(command.size), origin.rank, bulk_put_tag(command.tag)), {What::served_put, index});
+    requests_.add(receive(staging, static_cast<int>(request.size), origin.rank, bulk_put_tag(request.tag)), {What::served_put, index});
     *free = {.peer = &origin,
-             .token = command.token,
-             .window = command.window,
+             .token = request.token,
+             .window = request.window,
              .pieces = 1,
              .staging = free_staging_.back(),
-             .table_bytes = command.offset,
-             .bytes = command.size,
+             .table_bytes = request.offset,
+             .bytes = request.size,
              .in_use = true};
     free_staging_.pop_back();
     return true;
 }
 
-bool Engine::serve_gather(Peer& origin, const Command& command, const std::byte* table) {
-    if (is_abandoned(command.window)) return true; // no answer: the origin hears of the departure
-    const auto found = exposed_.find(command.window);
+bool Engine::serve_gather(Peer& origin, const Request& request, const std::byte* table) {
+    if (is_abandoned(request.window)) return true; // no answer: the origin hears of the departure
+    const auto found = exposed_.find(request.window);
     const auto pack = [&](std::byte* to) {
-        if (found != exposed_.end() && datatype::gather_runs({table, command.offset}, found->second.base, found->second.bytes,
-                                                             {to, command.size}))
+        if (found != exposed_.end() && datatype::gather_runs({table, request.offset}, found->second.base, found->second.bytes,
+                                                             {to, request.size}))
             return;
-        report_bad_table(origin.rank, command.window);
+        report_bad_table(origin.rank, request.window);
     };
-    if (command.kind == CommandKind::gather) {
-        std::byte* const answer = append_reply(origin, {.kind = ReplyKind::data, .token = command.token, .size = command.size},
-                                               command.size);
+    if (request.kind == RequestKind::gather) {
+        std::byte* const answer = append_reply(origin, {.kind = ReplyKind::data, .token = request.token, .size = request.size},
+                                               request.size);
         if (answer == nullptr) return false;
         pack(answer);
         return true;
@@ -289,12 +289,12 @@ bool Engine::serve_gather(Peer& origin, const Command& command, const std::byte*
     if (served_bulk_ >= limits_.bulk_transfers) return false;
     std::byte* const staging = next_staging();
     if (staging == nullptr) return false;
-    if (command.size > limits_.staging_bytes) {
-        report_bad_table(origin.rank, command.window);
+    if (request.size > limits_.staging_bytes) {
+        report_bad_table(origin.rank, request.window);
         return true;
     }
     pack(staging);
-    requests_.add(send(staging, static_cast<int>(command.size), origin.rank, bulk_get_tag(command.tag)),
+    requests_.add(send(staging, static_cast<int>(request.size), origin.rank, bulk_get_tag(request.tag)),
                   {What::served_gather, free_staging_.back()});
     free_staging_.pop_back();
     ++served_bulk_;
@@ -328,8 +328,8 @@ std::byte* Engine::append_reply(Peer& to, const Reply& reply, std::uint64_t payl
 
 void Engine::send_reply_packet(Peer& to) {
     Packet* const packet = std::exchange(to.open_reply, nullptr);
-    packet->set_header({.acknowledged = to.packets_carried_out});
-    to.acknowledgement_sent = to.packets_carried_out;
+    packet->set_header({.acknowledged = to.packets_handled});
+    to.acknowledgement_sent = to.packets_handled;
     send(packet, to.rank, reply_tag, {What::reply_out, static_cast<std::uint32_t>(packet - reply_pool_.all().data())});
 }
 
@@ -343,7 +343,7 @@ void Engine::send_replies() {
     });
     std::erase_if(reply_peers_, [&](Peer* to) {
         // Its acknowledgement may have left with a barrier's token.
-        if (to->open_reply != nullptr || to->acknowledgement_sent != to->packets_carried_out) {
+        if (to->open_reply != nullptr || to->acknowledgement_sent != to->packets_handled) {
             if (to->open_reply == nullptr) to->open_reply = reply_pool_.take();
             if (to->open_reply == nullptr) return false; // a later round, when a buffer has come free
             send_reply_packet(*to);

@@ -398,7 +398,7 @@ void TeamState::on_progress() {
     barrier_->advance();
     if (news_.empty()) return;
     for (News& news : news_) {
-        const messages::Command command{.kind = messages::CommandKind::departed,
+        const messages::Request command{.kind = messages::RequestKind::departed,
                               .tag = news.departed.why.packed(),
                               .offset = static_cast<std::uint64_t>(news.departed.rank),
                               .size = news.departed.collectives};

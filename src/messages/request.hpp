@@ -6,7 +6,7 @@
 
 namespace lapwing::messages {
 
-/// What travels between the progress threads. A packet is a PacketHeader and commands (or replies), each padded to 8
+/// What travels between the progress threads. A packet is a PacketHeader and requests (or replies), each padded to 8
 /// bytes, with its payload behind it. All ranks of a job run the same build on like processors, so fields travel as they
 /// are in memory.
 struct PacketHeader {
@@ -15,7 +15,7 @@ struct PacketHeader {
     std::uint64_t acknowledged = 0;
 };
 
-enum class CommandKind : std::uint8_t {
+enum class RequestKind : std::uint8_t {
     get,      ///< answer with `size` bytes
     put,      ///< payload to memory
     bulk_get, ///< send `size` bytes straight from memory with tag `tag`
@@ -33,8 +33,8 @@ enum class CommandKind : std::uint8_t {
 };
 
 /// A request.
-struct Command {
-    CommandKind kind{};
+struct Request {
+    RequestKind kind{};
     mpi::AtomicOperation operation{};
     mpi::AtomicType type{};
     std::uint8_t is_compare_swap = 0;
@@ -71,7 +71,7 @@ struct AtomicPayload {
 /// One add of many, or one atomic of a list.
 struct AddPayload {
     std::uint64_t offset = 0;
-    std::uint64_t operand = 0; ///< a value of the command's type, in the first bytes
+    std::uint64_t operand = 0; ///< a value of the request's type, in the first bytes
 };
 
 /// One compare_swap of a list.
