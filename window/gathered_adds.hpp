@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/messages/command.hpp"
+#include "src/messages/request.hpp"
 #include "src/support/biased_mutex.hpp"
 
 #include <lapwing/settings.hpp>

@@ -107,33 +107,33 @@ std::unique_ptr<ServiceTransfer> MessageTransport::start_gather(const BegunAcces
 
 // ---- atomics --------------------------------------------------------------------------------------------------------
 
-void MessageTransport::atomic(const BegunAccess& access, const messages::Command& command, const messages::AtomicPayload& payload,
+void MessageTransport::atomic(const BegunAccess& access, const messages::Request& request, const messages::AtomicPayload& payload,
                               void* result) {
     std::uint64_t before = 0;
     messages::Operation waiting;
     waiting.destination = reinterpret_cast<std::byte*>(&before);
-    start(access, [&] { return engine().try_atomic(waiting, access.target, command, payload); });
+    start(access, [&] { return engine().try_atomic(waiting, access.target, request, payload); });
     wait(waiting, access);
-    std::memcpy(result, &before, mpi::size_of(command.type));
+    std::memcpy(result, &before, mpi::size_of(request.type));
     facts_.statistics.add(Counter::service_atomics);
 }
 
-std::unique_ptr<ServiceTransfer> MessageTransport::start_atomics(const BegunAccess& access, const messages::Command& command,
+std::unique_ptr<ServiceTransfer> MessageTransport::start_atomics(const BegunAccess& access, const messages::Request& request,
                                                                  std::span<const std::byte> payload, std::byte* answers) {
     return start_transfer(access, payload.size(), answers, [&](messages::Operation& operation) {
-        return engine().try_atomics(operation, access.target, command, payload);
+        return engine().try_atomics(operation, access.target, request, payload);
     });
 }
 
 void MessageTransport::adds(const BegunAccess& access, AddKind kind, std::span<const messages::AddPayload> adds) {
-    const messages::Command command{.kind = messages::CommandKind::adds,
+    const messages::Request request{.kind = messages::RequestKind::adds,
                                     .operation = kind.operation,
                                     .type = kind.type,
                                     .window = facts_.number,
                                     .size = adds.size_bytes()};
     start(access, [&] {
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
-        if (!engine().try_adds(access.target, command, adds)) return false;
+        if (!engine().try_adds(access.target, request, adds)) return false;
         ledger_.count_message();
         ledger_.enter_adds(access);
         return true;

@@ -39,9 +39,9 @@ public:
                                                                 std::span<std::byte> destination);
 
     /// One atomic; `result` is what was there.
-    void atomic(const BegunAccess& access, const messages::Command& command, const messages::AtomicPayload& payload, void* result);
+    void atomic(const BegunAccess& access, const messages::Request& request, const messages::AtomicPayload& payload, void* result);
     /// A list of them in one message. The payload is copied; the answers go to `answers` as 8 bytes each.
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_atomics(const BegunAccess& access, const messages::Command& command,
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_atomics(const BegunAccess& access, const messages::Request& request,
                                                                  std::span<const std::byte> payload, std::byte* answers);
     void adds(const BegunAccess& access, AddKind kind, std::span<const messages::AddPayload> adds);
 

@@ -108,13 +108,13 @@ Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType 
             // AddPayload is its beginning.
             std::memcpy(payload.data() + k * entry, &one, entry);
         }
-        const messages::Command command{.kind = messages::CommandKind::atomics,
+        const messages::Request request{.kind = messages::RequestKind::atomics,
                                         .operation = operation,
                                         .type = type,
                                         .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
                                         .window = facts_.number,
                                         .size = payload.size()};
-        pending->add(Completion{messages_.start_atomics(access, command, payload, pending->answer(at))}, at + now.size());
+        pending->add(Completion{messages_.start_atomics(access, request, payload, pending->answer(at))}, at + now.size());
     }
     facts_.statistics.add(Counter::service_atomics, list.size());
     return Completion{std::move(pending)};

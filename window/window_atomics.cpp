@@ -52,12 +52,12 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
         } else {
             messages::AtomicPayload payload;
             std::memcpy(&payload.operand, operand, mpi::size_of(type));
-            const messages::Command command{.kind = messages::CommandKind::atomic,
+            const messages::Request request{.kind = messages::RequestKind::atomic,
                                             .operation = operation,
                                             .type = type,
                                             .window = facts_.number,
                                             .offset = offset};
-            messages_.atomic(access, command, payload, result);
+            messages_.atomic(access, request, payload, result);
         }
     }
     if (acquires(order)) order_.acquire();
@@ -107,12 +107,12 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
             messages::AtomicPayload payload;
             std::memcpy(&payload.operand, desired, mpi::size_of(type));
             std::memcpy(&payload.expected, expected, mpi::size_of(type));
-            const messages::Command command{.kind = messages::CommandKind::atomic,
+            const messages::Request request{.kind = messages::RequestKind::atomic,
                                             .type = type,
                                             .is_compare_swap = 1,
                                             .window = facts_.number,
                                             .offset = offset};
-            messages_.atomic(access, command, payload, result);
+            messages_.atomic(access, request, payload, result);
         }
     }
     if (acquires(order)) order_.acquire();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/messages/command.hpp"
+#include "src/messages/request.hpp"
 #include "src/support/aligned_memory.hpp"
 
 #include <cstddef>
@@ -21,7 +21,7 @@ public:
         return head_bytes + padded(payload_bytes) <= capacity_ - used_;
     }
 
-    /// Appends a command or reply with room for `payload_bytes`, and returns where the payload goes. Must fit.
+    /// Appends a request or reply with room for `payload_bytes`, and returns where the payload goes. Must fit.
     template <class Head>
     std::byte* append(const Head& head, std::uint64_t payload_bytes) {
         std::memcpy(memory_ + used_, &head, sizeof head);

@@ -102,7 +102,7 @@ std::vector<TransferSample> measure_transfers(Window& window, Rank target, Direc
 
 Aggregation aggregation_of(team::TeamState& team, Path path, Direction direction) {
     const messages::Engine& engine = team.engine();
-    const std::uint64_t head = direction == Direction::put ? sizeof(messages::Command) : sizeof(messages::Reply);
+    const std::uint64_t head = direction == Direction::put ? sizeof(messages::Request) : sizeof(messages::Reply);
     std::uint64_t largest = 0;
     if (path == Path::service) largest = engine.inline_limit();
     if (path == Path::rma && team.paths().small_by_messages) largest = team.least_rma_bytes() - 1;

@@ -26,7 +26,7 @@ std::string DepartureReason::text() const {
 void Membership::pass_on() {
     if (news_.empty()) return;
     for (News& news : news_) {
-        const messages::Command command{.kind = messages::CommandKind::departed,
+        const messages::Request request{.kind = messages::RequestKind::departed,
                                         .tag = news.departed.reason.packed(),
                                         .offset = static_cast<std::uint64_t>(news.departed.rank),
                                         .size = news.departed.collectives};
@@ -36,7 +36,7 @@ void Membership::pass_on() {
             const auto neighbour = static_cast<int>((rank_ + (std::int64_t{1} << round)) % size_);
             bool told = false;
             try {
-                told = is_departed(neighbour) || engine_.try_send_locked(neighbour, command, nullptr, 0);
+                told = is_departed(neighbour) || engine_.try_send_locked(neighbour, request);
             } catch (...) { // MPI fails, which has been recorded: the rest of the round goes on
                 told = true;
             }

@@ -27,7 +27,7 @@ const support::NumberSetting sleep_setting{{.name = "LAPWING_PROGRESS_SLEEP",
                                             .choices = {}},
                                            10, 1'000'000};
 
-/// How long a wake command keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
+/// How long a wake request keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
 /// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
 /// the target of a steady stream never dozes.
 constexpr std::chrono::milliseconds awake_time{16};
@@ -89,7 +89,7 @@ void ProgressDriver::serve_at_call(std::uint32_t mask) {
 
 void ProgressDriver::wake(int target, std::atomic<Awake>& last, Awake wanted) {
     if (target == rank_) return;
-    // Without room for the command now the next operation tries again.
+    // Without room for the request now the next operation tries again.
     if (engine_.try_wake(target)) last.store(wanted, std::memory_order_relaxed);
     messages::ProgressThread::instance().nudge(); // its tick stands still while it sleeps
 }

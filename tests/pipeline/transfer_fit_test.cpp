@@ -181,13 +181,13 @@ TEST_CASE("a packet holds as many operations as the model says") {
     for (const std::uint64_t packet_bytes : {512U, 8000U, 8001U, 65536U}) {
         std::vector<std::byte> memory(packet_bytes);
         const std::uint64_t room = packet_bytes - sizeof(lapwing::messages::PacketHeader);
-        const std::uint64_t largest = (room - sizeof(lapwing::messages::Command)) / 8 * 8; // as Engine::inline_limit()
-        const Aggregation aggregation{.largest = largest, .room = room, .head = sizeof(lapwing::messages::Command)};
+        const std::uint64_t largest = (room - sizeof(lapwing::messages::Request)) / 8 * 8; // as Engine::inline_limit()
+        const Aggregation aggregation{.largest = largest, .room = room, .head = sizeof(lapwing::messages::Request)};
         for (std::uint64_t bytes = 1; bytes <= largest; bytes += bytes < 600 ? 1 : 97) {
             lapwing::messages::Packet packet{memory.data(), packet_bytes};
             std::uint64_t count = 0;
-            for (; packet.fits(sizeof(lapwing::messages::Command), bytes); ++count)
-                packet.append(lapwing::messages::Command{}, bytes);
+            for (; packet.fits(sizeof(lapwing::messages::Request), bytes); ++count)
+                packet.append(lapwing::messages::Request{}, bytes);
             REQUIRE(aggregation.operations_per_message(bytes) == count);
         }
         CHECK(aggregation.operations_per_message(largest) == 1);

@@ -7,24 +7,42 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace lapwing::messages {
 
-/// MPI requests that are under way, each with what to do when it completes, tested all in one MPI call: every MPI test
-/// call drives MPI's own progress, which costs a system call on TCP.
-///
-/// `Handler` is a small value type; poll() hands it out with the request's status.
-template <class Handler>
-class RequestSet {
+/// What an MPI request of the engine's is for.
+struct Purpose {
+    enum Kind : std::uint8_t {
+        request_in,
+        reply_in,
+        request_out,
+        reply_out,
+        own_get,
+        own_put,
+        served_get,
+        served_put,
+        served_gather,
+        discarded, ///< nobody waits for it any more
+        scrap      ///< what came for a receive that was taken back
+    };
+    Kind kind{};
+    std::uint32_t index = 0; ///< which packet, operation, window, ... it is about, as the kind says
+    friend bool operator==(const Purpose&, const Purpose&) = default;
+};
+
+/// MPI's requests (MPI_Request) that are under way, each with its purpose, tested all in one MPI call: every MPI test call
+/// drives MPI's own progress, which costs a system call on TCP.
+class MpiRequests {
 public:
-    void add(MPI_Request request, Handler handler) {
+    void add(MPI_Request request, Purpose purpose) {
         requests_.push_back(request);
-        handlers_.push_back(handler);
+        purposes_.push_back(purpose);
     }
     [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
-    /// Tests all requests once, calls `on_complete(handler, status)` for those that are complete and forgets them. The
+    /// Tests all requests once, calls `on_complete(purpose, status)` for those that are complete and forgets them. The
     /// callback may add requests. Returns whether any was complete. When MPI fails it calls `on_failure(code)`, after the
     /// callbacks of what is complete all the same. Throws the first exception of a callback, after the others were called.
     template <class Callback, class Failure>
@@ -43,31 +61,31 @@ public:
         for (int i = 0; i < completed; ++i) {
             const auto at = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
             const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
-            if (code == MPI_SUCCESS || arrived(code, at, status)) done_.push_back({handlers_[at], status});
+            if (code == MPI_SUCCESS || arrived(code, at, status)) done_.push_back({purposes_[at], status});
         }
         std::size_t kept = 0;
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             if (requests_[i] == MPI_REQUEST_NULL) continue;
             requests_[kept] = requests_[i];
-            handlers_[kept] = handlers_[i];
+            purposes_[kept] = purposes_[i];
             ++kept;
         }
         requests_.resize(kept);
-        handlers_.erase(handlers_.begin() + static_cast<std::ptrdiff_t>(kept), handlers_.end());
+        purposes_.erase(purposes_.begin() + static_cast<std::ptrdiff_t>(kept), purposes_.end());
         support::FirstProblem problem;
-        for (const Done& done : done_) problem.attempt([&] { on_complete(done.handler, done.status); });
+        for (const Done& done : done_) problem.attempt([&] { on_complete(done.purpose, done.status); });
         if (code != MPI_SUCCESS) problem.attempt([&] { on_failure(code); });
         problem.rethrow();
         return true;
     }
 
-    /// Takes back the receives with this handler, or waits until their data is here, if it has begun to arrive: nothing
+    /// Takes back the receives with this purpose, or waits until their data is here, if it has begun to arrive: nothing
     /// writes to their memory afterwards. Local: MPI_Wait returns by itself behind MPI_Cancel (MPI 3.1, section 3.8.4).
     /// Returns how many were taken back whose data is still to come.
-    std::size_t take_back_receives(const Handler& handler) noexcept {
+    std::size_t take_back_receives(const Purpose& purpose) noexcept {
         std::size_t taken_back = 0;
         for (std::size_t i = 0; i < requests_.size();) {
-            if (handlers_[i] != handler) {
+            if (purposes_[i] != purpose) {
                 ++i;
                 continue;
             }
@@ -78,7 +96,7 @@ public:
             MPI_Test_cancelled(&status, &cancelled);
             taken_back += cancelled != 0 ? 1 : 0;
             requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(i));
-            handlers_.erase(handlers_.begin() + static_cast<std::ptrdiff_t>(i));
+            purposes_.erase(purposes_.begin() + static_cast<std::ptrdiff_t>(i));
         }
         return taken_back;
     }
@@ -90,17 +108,17 @@ public:
             MPI_Request_free(&request);
         }
         requests_.clear();
-        handlers_.clear();
+        purposes_.clear();
     }
 
-    /// Requests with handler `from` go on with handler `to`. Returns how many there are.
-    std::size_t reassign(const Handler& from, const Handler& to) noexcept {
-        const auto count = static_cast<std::size_t>(std::ranges::count(handlers_, from));
-        std::ranges::replace(handlers_, from, to);
+    /// Requests with purpose `from` go on with purpose `to`. Returns how many there are.
+    std::size_t reassign(const Purpose& from, const Purpose& to) noexcept {
+        const auto count = static_cast<std::size_t>(std::ranges::count(purposes_, from));
+        std::ranges::replace(purposes_, from, to);
         return count;
     }
-    [[nodiscard]] bool contains(const Handler& handler) const noexcept {
-        return std::ranges::find(handlers_, handler) != handlers_.end();
+    [[nodiscard]] bool contains(const Purpose& purpose) const noexcept {
+        return std::ranges::find(purposes_, purpose) != purposes_.end();
     }
 
 private:
@@ -114,11 +132,11 @@ private:
     }
 
     struct Done {
-        Handler handler;
+        Purpose purpose;
         MPI_Status status;
     };
     std::vector<MPI_Request> requests_;
-    std::vector<Handler> handlers_;
+    std::vector<Purpose> purposes_;
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;
     std::vector<Done> done_;

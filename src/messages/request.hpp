@@ -6,16 +6,17 @@
 
 namespace lapwing::messages {
 
-/// What travels between the progress threads. A packet is a PacketHeader and commands (or replies), each padded to 8
+/// What travels between the progress threads. A packet is a PacketHeader and requests (or replies), each padded to 8
 /// bytes, with its payload behind it. All ranks of a job run the same build on like processors, so fields travel as they
 /// are in memory.
 struct PacketHeader {
-    /// Request packets of the receiver that the sender has carried out, since the start: one number acknowledges all
+    /// Request packets of the receiver that the sender has handled, since the start: one number acknowledges all
     /// packets up to it, because packets of a pair of ranks stay in order.
     std::uint64_t acknowledged = 0;
 };
 
-enum class CommandKind : std::uint8_t {
+/// What is asked for. How long the payload of each kind is, whether it is answered and what handles it: RequestTable.
+enum class RequestKind : std::uint8_t {
     get,      ///< answer with `size` bytes
     put,      ///< payload to memory
     bulk_get, ///< send `size` bytes straight from memory with tag `tag`
@@ -30,18 +31,20 @@ enum class CommandKind : std::uint8_t {
     departed, ///< rank `offset` left after `size` collective calls; `tag` says why
     waiting,  ///< the sender has waited for a while in a collective call; payload: WaitingNote
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
+    remote_call, ///< payload: `size` bytes for the handler `handler` that a room above has registered; see RemoteCallHandler
+    end          ///< of the kinds
 };
 
-/// A request.
-struct Command {
-    CommandKind kind{};
+/// The head of a request, with its payload behind it.
+struct Request {
+    RequestKind kind{};
     mpi::AtomicOperation operation{};
     mpi::AtomicType type{};
     std::uint8_t is_compare_swap = 0;
     /// Notification counter to raise once the data is in place, plus one; 0 for none.
     std::uint32_t counter_plus_one = 0;
     std::uint32_t tag = 0;
-    std::uint32_t reserved = 0;
+    std::uint32_t handler = 0; ///< of a remote_call
     std::uint64_t window = 0;
     std::uint64_t offset = 0; ///< in the window, or as the kind says
     std::uint64_t size = 0;  ///< bytes of data
@@ -71,7 +74,7 @@ struct AtomicPayload {
 /// One add of many, or one atomic of a list.
 struct AddPayload {
     std::uint64_t offset = 0;
-    std::uint64_t operand = 0; ///< a value of the command's type, in the first bytes
+    std::uint64_t operand = 0; ///< a value of the request's type, in the first bytes
 };
 
 /// One compare_swap of a list.
