@@ -10,40 +10,12 @@
 
 namespace lapwing {
 
-/// What is counted for each window and each team. Loads and stores of memory that the rank can reach (self and direct
-/// elements) are not counted one by one, since counting would cost more than the access; bulk transfers are.
+/// What is counted for each window and each team, listed by the rooms that count (lapwing/detail/counters/). Loads and stores of
+/// memory that the rank can reach (self and direct elements) are not counted one by one, since counting would cost more than the
+/// access; bulk transfers are.
 enum class Counter : std::uint8_t {
-    direct_get_bytes,
-    direct_put_bytes,
-    rma_gets,
-    rma_get_bytes,
-    rma_puts,
-    rma_put_bytes,
-    rma_atomics,
-    rma_flushes,
-    service_gets,
-    service_get_bytes,
-    service_puts,
-    service_put_bytes,
-    service_atomics,
-    service_flushes,
-    atomic_adds,         ///< without a result, to other nodes
-    atomic_add_messages, ///< that carried them
-    conflicts, ///< flushes forced because an operation overlapped an earlier one that was still on its way
-    cache_hits,          ///< accesses that the cache served
-    cache_misses,        ///< reads that had to wait for the network
-    cache_evictions,     ///< pages that made room for others
-    cache_passed,        ///< reads that passed by, because caching did not pay or the transfer was large
-    cache_page_changes,  ///< times the page size was adapted
-    read_ahead_issued,   ///< pages, or single lines, asked for before they were needed
-    read_ahead_used,     ///< of these: read later
-    read_ahead_wasted,   ///< of these: dropped unread
-    read_ahead_waited,   ///< of the used ones: not here yet when they were read
-    cache_write_backs,   ///< runs of dirty bytes that were put
-    cache_write_back_bytes,
-    messages_sent,
-    messages_received,
-    commands_served,
+#define LAPWING_COUNTER(name) name,
+#include <lapwing/detail/counters/all.inc>
     count_ ///< number of counters
 };
 

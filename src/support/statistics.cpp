@@ -1,46 +1,17 @@
 #include <lapwing/statistics.hpp>
 
+#include <array>
 #include <bitset>
 #include <mutex>
 
 namespace lapwing {
 
 std::string_view name(Counter counter) {
-    switch (counter) {
-    case Counter::direct_get_bytes: return "direct_get_bytes";
-    case Counter::direct_put_bytes: return "direct_put_bytes";
-    case Counter::rma_gets: return "rma_gets";
-    case Counter::rma_get_bytes: return "rma_get_bytes";
-    case Counter::rma_puts: return "rma_puts";
-    case Counter::rma_put_bytes: return "rma_put_bytes";
-    case Counter::rma_atomics: return "rma_atomics";
-    case Counter::rma_flushes: return "rma_flushes";
-    case Counter::service_gets: return "service_gets";
-    case Counter::service_get_bytes: return "service_get_bytes";
-    case Counter::service_puts: return "service_puts";
-    case Counter::service_put_bytes: return "service_put_bytes";
-    case Counter::service_atomics: return "service_atomics";
-    case Counter::service_flushes: return "service_flushes";
-    case Counter::atomic_adds: return "atomic_adds";
-    case Counter::atomic_add_messages: return "atomic_add_messages";
-    case Counter::conflicts: return "conflicts";
-    case Counter::cache_hits: return "cache_hits";
-    case Counter::cache_misses: return "cache_misses";
-    case Counter::cache_evictions: return "cache_evictions";
-    case Counter::cache_passed: return "cache_passed";
-    case Counter::cache_page_changes: return "cache_page_changes";
-    case Counter::read_ahead_issued: return "read_ahead_issued";
-    case Counter::read_ahead_used: return "read_ahead_used";
-    case Counter::read_ahead_wasted: return "read_ahead_wasted";
-    case Counter::read_ahead_waited: return "read_ahead_waited";
-    case Counter::cache_write_backs: return "cache_write_backs";
-    case Counter::cache_write_back_bytes: return "cache_write_back_bytes";
-    case Counter::messages_sent: return "messages_sent";
-    case Counter::messages_received: return "messages_received";
-    case Counter::commands_served: return "commands_served";
-    case Counter::count_: break;
-    }
-    return "?";
+    static constexpr std::array<std::string_view, counter_count> names{
+#define LAPWING_COUNTER(name) #name,
+#include <lapwing/detail/counters/all.inc>
+    };
+    return counter < Counter::count_ ? names[static_cast<std::size_t>(counter)] : "?";
 }
 
 StatisticsValues& StatisticsValues::operator+=(const StatisticsValues& other) {

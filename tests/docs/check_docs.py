@@ -10,7 +10,8 @@
                                      room is in its picture
   check_docs.py snippets             code that a page shows of a program is the part of it between the marks // [name] and
                                      // [end], and every such part is shown
-  check_docs.py counters             the table in docs/troubleshooting.md has every counter of statistics.hpp, in its order
+  check_docs.py counters             the table in docs/troubleshooting.md has the counters of all rooms, in the order in which
+                                     they are printed
   check_docs.py pictures             docs/pictures/*.svg show the words of the texts that they are made from
 
 Exit code 1 and a difference when something does not agree. An option --root DIRECTORY reads another copy of the project.
@@ -214,13 +215,18 @@ def snippets(root):
 
 
 def counters(root):
-    header = (root / "include" / "lapwing" / "statistics.hpp").read_text()
-    listed = re.search(r"enum class Counter[^{]*\{(.*?)\bcount_\b", header, re.DOTALL)[1]
-    declared = re.findall(r"^\s*(\w+),", listed, re.MULTILINE)
+    lists = root / "include" / "lapwing" / "detail" / "counters"
+    order = re.findall(r"^#include <lapwing/detail/counters/(\w+\.inc)>$", (lists / "all.inc").read_text(), re.MULTILINE)
+    right = True
+    for unread in sorted({file.name for file in lists.iterdir()} - {"all.inc", *order}):
+        print(f"include/lapwing/detail/counters/all.inc does not include {unread}")
+        right = False
+    declared = [name for file in order
+                for name in re.findall(r"^LAPWING_COUNTER\((\w+)\)", (lists / file).read_text(), re.MULTILINE)]
     table = part((root / "docs" / "troubleshooting.md").read_text(), "counters", "docs/troubleshooting.md")
     documented = re.findall(r"^\| `(\w+)` \| \S", table, re.MULTILINE)
-    return bool(declared) and same("\n".join(documented) + "\n", "\n".join(declared) + "\n", "docs/troubleshooting.md",
-                                   "include/lapwing/statistics.hpp")
+    return right and bool(declared) and same("\n".join(documented) + "\n", "\n".join(declared) + "\n",
+                                             "docs/troubleshooting.md", "include/lapwing/detail/counters/all.inc")
 
 
 def pictures(root):
