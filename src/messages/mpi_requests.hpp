@@ -7,15 +7,33 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace lapwing::messages {
 
-/// MPI requests that are under way, each with what to do when it completes, tested all in one MPI call: every MPI test
-/// call drives MPI's own progress, which costs a system call on TCP.
-///
-/// `Purpose` is a small value type; poll() hands it out with the request's status.
-template <class Purpose>
+/// What an MPI request of the engine's is for.
+struct Purpose {
+    enum Kind : std::uint8_t {
+        request_in,
+        reply_in,
+        request_out,
+        reply_out,
+        own_get,
+        own_put,
+        served_get,
+        served_put,
+        served_gather,
+        discarded, ///< nobody waits for it any more
+        scrap      ///< what came for a receive that was taken back
+    };
+    Kind kind{};
+    std::uint32_t index = 0; ///< which packet, operation, window, ... it is about, as the kind says
+    friend bool operator==(const Purpose&, const Purpose&) = default;
+};
+
+/// MPI's requests (MPI_Request) that are under way, each with its purpose, tested all in one MPI call: every MPI test call
+/// drives MPI's own progress, which costs a system call on TCP.
 class MpiRequests {
 public:
     void add(MPI_Request request, Purpose purpose) {

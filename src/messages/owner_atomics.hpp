@@ -1,24 +1,31 @@
 #pragma once
 
-#include "src/messages/engine.hpp"
+#include "src/messages/exposed_windows.hpp"
+#include "src/messages/reply_queue.hpp"
 
-#include <cstdint>
+#include <cstddef>
+#include <span>
 
 namespace lapwing::messages {
 
-/// What went wrong in MPI; nothing, mostly.
-struct FailedMpiCall {
-    int code = MPI_SUCCESS;
-    const char* call = "";
-    explicit operator bool() const noexcept { return code != MPI_SUCCESS; }
-};
+/// Atomics of other ranks on this one's memory: the processor's, or MPI's where the window's are, since the two do not exclude each
+/// other. A request is read once and must not throw, or what has been added would be added again: what fails is noted.
+class OwnerAtomics {
+public:
+    OwnerAtomics(Endpoint& endpoint, ExposedWindows& windows, ReplyQueue& replies)
+        : endpoint_{endpoint}, windows_{windows}, replies_{replies} {}
 
-/// An atomic of MPI's on this rank's own part, for another rank: MPI's atomics and the processor's do not exclude each other.
-/// `before` has the value when the window has been flushed for this rank.
-[[nodiscard]] FailedMpiCall fetch_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type,
-                                         std::uint64_t offset, const void* operand, void* before);
-[[nodiscard]] FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType type, std::uint64_t offset,
-                                                const void* expected, const void* desired, void* before);
-[[nodiscard]] FailedMpiCall flush_own_part(const ExposedMemory& memory);
+    /// One atomic, by the processor. False, as of the list: there is no room for the answer now, and nothing was done.
+    bool fetch(Peer& origin, const Request& request, const AtomicPayload& values);
+    /// A list, of AddPayload or, for compare_swap, ListedSwap.
+    bool fetch_list(Peer& origin, const Request& request, std::span<const std::byte> list);
+    /// A list of AddPayload without an answer.
+    void add_list(const Peer& origin, const Request& request, std::span<const std::byte> list);
+
+private:
+    Endpoint& endpoint_;
+    ExposedWindows& windows_;
+    ReplyQueue& replies_;
+};
 
 } // namespace lapwing::messages

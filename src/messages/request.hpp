@@ -10,11 +10,12 @@ namespace lapwing::messages {
 /// bytes, with its payload behind it. All ranks of a job run the same build on like processors, so fields travel as they
 /// are in memory.
 struct PacketHeader {
-    /// Request packets of the receiver that the sender has carried out, since the start: one number acknowledges all
+    /// Request packets of the receiver that the sender has handled, since the start: one number acknowledges all
     /// packets up to it, because packets of a pair of ranks stay in order.
     std::uint64_t acknowledged = 0;
 };
 
+/// What is asked for. How long the payload of each kind is, whether it is answered and what handles it: RequestTable.
 enum class RequestKind : std::uint8_t {
     get,      ///< answer with `size` bytes
     put,      ///< payload to memory
@@ -30,9 +31,11 @@ enum class RequestKind : std::uint8_t {
     departed, ///< rank `offset` left after `size` collective calls; `tag` says why
     waiting,  ///< the sender has waited for a while in a collective call; payload: WaitingNote
     wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
+    remote_call, ///< payload: `size` bytes for the handler `handler` that a room above has registered; see RemoteCallHandler
+    end          ///< of the kinds
 };
 
-/// A request.
+/// The head of a request, with its payload behind it.
 struct Request {
     RequestKind kind{};
     mpi::AtomicOperation operation{};
@@ -41,7 +44,7 @@ struct Request {
     /// Notification counter to raise once the data is in place, plus one; 0 for none.
     std::uint32_t counter_plus_one = 0;
     std::uint32_t tag = 0;
-    std::uint32_t reserved = 0;
+    std::uint32_t handler = 0; ///< of a remote_call
     std::uint64_t window = 0;
     std::uint64_t offset = 0; ///< in the window, or as the kind says
     std::uint64_t size = 0;  ///< bytes of data

@@ -408,7 +408,7 @@ void TeamState::on_progress() {
             const auto neighbour = static_cast<int>((rank_ + (std::int64_t{1} << round)) % size_);
             bool told = false;
             try {
-                told = is_departed(neighbour) || engine_->try_send_locked(neighbour, command, nullptr, 0);
+                told = is_departed(neighbour) || engine_->try_send_locked(neighbour, command);
             } catch (...) { // MPI fails, which has been recorded: the rest of the round goes on
                 told = true;
             }

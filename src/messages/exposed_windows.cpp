@@ -1,0 +1,72 @@
+#include "src/messages/exposed_windows.hpp"
+
+#include "datatype/run_table.hpp"
+#include "src/messages/request_table.hpp"
+
+#include <fmt/format.h>
+
+namespace lapwing::messages {
+
+void ExposedWindows::abandon(std::uint64_t window, LateRequests late) {
+    exposed_.erase(window);
+    abandoned_.emplace(window, late);
+}
+
+const ExposedMemory* ExposedWindows::memory_of(std::uint64_t window) const {
+    const auto found = exposed_.find(window);
+    return found == exposed_.end() ? nullptr : &found->second;
+}
+
+std::byte* ExposedWindows::address_of(int origin, const Request& request, std::uint64_t offset, std::uint64_t bytes) {
+    const ExposedMemory* const memory = memory_of(request.window);
+    if (memory != nullptr && bytes <= memory->bytes && offset <= memory->bytes - bytes) return memory->base + offset;
+    if (is_abandoned(request.window)) return nullptr;
+    // The origin has checked against the same sizes: this keeps a mistake of Lapwing's from becoming a stray write.
+    endpoint_.note_problem(fmt::format("rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the request "
+                                       "({}) was dropped; {}",
+                                       origin, bytes, offset, request.window, memory == nullptr ? 0 : memory->bytes,
+                                       row_of(request.kind)->name, fault_of_builds));
+    return nullptr;
+}
+
+void ExposedWindows::scatter(int origin, std::uint64_t window, std::span<const std::byte> message, std::uint64_t table_bytes) {
+    const ExposedMemory* const memory = memory_of(window);
+    if (memory == nullptr || table_bytes > message.size() ||
+        !datatype::scatter_runs(message.first(table_bytes), memory->base, memory->bytes, message.subspan(table_bytes)))
+        note_bad_table(origin, window);
+}
+
+void ExposedWindows::gather(int origin, std::uint64_t window, std::span<const std::byte> table, std::span<std::byte> data) {
+    const ExposedMemory* const memory = memory_of(window);
+    if (memory == nullptr || !datatype::gather_runs(table, memory->base, memory->bytes, data)) note_bad_table(origin, window);
+}
+
+void ExposedWindows::note_bad_table(int origin, std::uint64_t window) {
+    if (is_abandoned(window)) return;
+    endpoint_.note_problem(fmt::format("rank {} named places outside of window {} as it is exposed here, in a table of blocks: the request "
+                                       "was dropped; {}",
+                                       origin, window, fault_of_builds));
+}
+
+void ExposedWindows::raise_counter(std::uint64_t window, std::uint32_t counter_plus_one) {
+    if (counter_plus_one == 0) return;
+    const ExposedMemory* const memory = memory_of(window);
+    if (memory == nullptr) return void(is_abandoned(window));
+    if (counter_plus_one > memory->counter_count) return;
+    // Release: whoever sees the counter sees the bytes that were written before.
+    memory->counters[counter_plus_one - 1].fetch_add(1, std::memory_order_release);
+}
+
+bool ExposedWindows::is_abandoned(std::uint64_t window) {
+    const auto found = abandoned_.find(window);
+    if (found == abandoned_.end()) return false;
+    if (found->second == LateRequests::told) listener_.on_abandoned_access();
+    return true;
+}
+
+bool ExposedWindows::drops_late_requests(std::uint64_t window) const {
+    const auto found = abandoned_.find(window);
+    return found != abandoned_.end() && found->second == LateRequests::dropped;
+}
+
+} // namespace lapwing::messages

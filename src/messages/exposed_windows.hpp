@@ -1,0 +1,68 @@
+#pragma once
+
+#include "src/messages/endpoint.hpp"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+namespace lapwing::messages {
+
+/// Memory of this rank that others may ask for by its window's number.
+struct ExposedMemory {
+    std::byte* base = nullptr;
+    std::uint64_t bytes = 0;
+    std::atomic<std::uint64_t>* counters = nullptr; ///< for notified puts
+    std::uint64_t counter_count = 0;
+    /// The MPI window whose atomics the memory is for, with its displacement unit and this rank's number in it; null: the
+    /// processor's.
+    MPI_Win atomics = MPI_WIN_NULL;
+    int unit = 1;
+    int rank = 0;
+};
+
+/// What becomes of requests for memory that has been abandoned: the listener hears of them, since their origins wait, or
+/// nobody does.
+enum class LateRequests : std::uint8_t { told, dropped };
+
+/// This rank's windows as others may ask for them.
+class ExposedWindows {
+public:
+    ExposedWindows(Endpoint& endpoint, EngineListener& listener) : endpoint_{endpoint}, listener_{listener} {}
+
+    void expose(std::uint64_t window, const ExposedMemory& memory) { exposed_.emplace(window, memory); }
+    void withdraw(std::uint64_t window) { exposed_.erase(window); }
+    void abandon(std::uint64_t window, LateRequests late);
+
+    /// Where a request's bytes are, or null, and a problem that is noted, where the window does not have them here.
+    [[nodiscard]] std::byte* address_of(int origin, const Request& request, std::uint64_t bytes) {
+        return address_of(origin, request, request.offset, bytes);
+    }
+    [[nodiscard]] std::byte* address_of(int origin, const Request& request, std::uint64_t offset, std::uint64_t bytes);
+    /// Null: it has none here.
+    [[nodiscard]] const ExposedMemory* memory_of(std::uint64_t window) const;
+
+    /// Unpacks data to the places that a RunTable names, or packs it from them. A table that names others is a problem.
+    /// `message` is the table, `table_bytes` of it, and the data.
+    void scatter(int origin, std::uint64_t window, std::span<const std::byte> message, std::uint64_t table_bytes);
+    void gather(int origin, std::uint64_t window, std::span<const std::byte> table, std::span<std::byte> data);
+    void note_bad_table(int origin, std::uint64_t window);
+
+    void raise_counter(std::uint64_t window, std::uint32_t counter_plus_one);
+
+    /// Whether a request comes too late for memory that this rank has abandoned; tells the listener where it is to hear of it.
+    [[nodiscard]] bool is_abandoned(std::uint64_t window);
+    [[nodiscard]] bool drops_late_requests(std::uint64_t window) const;
+
+private:
+    Endpoint& endpoint_;
+    EngineListener& listener_;
+    std::unordered_map<std::uint64_t, ExposedMemory> exposed_;
+    std::unordered_map<std::uint64_t, LateRequests> abandoned_;
+};
+
+} // namespace lapwing::messages

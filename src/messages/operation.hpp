@@ -1,0 +1,18 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing::messages {
+
+/// Something that a thread waits for: the parts of a transfer, or the answer of an atomic.
+struct Operation {
+    /// Parts still under way. Stored with release after the data has been written, read with acquire before it is used.
+    std::atomic<std::uint32_t> remaining{0};
+    std::byte* destination = nullptr;
+
+    [[nodiscard]] bool done() const noexcept { return remaining.load(std::memory_order_acquire) == 0; }
+};
+
+} // namespace lapwing::messages

@@ -1,0 +1,177 @@
+// MPI is called past the profiling interface: the program may have its own in the place of its calls (lapwing::transparent, or a tool),
+// which would enter Lapwing with the engine's mutex held.
+#include "src/messages/owner_atomics.hpp"
+
+#include "src/mpi/atomics.hpp"
+#include "src/support/mpi_error.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace lapwing::messages {
+namespace {
+
+/// What went wrong in MPI; nothing, mostly.
+struct FailedMpiCall {
+    int code = MPI_SUCCESS;
+    const char* call = "";
+    explicit operator bool() const noexcept { return code != MPI_SUCCESS; }
+};
+
+MPI_Aint displacement(const ExposedMemory& memory, std::uint64_t offset) {
+    return static_cast<MPI_Aint>(offset / static_cast<std::uint64_t>(memory.unit));
+}
+
+FailedMpiCall flush_own_part(const ExposedMemory& memory) { return {PMPI_Win_flush(memory.rank, memory.atomics), "MPI_Win_flush"}; }
+
+// Atomics of MPI's on this rank's own part, for another rank. `before` has the value when the window has been flushed for this rank.
+
+FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType type, std::uint64_t offset, const void* expected,
+                                  const void* desired, void* before) {
+    // See WindowState::atomic_compare_swap for the types.
+    const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
+                              : type == mpi::AtomicType::float64 ? MPI_UINT64_T
+                                                            : mpi::mpi_type(type);
+    return {PMPI_Compare_and_swap(desired, expected, before, bits, memory.rank, displacement(memory, offset), memory.atomics),
+            "MPI_Compare_and_swap"};
+}
+
+FailedMpiCall fetch_and_op(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
+                           const void* operand, void* before) {
+    return {PMPI_Fetch_and_op(operand, before, mpi::mpi_type(type), memory.rank, displacement(memory, offset), mpi::mpi_operation(operation),
+                              memory.atomics),
+            "MPI_Fetch_and_op"};
+}
+
+/// As WindowState::fetch_unsigned_extreme, at the owner.
+FailedMpiCall unsigned_extreme(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
+                               const void* operand, void* before) {
+    const auto value = [type](const void* bytes) { return mpi::unsigned_value(type, bytes); };
+    const std::uint64_t wanted = value(operand);
+    if (const auto failed = fetch_and_op(memory, mpi::AtomicOperation::read, type, offset, operand, before)) return failed;
+    if (const auto failed = flush_own_part(memory)) return failed;
+    while (operation == mpi::AtomicOperation::min ? wanted < value(before) : wanted > value(before)) {
+        std::uint64_t expected = 0;
+        std::memcpy(&expected, before, mpi::size_of(type));
+        if (const auto failed = compare_swap_by_mpi(memory, type, offset, &expected, operand, before)) return failed;
+        if (const auto failed = flush_own_part(memory)) return failed;
+        if (value(before) == value(&expected)) break;
+    }
+    return {};
+}
+
+FailedMpiCall fetch_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
+                           const void* operand, void* before) {
+    if (mpi::is_unsigned_extreme(operation, type)) return unsigned_extreme(memory, operation, type, offset, operand, before);
+    return fetch_and_op(memory, operation, type, offset, operand, before);
+}
+
+FailedMpiCall add_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
+                         const void* operand) {
+    if (mpi::is_unsigned_extreme(operation, type)) {
+        std::uint64_t before = 0;
+        return unsigned_extreme(memory, operation, type, offset, operand, &before);
+    }
+    const MPI_Datatype mpi_type = mpi::mpi_type(type);
+    return {PMPI_Accumulate(operand, 1, mpi_type, memory.rank, displacement(memory, offset), 1, mpi_type, mpi::mpi_operation(operation),
+                            memory.atomics),
+            "MPI_Accumulate"};
+}
+
+/// An atomic of a list, as it travels: places of the operand and the expected value in the packet. MPI keeps atomics of one rank on one
+/// value in order, and reads the operands before a flush returns: they must stay until then. Those of the packet do.
+struct Listed {
+    std::uint64_t offset = 0;
+    const std::byte* operand = nullptr;
+    const std::byte* expected = nullptr; ///< of a compare_swap
+};
+
+/// The processor takes its values aligned, from a copy.
+void by_processor(const Request& request, const Listed& one, std::byte* address, void* before) {
+    AtomicPayload values;
+    std::memcpy(&values.operand, one.operand, sizeof values.operand);
+    if (one.expected == nullptr) return mpi::processor_fetch(request.operation, request.type, address, &values.operand, before);
+    std::memcpy(&values.expected, one.expected, sizeof values.expected);
+    mpi::processor_compare_swap(request.type, address, &values.expected, &values.operand, before);
+}
+
+Listed listed(const std::byte* entry, bool swaps) {
+    Listed one;
+    std::memcpy(&one.offset, entry, sizeof one.offset); // AddPayload is the beginning of ListedSwap
+    one.operand = entry + offsetof(AddPayload, operand);
+    if (swaps) one.expected = entry + offsetof(ListedSwap, values) + offsetof(AtomicPayload, expected);
+    return one;
+}
+
+} // namespace
+
+bool OwnerAtomics::fetch(Peer& origin, const Request& request, const AtomicPayload& values) {
+    std::byte* const address = windows_.address_of(origin.rank, request, mpi::size_of(request.type));
+    if (address == nullptr) return true;
+    std::byte* const answer = replies_.append(origin, {.kind = ReplyKind::data, .token = request.token, .size = 8});
+    if (answer == nullptr) return false;
+    if (request.is_compare_swap != 0)
+        mpi::processor_compare_swap(request.type, address, &values.expected, &values.operand, answer);
+    else
+        mpi::processor_fetch(request.operation, request.type, address, &values.operand, answer);
+    return true;
+}
+
+bool OwnerAtomics::fetch_list(Peer& origin, const Request& request, std::span<const std::byte> list) {
+    if (windows_.is_abandoned(request.window)) return true; // no answer: the origin hears of the departure
+    const bool swaps = request.is_compare_swap != 0;
+    const std::uint64_t entry = swaps ? sizeof(ListedSwap) : sizeof(AddPayload);
+    const std::uint64_t count = list.size() / entry;
+    std::byte* answer = replies_.append(origin, {.kind = ReplyKind::data, .token = request.token, .size = 8 * count});
+    if (answer == nullptr) return false; // before anything is done: the request comes again
+    const ExposedMemory* const memory = windows_.memory_of(request.window);
+    const auto report = [&](const FailedMpiCall& failed) {
+        if (failed)
+            endpoint_.note_problem(fmt::format("{} failed for atomics of rank {} on window {}, whose results are wrong: {}", failed.call,
+                                               origin.rank, request.window, support::mpi_error_text(failed.code)));
+    };
+    bool by_mpi = false;
+    for (std::uint64_t k = 0; k < count; ++k, answer += 8) {
+        std::memset(answer, 0, 8);
+        const Listed one = listed(list.data() + k * entry, swaps);
+        std::byte* const address = windows_.address_of(origin.rank, request, one.offset, mpi::size_of(request.type));
+        if (address == nullptr) continue; // has been noted
+        if (memory->atomics == MPI_WIN_NULL) {
+            by_processor(request, one, address, answer);
+            continue;
+        }
+        by_mpi = true;
+        report(swaps ? compare_swap_by_mpi(*memory, request.type, one.offset, one.expected, one.operand, answer)
+                     : fetch_by_mpi(*memory, request.operation, request.type, one.offset, one.operand, answer));
+    }
+    if (by_mpi) report(flush_own_part(*memory));
+    return true;
+}
+
+void OwnerAtomics::add_list(const Peer& origin, const Request& request, std::span<const std::byte> list) {
+    const ExposedMemory* const memory = windows_.memory_of(request.window);
+    const auto report = [&](const FailedMpiCall& failed) {
+        if (failed)
+            endpoint_.note_problem(fmt::format("{} failed for adds of rank {} to window {}, of which some are lost: {}", failed.call, origin.rank,
+                                               request.window, support::mpi_error_text(failed.code)));
+    };
+    bool by_mpi = false;
+    for (std::uint64_t at = 0; at + sizeof(AddPayload) <= list.size(); at += sizeof(AddPayload)) {
+        const Listed one = listed(list.data() + at, false);
+        std::byte* const address = windows_.address_of(origin.rank, request, one.offset, mpi::size_of(request.type));
+        if (address == nullptr) continue; // has been noted
+        if (memory->atomics == MPI_WIN_NULL) {
+            std::uint64_t before = 0;
+            by_processor(request, one, address, &before);
+            continue;
+        }
+        by_mpi = true;
+        report(add_by_mpi(*memory, request.operation, request.type, one.offset, one.operand));
+    }
+    if (by_mpi) report(flush_own_part(*memory));
+}
+
+} // namespace lapwing::messages

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "src/messages/exposed_windows.hpp"
+#include "src/messages/owner_atomics.hpp"
+#include "src/messages/packet_stream.hpp"
+#include "src/messages/remote_calls.hpp"
+#include "src/messages/reply_queue.hpp"
+#include "src/messages/served_transfers.hpp"
+
+#include <lapwing/statistics.hpp>
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lapwing::messages {
+
+/// The engine's end at the target: reads requests, handles and answers them. Used with the engine's mutex held.
+class TargetSide {
+public:
+    TargetSide(Endpoint& endpoint, PacketStream& request_packets, ReplyQueue& replies, const EngineLimits& limits,
+               support::Statistics& statistics, EngineListener& listener);
+
+    [[nodiscard]] ExposedWindows& windows() noexcept { return windows_; }
+    [[nodiscard]] RemoteCalls& remote_calls() noexcept { return remote_calls_; }
+
+    /// A packet of requests has come in.
+    void receive(const MPI_Status& status);
+    /// Reads on in the packet at which reading stopped for want of room, if any.
+    void read_on();
+    /// A piece of a bulk transfer has moved.
+    void complete(const Purpose& purpose) { transfers_.complete(purpose); }
+    void send_replies();
+    /// See Engine::abandon().
+    void abandon(std::uint64_t window, LateRequests late);
+
+    /// Whether every request that has come in has been handled and answered.
+    [[nodiscard]] bool idle() const noexcept { return packet_.empty() && replies_.empty() && !transfers_.has_finished(); }
+    /// Times a wake request has come in. From any thread.
+    [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
+
+private:
+    // The handlers that RequestTable names. Those that return a bool return false where there is no room for the answer now, and have
+    // done nothing then: the request comes again in a later round. Room for replies comes free by itself; none may wait for other.
+    friend struct RequestTable;
+    bool handle_get(Peer& origin, const Request& request);
+    void handle_put(Peer& origin, const Request& request, std::span<const std::byte> data);
+    bool handle_bulk_get(Peer& origin, const Request& request);
+    bool handle_bulk_put(Peer& origin, const Request& request);
+    void handle_scatter(Peer& origin, const Request& request, std::span<const std::byte> message);
+    bool handle_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
+    bool handle_bulk_scatter(Peer& origin, const Request& request);
+    bool handle_bulk_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
+    bool handle_atomic(Peer& origin, const Request& request, const AtomicPayload& values);
+    bool handle_atomics(Peer& origin, const Request& request, std::span<const std::byte> list);
+    void handle_adds(Peer& origin, const Request& request, std::span<const std::byte> list);
+    void handle_departed(Peer& origin, const Request& request);
+    void handle_waiting(Peer& origin, const Request& request, const WaitingNote& note);
+    void handle_wake(Peer& origin, const Request& request);
+    void handle_remote_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
+
+    /// Reads the packet up to its end, or to a request that has to wait for room.
+    void read();
+    /// Where the answer with the data of a get goes; null if there is no room now.
+    [[nodiscard]] std::byte* append_data(Peer& origin, const Request& request);
+    /// False, and a problem that is noted, where a request asks for more than a packet can answer.
+    [[nodiscard]] bool answer_fits(const Peer& origin, const Request& request);
+
+    Endpoint& endpoint_;
+    PacketStream& request_packets_;
+    ReplyQueue& replies_;
+    support::Statistics& statistics_;
+    EngineListener& listener_;
+    const std::uint64_t largest_answer_;
+    ExposedWindows windows_;
+    ServedTransfers transfers_;
+    OwnerAtomics atomics_;
+    RemoteCalls remote_calls_;
+
+    /// The request packet that is read, from the next request on; it stays when a request has to wait for room.
+    std::span<const std::byte> packet_;
+    int packet_origin_ = 0;
+    std::atomic<std::uint64_t> wakes_{0};
+};
+
+} // namespace lapwing::messages
