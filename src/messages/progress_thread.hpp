@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/messages/polling_policy.hpp"
 #include "src/messages/sleeper.hpp"
 #include "src/support/backoff.hpp"
 
@@ -21,21 +22,10 @@ public:
 
     virtual ~Progressing() = default;
 
-    struct Round {
-        bool moved = false; ///< something came in or went out
-        bool awake = false; ///< more is to be expected: do not sleep
-        bool alert = false; ///< requests are to be expected that MPI serves by itself, without a word
-        bool quiet = false;    ///< nothing has moved for a while, and nothing is expected
-        bool attended = false; ///< a computation thread streams transfers, and makes progress itself whenever it needs an answer
-    };
+    using Round = ProgressRound;
+    using Waits = ComputationWaits;
     /// One round of progress. `now` is a few rounds old at most. Must not throw.
     virtual Round progress_round(Clock::time_point now) noexcept = 0;
-    /// Waits of computation threads.
-    struct Waits {
-        std::uint32_t begun = 0; ///< so far, modulo 2^32
-        bool in_mpi = false;     ///< one waits in MPI
-        bool driving = false;    ///< one waits and drives it, so that the progress thread need not
-    };
     [[nodiscard]] virtual Waits waits() const noexcept = 0;
 };
 
@@ -91,6 +81,9 @@ private:
     ~ProgressThread() = default; // never called: see instance()
     void stop_locked();
     void run();
+    void prepare_thread();
+    /// Advances the tick.
+    Progressing::Clock::time_point look_at_clock();
     Progressing::Round round(Progressing::Clock::time_point now, Progressing::Waits& waits);
     /// Waits for the end of a round at most: the thread, which takes the mutex again at once, gives way.
     [[nodiscard]] std::unique_lock<std::mutex> lock_teams();

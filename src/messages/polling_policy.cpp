@@ -1,0 +1,104 @@
+#include "src/messages/polling_policy.hpp"
+
+#include <algorithm>
+
+namespace lapwing::messages {
+namespace {
+
+using support::ProcessorShare;
+
+constexpr std::chrono::microseconds first_sleep{50};
+/// After traffic that a socket told of: so is the next, most likely, and each look costs the computation beside it some microseconds.
+constexpr std::chrono::microseconds first_told_sleep{500};
+/// While a computation thread drives progress, because it waits or soon will: it may go back to computing at any time, and does not
+/// say so.
+constexpr std::chrono::microseconds driven_sleep{1000};
+/// Requests that MPI serves without a word are polled for, unless a computation thread that shares its processor with this one
+/// has waited so lately: it communicates and serves them too, and a thread that polls would keep the processor from it for a time
+/// slice. Between looks the thread then sleeps. A computation that does not wait gives up to half of its processor for them.
+constexpr std::chrono::milliseconds courtesy{5};
+/// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a computation:
+/// whoever gave it up would get it back a time slice later, and the next request of a stream is here sooner. Counted in
+/// rounds, which are the slower the slower the network is.
+constexpr unsigned hot_rounds = 8;
+/// Fruitless rounds after a wake before the next sleep: MPI may need several to see what woke the thread.
+constexpr unsigned rounds_after_wake = 16;
+/// Wakes in a row by a socket that brought nothing: then the sockets are another's, and left alone for some sleeps.
+constexpr unsigned most_false_wakes = 8;
+constexpr unsigned sleeps_without_sockets = 16;
+
+} // namespace
+
+void PollingPays::see(bool moved, bool waited, Clock::time_point now, std::chrono::microseconds time) noexcept {
+    waited_ |= waited;
+    if (moved) {
+        if (cold_ && !waited_) credit_ = std::clamp(credit_ + (now - last_moved_ < time ? 1 : -cost_in_vain), -most, most);
+        waited_ = false;
+        last_moved_ = now;
+    }
+    cold_ = !moved;
+}
+
+PollingPolicy::PollingPolicy(const Times& times, ProcessorShare share, Clock::time_point now)
+    : times_{times}, own_processor_{share == ProcessorShare::ample},
+      backoff_{own_processor_ ? ProcessorShare::ample : ProcessorShare::crowded},
+      last_traffic_{now - std::chrono::seconds{1}}, last_wait_{last_traffic_}, cold_rounds_{hot_rounds}, sleep_{first_sleep} {}
+
+PollingPolicy::Next PollingPolicy::after(const ProgressRound& round, const ComputationWaits& waits, Clock::time_point now) {
+    ++rounds_;
+    const bool waited = note_wait(waits, now);
+    const bool polite = !own_processor_ && now - last_wait_ < courtesy;
+    if (round.moved || round.awake || (round.alert && !polite)) note_traffic(now);
+    attended_ = waits.driving || round.attended;
+    alert_ = round.alert;
+    polling_pays_.see(round.moved, waited, now, times_.spin);
+    if (round.moved && !round.attended) return Next::round;
+    const bool recent = now - last_traffic_ < times_.spin;
+    if (recent) sleep_ = sockets_tell_ ? first_told_sleep : first_sleep;
+    if (attended_) return Next::sleep;
+    const bool poll = recent && (own_processor_ || polling_pays_());
+    return woken_ || poll ? Next::pause : Next::sleep;
+}
+
+bool PollingPolicy::note_wait(const ComputationWaits& waits, Clock::time_point now) {
+    if (!waits.driving && !waits.in_mpi && waits.begun == waits_begun_) return false;
+    waits_begun_ = waits.begun;
+    last_wait_ = now;
+    socket_woke_ = false; // the wait may have taken what came
+    return true;
+}
+
+void PollingPolicy::note_traffic(Clock::time_point now) {
+    last_traffic_ = now;
+    cold_rounds_ = 0;
+    false_wakes_ = 0;
+    socket_woke_ = false;
+}
+
+void PollingPolicy::pause() {
+    if (rounds_ > rounds_after_wake) woken_ = false;
+    if (++cold_rounds_ < hot_rounds) support::relax_processor();
+    else backoff_.pause();
+}
+
+PollingPolicy::Sleep PollingPolicy::next_sleep() {
+    if (socket_woke_ && ++false_wakes_ == most_false_wakes) {
+        false_wakes_ = 0;
+        sleeps_without_sockets_ = sleeps_without_sockets;
+    }
+    const bool watch_sockets = !attended_ && sleeps_without_sockets_ == 0;
+    if (sleeps_without_sockets_ > 0) --sleeps_without_sockets_;
+    if (alert_) sleep_ = first_sleep;
+    return {attended_ ? std::min(driven_sleep, times_.longest_sleep) : sleep_, watch_sockets};
+}
+
+void PollingPolicy::woken(Sleeper::Woken by) {
+    woken_ = by != Sleeper::Woken::by_time;
+    sockets_tell_ = socket_woke_ = by == Sleeper::Woken::by_socket;
+    // After a nudge the first sleeps are short again, so that the tick goes on while this rank needs it: whoever sleeps
+    // twice as long each time is late by less than what it slept before.
+    sleep_ = by == Sleeper::Woken::by_nudge ? first_sleep : std::min(2 * sleep_, times_.longest_sleep);
+    rounds_ = 0;
+}
+
+} // namespace lapwing::messages
