@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -132,7 +134,7 @@ TEST_CASE("remote calls of all sizes run at their targets, in the order in which
                 const std::size_t call = came[static_cast<std::size_t>(origin)]++;
                 const std::vector<std::byte> expected = bytes_of(origin, call, sizes[call % sizes.size()]);
                 const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 == 0;
-                wrong += aligned && bytes.size() == expected.size() && std::memcmp(bytes.data(), expected.data(), bytes.size()) == 0 ? 0 : 1;
+                wrong += aligned && std::ranges::equal(bytes, expected) ? 0 : 1;
             });
             job.meet();
             for (std::size_t call = 0; call < calls; ++call)
@@ -240,7 +242,8 @@ TEST_CASE("a packet with what is no request is an error, and the engine reads on
              std::tuple{Request{.kind = static_cast<RequestKind>(250)}, std::size_t{8}, "rank 0 sent a request of kind 250"},
              std::tuple{Request{.kind = RequestKind::remote_call, .handler = 7, .size = 64}, std::size_t{24},
                         "rank 0 sent a request (remote call, kind 14) with 64 bytes of payload, of which its packet has 24"},
-             std::tuple{Request{.kind = RequestKind::get, .size = 1U << 20}, std::size_t{0}, "rank 0 asked for 1048576 bytes in one packet (get)"},
+             std::tuple{Request{.kind = RequestKind::get, .size = 1U << 20}, std::size_t{0},
+                        "rank 0 asked for 1048576 bytes in one packet (get)"},
          }) {
         Job job;
         std::vector<std::byte> memory(2U << 20);
@@ -278,7 +281,8 @@ TEST_CASE("a progress thread runs handlers of the team's engine while its progra
     lapwing::Runtime runtime;
     Engine& engine = runtime.state().engine();
     std::atomic<int> came{0};
-    engine.register_handler(record, [&](int origin, std::span<const std::byte> bytes) { came += bytes.size() == 3 ? origin + 1 : 1000; });
+    engine.register_handler(
+        record, [&](int origin, std::span<const std::byte> bytes) { came += bytes.size() == 3 ? origin + 1 : 1000; });
     runtime.barrier();
     const int target = (runtime.rank().value + 1) % runtime.size();
     const int origin = (runtime.rank().value + runtime.size() - 1) % runtime.size();

@@ -12,6 +12,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -92,9 +93,11 @@ TEST_CASE("what is no request of a known kind, or no whole one, is an error with
     CHECK(mentions(fault(packet_of({.kind = RequestKind::end}, 0)), "kind 15"));
 
     // A payload of a length that a field says, and one that is a structure.
-    CHECK(mentions(fault(packet_of({.kind = RequestKind::put, .size = 17}, 16)), "(put, kind 1) with 17 bytes of payload, of which its packet has 16"));
+    CHECK(mentions(fault(packet_of({.kind = RequestKind::put, .size = 17}, 16)),
+                   "(put, kind 1) with 17 bytes of payload, of which its packet has 16"));
     CHECK(mentions(fault(packet_of({.kind = RequestKind::put, .size = 17}, 17)), "17 bytes of payload")); // without what pads it
-    CHECK(mentions(fault(packet_of({.kind = RequestKind::atomic}, 8)), "(atomic, kind 8) with 16 bytes of payload, of which its packet has 8"));
+    CHECK(mentions(fault(packet_of({.kind = RequestKind::atomic}, 8)),
+                   "(atomic, kind 8) with 16 bytes of payload, of which its packet has 8"));
     // Lengths at which sums overflow.
     for (const std::uint64_t size : {std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max() - 6})
         CHECK(mentions(fault(packet_of({.kind = RequestKind::remote_call, .size = size}, 64)), std::to_string(size)));
