@@ -101,7 +101,7 @@ Completion WindowState::start_atomics(mpi::AtomicOperation operation, mpi::Atomi
             // AddPayload is its beginning.
             std::memcpy(payload.data() + (k - at) * entry, &one, entry);
         }
-        const messages::Request command{.kind = messages::RequestKind::atomics,
+        const messages::Request request{.kind = messages::RequestKind::atomics,
                               .operation = operation,
                               .type = type,
                               .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
@@ -113,7 +113,7 @@ Completion WindowState::start_atomics(mpi::AtomicOperation operation, mpi::Atomi
         start(
             [&] {
                 const support::BiasedMutex::Guard guard{mutex_};
-                if (!state_.engine().try_atomics(transfer->operation(), target, command, payload)) return false;
+                if (!state_.engine().try_atomics(transfer->operation(), target, request, payload)) return false;
                 note_message();
                 transfers_.push_back(*transfer);
                 if (network_ == Path::rma) outstanding_.add_write(target, begin, touched, Carrier::messages);

@@ -54,9 +54,9 @@ void WindowState::atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType t
         } else {
             messages::AtomicPayload payload;
             std::memcpy(&payload.operand, operand, mpi::size_of(type));
-            const messages::Request command{
+            const messages::Request request{
                 .kind = messages::RequestKind::atomic, .operation = operation, .type = type, .window = number_, .offset = offset};
-            service_atomic(target, command, payload, result, "Window::fetch");
+            service_atomic(target, request, payload, result, "Window::fetch");
         }
     }
     if (acquires(order)) acquire();
@@ -102,7 +102,7 @@ void WindowState::send_adds(int target, AddKind kind, std::uint64_t begin, std::
         complete_started(target);
     }
     if (full) complete_sent_adds();
-    const messages::Request command{.kind = messages::RequestKind::adds,
+    const messages::Request request{.kind = messages::RequestKind::adds,
                           .operation = kind.operation,
                           .type = kind.type,
                           .window = number_,
@@ -110,7 +110,7 @@ void WindowState::send_adds(int target, AddKind kind, std::uint64_t begin, std::
     start(
         [&] {
             const support::BiasedMutex::Guard guard{mutex_};
-            if (!state_.engine().try_adds(target, command, adds)) return false;
+            if (!state_.engine().try_adds(target, request, adds)) return false;
             note_message();
             sent_adds_.add_write(target, begin, end - begin, Carrier::messages);
             return true;
@@ -120,14 +120,14 @@ void WindowState::send_adds(int target, AddKind kind, std::uint64_t begin, std::
     statistics_.add(Counter::atomic_add_messages);
 }
 
-void WindowState::service_atomic(int target, const messages::Request& command, const messages::AtomicPayload& payload, void* result,
+void WindowState::service_atomic(int target, const messages::Request& request, const messages::AtomicPayload& payload, void* result,
                                  const char* call) {
     std::uint64_t before = 0;
     messages::Operation waiting;
     waiting.destination = reinterpret_cast<std::byte*>(&before);
-    start([&] { return state_.engine().try_atomic(waiting, target, command, payload); }, call, target);
+    start([&] { return state_.engine().try_atomic(waiting, target, request, payload); }, call, target);
     wait(waiting, call, target);
-    std::memcpy(result, &before, mpi::size_of(command.type));
+    std::memcpy(result, &before, mpi::size_of(request.type));
     statistics_.add(Counter::service_atomics);
 }
 
@@ -167,9 +167,9 @@ void WindowState::atomic_compare_swap(mpi::AtomicType type, int target, std::uin
             messages::AtomicPayload payload;
             std::memcpy(&payload.operand, desired, mpi::size_of(type));
             std::memcpy(&payload.expected, expected, mpi::size_of(type));
-            const messages::Request command{
+            const messages::Request request{
                 .kind = messages::RequestKind::atomic, .type = type, .is_compare_swap = 1, .window = number_, .offset = offset};
-            service_atomic(target, command, payload, result, "Window::compare_swap");
+            service_atomic(target, request, payload, result, "Window::compare_swap");
         }
     }
     if (acquires(order)) acquire();

@@ -315,7 +315,7 @@ private:
     template <class Try>
     [[nodiscard]] Completion start_served(int target, const Touched& touched, bool write, std::uint64_t message_bytes,
                                           std::byte* destination, Try&& attempt, const char* call);
-    void service_atomic(int target, const messages::Request& command, const messages::AtomicPayload& payload, void* result, const char* call);
+    void service_atomic(int target, const messages::Request& request, const messages::AtomicPayload& payload, void* result, const char* call);
     /// Waits for an atomic that MPI was given with this result.
     void finish_mpi_atomic(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset);
     void service_get(int target, std::uint64_t offset, std::span<std::byte> destination);

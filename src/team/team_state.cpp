@@ -91,7 +91,7 @@ const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
                                                   .choices = {}},
                                                  0, 1'000'000};
 
-/// How long a wake command keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
+/// How long a wake request keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
 /// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
 /// the target of a steady stream never dozes.
 constexpr std::chrono::milliseconds awake_time{16};
@@ -389,7 +389,7 @@ void TeamState::on_failed(const std::string& text, int code) noexcept {
 
 void TeamState::wake(int target, std::atomic<Awake>& last, Awake wanted) {
     if (target == rank_) return;
-    // Without room for the command now the next operation tries again.
+    // Without room for the request now the next operation tries again.
     if (engine_->try_wake(target)) last.store(wanted, std::memory_order_relaxed);
     messages::ProgressThread::instance().nudge(); // its tick stands still while it sleeps
 }
@@ -398,7 +398,7 @@ void TeamState::on_progress() {
     barrier_->advance();
     if (news_.empty()) return;
     for (News& news : news_) {
-        const messages::Request command{.kind = messages::RequestKind::departed,
+        const messages::Request request{.kind = messages::RequestKind::departed,
                               .tag = news.departed.why.packed(),
                               .offset = static_cast<std::uint64_t>(news.departed.rank),
                               .size = news.departed.collectives};
@@ -408,7 +408,7 @@ void TeamState::on_progress() {
             const auto neighbour = static_cast<int>((rank_ + (std::int64_t{1} << round)) % size_);
             bool told = false;
             try {
-                told = is_departed(neighbour) || engine_->try_send_locked(neighbour, command);
+                told = is_departed(neighbour) || engine_->try_send_locked(neighbour, request);
             } catch (...) { // MPI fails, which has been recorded: the rest of the round goes on
                 told = true;
             }
