@@ -22,7 +22,8 @@ Endpoint::Endpoint(MPI_Comm communicator, EngineListener& listener) : communicat
 int Endpoint::largest_tag() const {
     int* largest = nullptr;
     int found = 0;
-    support::check_mpi(MPI_Comm_get_attr(communicator_, MPI_TAG_UB, static_cast<void*>(&largest), &found), "MPI_Comm_get_attr", who_);
+    support::check_mpi(MPI_Comm_get_attr(communicator_, MPI_TAG_UB, static_cast<void*>(&largest), &found), "MPI_Comm_get_attr",
+                       who_);
     return found != 0 ? *largest : 32767; // MPI 3.1, section 8.1.2: never less
 }
 

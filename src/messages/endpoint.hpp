@@ -30,7 +30,9 @@ public:
     [[nodiscard]] const std::string& who() const noexcept { return who_; }
     [[nodiscard]] MpiRequests& requests() noexcept { return requests_; }
     /// Of the MPI requests two are always there: the receives of the next packet of requests and of replies.
-    [[nodiscard]] std::size_t requests_under_way() const noexcept { return requests_.size() - std::min<std::size_t>(requests_.size(), 2); }
+    [[nodiscard]] std::size_t requests_under_way() const noexcept {
+        return requests_.size() - std::min<std::size_t>(requests_.size(), 2);
+    }
     [[nodiscard]] int largest_tag() const;
 
     Peer& peer(int rank) {

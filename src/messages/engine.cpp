@@ -17,7 +17,8 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
       request_packets_{endpoint_, statistics,
                        {request_tag, Purpose::request_in, Purpose::request_out, limits.request_packets, limits.request_receives},
                        limits.packet_bytes},
-      reply_packets_{endpoint_, statistics, {reply_tag, Purpose::reply_in, Purpose::reply_out, limits.reply_packets, limits.reply_receives},
+      reply_packets_{endpoint_, statistics,
+                     {reply_tag, Purpose::reply_in, Purpose::reply_out, limits.reply_packets, limits.reply_receives},
                      limits.packet_bytes},
       replies_{reply_packets_}, origin_side_{endpoint_, request_packets_, reply_packets_, limits_, listener},
       target_side_{endpoint_, request_packets_, replies_, limits_, statistics, listener} {}
@@ -62,10 +63,12 @@ bool Engine::try_scatter(Operation& operation, int target, std::uint64_t window,
         RequestKind::bulk_scatter, message.data());
 }
 
-bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table, std::uint64_t bytes) {
+bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, std::span<const std::byte> table,
+                        std::uint64_t bytes) {
     const RequestKind kind = bytes > inline_limit() ? RequestKind::bulk_gather : RequestKind::gather;
     const std::lock_guard guard{mutex_};
-    return origin_side_.try_fetch(operation, target, {.kind = kind, .window = window, .offset = table.size(), .size = bytes}, table, false);
+    return origin_side_.try_fetch(operation, target, {.kind = kind, .window = window, .offset = table.size(), .size = bytes}, table,
+                                  false);
 }
 
 bool Engine::try_atomic(Operation& operation, int target, const Request& request, const AtomicPayload& payload) {
@@ -95,8 +98,8 @@ bool Engine::try_call(int target, HandlerNumber number, std::span<const std::byt
 bool Engine::try_call_locked(int target, HandlerNumber number, std::span<const std::byte> bytes) {
     const auto handler = static_cast<std::uint32_t>(number);
     if (bytes.size() > inline_limit())
-        throw RangeError{fmt::format("{}: remote call {} to rank {} with {} bytes, of which {} fit into a packet; send less, or a larger "
-                                     "LAPWING_SERVICE_PACKET",
+        throw RangeError{fmt::format("{}: remote call {} to rank {} with {} bytes, of which {} fit into a packet; send less, or "
+                                     "raise LAPWING_SERVICE_PACKET",
                                      endpoint_.who(), handler, target, bytes.size(), inline_limit())};
     return origin_side_.try_stream(target, {.kind = RequestKind::remote_call, .handler = handler, .size = bytes.size()}, bytes);
 }

@@ -62,7 +62,9 @@ public:
     /// Bytes of a packet for requests and their payloads.
     [[nodiscard]] std::uint64_t packet_room() const noexcept { return limits_.packet_bytes - sizeof(PacketHeader); }
     [[nodiscard]] std::uint64_t largest_staged() const noexcept { return limits_.staging_bytes; }
-    [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return request_packets_.memory_bytes() + reply_packets_.memory_bytes(); }
+    [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
+        return request_packets_.memory_bytes() + reply_packets_.memory_bytes();
+    }
 
     // The try_ calls return false, having done nothing, when there is no room at the moment: make progress, call again.
 

@@ -22,8 +22,8 @@ std::byte* ExposedWindows::address_of(int origin, const Request& request, std::u
     if (memory != nullptr && bytes <= memory->bytes && offset <= memory->bytes - bytes) return memory->base + offset;
     if (is_abandoned(request.window)) return nullptr;
     // The origin has checked against the same sizes: this keeps a mistake of Lapwing's from becoming a stray write.
-    endpoint_.note_problem(fmt::format("rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the request "
-                                       "({}) was dropped; {}",
+    endpoint_.note_problem(fmt::format("rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the "
+                                       "request ({}) was dropped; {}",
                                        origin, bytes, offset, request.window, memory == nullptr ? 0 : memory->bytes,
                                        row_of(request.kind)->name, fault_of_builds));
     return nullptr;
@@ -43,8 +43,8 @@ void ExposedWindows::gather(int origin, std::uint64_t window, std::span<const st
 
 void ExposedWindows::note_bad_table(int origin, std::uint64_t window) {
     if (is_abandoned(window)) return;
-    endpoint_.note_problem(fmt::format("rank {} named places outside of window {} as it is exposed here, in a table of blocks: the request "
-                                       "was dropped; {}",
+    endpoint_.note_problem(fmt::format("rank {} named places outside of window {} as it is exposed here, in a table of blocks: the "
+                                       "request was dropped; {}",
                                        origin, window, fault_of_builds));
 }
 

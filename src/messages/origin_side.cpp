@@ -30,8 +30,8 @@ OriginSide::OriginSide(Endpoint& endpoint, PacketStream& request_packets, Packet
 bool OriginSide::append(Peer& to, const Request& request, std::span<const std::byte> payload) {
     const RequestRow& row = *row_of(request.kind);
     if (payload.size() != row.payload_bytes(request)) [[unlikely]]
-        throw Error{fmt::format("{}: a request ({}) to rank {} has {} bytes of payload and says {}: a fault of Lapwing's", endpoint_.who(),
-                                row.name, to.rank, payload.size(), row.payload_bytes(request))};
+        throw Error{fmt::format("{}: a request ({}) to rank {} has {} bytes of payload and says {}: a fault of Lapwing's",
+                                endpoint_.who(), row.name, to.rank, payload.size(), row.payload_bytes(request))};
     if (to.open_request != nullptr && !to.open_request->fits(sizeof request, payload.size()) && !send_packet(to)) return false;
     if (to.open_request == nullptr) to.open_request = request_packets_.take();
     if (to.open_request == nullptr) return false;
@@ -69,7 +69,8 @@ void OriginSide::send_gathered() {
     // so that a stream of small operations is gathered by itself.
     std::erase_if(open_peers_, [&](Peer* to) {
         const bool idle = to->packets_sent == to->packets_acknowledged;
-        if (to->open_request != nullptr && (to->urgent || idle || to->open_request->used() > limits_.packet_bytes / 2)) send_packet(*to);
+        if (to->open_request != nullptr && (to->urgent || idle || to->open_request->used() > limits_.packet_bytes / 2))
+            send_packet(*to);
         to->listed_open = to->open_request != nullptr;
         return !to->listed_open;
     });
@@ -195,7 +196,8 @@ void OriginSide::receive(const MPI_Status& status) {
     PacketHeader header;
     std::memcpy(&header, packet.data(), sizeof header);
     packet = packet.subspan(sizeof header);
-    for (Reply reply; read_reply(packet, reply, from.rank); packet = packet.subspan(padded(reply.size))) handle_reply(reply, packet.data());
+    for (Reply reply; read_reply(packet, reply, from.rank); packet = packet.subspan(padded(reply.size)))
+        handle_reply(reply, packet.data());
     // Only now: whoever sees the acknowledgement may rely on the replies that came before it.
     packets_unacknowledged_ -= header.acknowledged - from.packets_acknowledged;
     from.packets_acknowledged = header.acknowledged;
@@ -210,8 +212,8 @@ bool OriginSide::read_reply(std::span<const std::byte>& packet, Reply& reply, in
         packet = packet.subspan(sizeof reply);
         if (reply.size <= packet.size() && padded(reply.size) <= packet.size()) return true;
     }
-    endpoint_.note_problem(fmt::format("rank {} sent {} bytes in the place of replies, which are none: they were dropped; {}", origin, left,
-                                       fault_of_builds));
+    endpoint_.note_problem(fmt::format("rank {} sent {} bytes in the place of replies, which are none: they were dropped; {}",
+                                       origin, left, fault_of_builds));
     return false;
 }
 

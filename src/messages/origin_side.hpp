@@ -39,7 +39,7 @@ public:
 
     /// A request that is answered with data; its row in RequestTable says how. `request.size` bytes of it are bulk data then.
     bool try_fetch(Operation& operation, int target, Request request, std::span<const std::byte> payload, bool urgent);
-    /// A request whose payload is `request.size` bytes at `source`; as `bulk_kind`, beside the packets, if they are more than fit into one.
+    /// A request whose payload is `request.size` bytes at `source`; as `bulk_kind`, beside the packets, if they fit into none.
     bool try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind, const std::byte* source);
     /// A request without an answer.
     bool try_send(int target, const Request& request, std::span<const std::byte> payload, bool urgent);

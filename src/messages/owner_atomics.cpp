@@ -41,8 +41,8 @@ FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType t
 
 FailedMpiCall fetch_and_op(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
                            const void* operand, void* before) {
-    return {PMPI_Fetch_and_op(operand, before, mpi::mpi_type(type), memory.rank, displacement(memory, offset), mpi::mpi_operation(operation),
-                              memory.atomics),
+    return {PMPI_Fetch_and_op(operand, before, mpi::mpi_type(type), memory.rank, displacement(memory, offset),
+                              mpi::mpi_operation(operation), memory.atomics),
             "MPI_Fetch_and_op"};
 }
 
@@ -76,8 +76,8 @@ FailedMpiCall add_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation opera
         return unsigned_extreme(memory, operation, type, offset, operand, &before);
     }
     const MPI_Datatype mpi_type = mpi::mpi_type(type);
-    return {PMPI_Accumulate(operand, 1, mpi_type, memory.rank, displacement(memory, offset), 1, mpi_type, mpi::mpi_operation(operation),
-                            memory.atomics),
+    return {PMPI_Accumulate(operand, 1, mpi_type, memory.rank, displacement(memory, offset), 1, mpi_type,
+                            mpi::mpi_operation(operation), memory.atomics),
             "MPI_Accumulate"};
 }
 
@@ -130,8 +130,8 @@ bool OwnerAtomics::fetch_list(Peer& origin, const Request& request, std::span<co
     const ExposedMemory* const memory = windows_.memory_of(request.window);
     const auto report = [&](const FailedMpiCall& failed) {
         if (failed)
-            endpoint_.note_problem(fmt::format("{} failed for atomics of rank {} on window {}, whose results are wrong: {}", failed.call,
-                                               origin.rank, request.window, support::mpi_error_text(failed.code)));
+            endpoint_.note_problem(fmt::format("{} failed for atomics of rank {} on window {}, whose results are wrong: {}",
+                                               failed.call, origin.rank, request.window, support::mpi_error_text(failed.code)));
     };
     bool by_mpi = false;
     for (std::uint64_t k = 0; k < count; ++k, answer += 8) {
@@ -155,8 +155,8 @@ void OwnerAtomics::add_list(const Peer& origin, const Request& request, std::spa
     const ExposedMemory* const memory = windows_.memory_of(request.window);
     const auto report = [&](const FailedMpiCall& failed) {
         if (failed)
-            endpoint_.note_problem(fmt::format("{} failed for adds of rank {} to window {}, of which some are lost: {}", failed.call, origin.rank,
-                                               request.window, support::mpi_error_text(failed.code)));
+            endpoint_.note_problem(fmt::format("{} failed for adds of rank {} to window {}, of which some are lost: {}", failed.call,
+                                               origin.rank, request.window, support::mpi_error_text(failed.code)));
     };
     bool by_mpi = false;
     for (std::uint64_t at = 0; at + sizeof(AddPayload) <= list.size(); at += sizeof(AddPayload)) {

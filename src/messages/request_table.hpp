@@ -22,11 +22,12 @@ enum class Answered : std::uint8_t {
 
 /// What the engine knows of a kind of request, at both ends.
 struct RequestRow {
-    using Handler = bool (*)(TargetSide&, Peer&, const Request&, std::span<const std::byte>);
+    using Bytes = std::span<const std::byte>;
+    using Handler = bool (*)(TargetSide&, Peer&, const Request&, Bytes);
 
     RequestKind kind{};
     const char* name = "";
-    std::uint64_t fixed_bytes = 0;                      ///< of the payload, where no field says
+    std::uint64_t fixed_bytes = 0;                 ///< of the payload, where no field says
     std::uint64_t Request::*bytes_field = nullptr; ///< the field that says it
     Answered answered{};
     Handler handle = nullptr; ///< false: it has to wait for room; see TargetSide
@@ -38,39 +39,40 @@ struct RequestRow {
     /// A request that is its head alone.
     template <auto handler>
     [[nodiscard]] static constexpr RequestRow bare(RequestKind kind, const char* name, Answered answered) {
-        return {kind, name, 0, nullptr, answered, [](TargetSide& target, Peer& origin, const Request& request, std::span<const std::byte>) {
-                    return call<handler>(target, origin, request);
-                }};
+        const Handler handle = [](TargetSide& target, Peer& origin, const Request& request, Bytes) {
+            return call<handler>(target, origin, request);
+        };
+        return {kind, name, 0, nullptr, answered, handle};
     }
     /// The payload is one `Payload`.
     template <class Payload, auto handler>
         requires std::is_trivially_copyable_v<Payload>
     [[nodiscard]] static constexpr RequestRow typed(RequestKind kind, const char* name, Answered answered) {
-        return {kind, name, sizeof(Payload), nullptr, answered,
-                [](TargetSide& target, Peer& origin, const Request& request, std::span<const std::byte> bytes) {
-                    Payload payload;
-                    std::memcpy(&payload, bytes.data(), sizeof payload);
-                    return call<handler>(target, origin, request, payload);
-                }};
+        const Handler handle = [](TargetSide& target, Peer& origin, const Request& request, Bytes bytes) {
+            Payload payload;
+            std::memcpy(&payload, bytes.data(), sizeof payload);
+            return call<handler>(target, origin, request, payload);
+        };
+        return {kind, name, sizeof(Payload), nullptr, answered, handle};
     }
     /// The payload is as many bytes as a field of the head says.
     template <auto handler>
-    [[nodiscard]] static constexpr RequestRow bytes(RequestKind kind, const char* name, std::uint64_t Request::*field, Answered answered) {
-        return {kind, name, 0, field, answered, [](TargetSide& target, Peer& origin, const Request& request, std::span<const std::byte> payload) {
-                    return call<handler>(target, origin, request, payload);
-                }};
+    [[nodiscard]] static constexpr RequestRow bytes(RequestKind kind, const char* name, std::uint64_t Request::*field,
+                                                    Answered answered) {
+        const Handler handle = [](TargetSide& target, Peer& origin, const Request& request, Bytes payload) {
+            return call<handler>(target, origin, request, payload);
+        };
+        return {kind, name, 0, field, answered, handle};
     }
 
 private:
     /// A handler that returns nothing never has to wait.
     template <auto handler, class... Payload>
     static bool call(TargetSide& target, Peer& origin, const Request& request, const Payload&... payload) {
-        if constexpr (std::same_as<decltype((target.*handler)(origin, request, payload...)), bool>) {
+        if constexpr (std::same_as<decltype((target.*handler)(origin, request, payload...)), bool>)
             return (target.*handler)(origin, request, payload...);
-        } else {
-            (target.*handler)(origin, request, payload...);
-            return true;
-        }
+        (target.*handler)(origin, request, payload...);
+        return true;
     }
 };
 
@@ -84,7 +86,8 @@ struct RequestTable {
         RequestRow::bytes<&TargetSide::handle_scatter>(RequestKind::scatter, "scatter", &Request::size, Answered::no),
         RequestRow::bytes<&TargetSide::handle_gather>(RequestKind::gather, "gather", &Request::offset, Answered::by_reply),
         RequestRow::bare<&TargetSide::handle_bulk_scatter>(RequestKind::bulk_scatter, "bulk scatter", Answered::by_reply),
-        RequestRow::bytes<&TargetSide::handle_bulk_gather>(RequestKind::bulk_gather, "bulk gather", &Request::offset, Answered::by_data),
+        RequestRow::bytes<&TargetSide::handle_bulk_gather>(RequestKind::bulk_gather, "bulk gather", &Request::offset,
+                                                           Answered::by_data),
         RequestRow::typed<AtomicPayload, &TargetSide::handle_atomic>(RequestKind::atomic, "atomic", Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_atomics>(RequestKind::atomics, "list of atomics", &Request::size, Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_adds>(RequestKind::adds, "list of adds", &Request::size, Answered::no),

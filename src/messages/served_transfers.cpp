@@ -49,7 +49,8 @@ bool ServedTransfers::serve_scatter(Peer& origin, const Request& request) {
         windows_.note_bad_table(origin.rank, request.window);
         return true;
     }
-    endpoint_.receive(staging, static_cast<int>(request.size), origin.rank, bulk_put_tag(request.tag), {Purpose::served_put, index_of(*put)});
+    endpoint_.receive(staging, static_cast<int>(request.size), origin.rank, bulk_put_tag(request.tag),
+                      {Purpose::served_put, index_of(*put)});
     *put = {.peer = &origin,
             .token = request.token,
             .window = request.window,

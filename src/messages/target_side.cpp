@@ -80,7 +80,8 @@ void TargetSide::abandon(std::uint64_t window, LateRequests late) {
 
 bool TargetSide::answer_fits(const Peer& origin, const Request& request) {
     if (request.size <= largest_answer_) return true;
-    endpoint_.note_problem(fmt::format("rank {} asked for {} bytes in one packet ({}), which holds {} of an answer: the request was dropped; {}",
+    endpoint_.note_problem(fmt::format("rank {} asked for {} bytes in one packet ({}), which holds {} of an answer: the request "
+                                       "was dropped; {}",
                                        origin.rank, request.size, row_of(request.kind)->name, largest_answer_, fault_of_builds));
     return false;
 }
