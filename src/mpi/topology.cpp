@@ -6,70 +6,87 @@
 
 namespace lapwing::mpi {
 
-Topology::Topology(MPI_Comm communicator, NodeMode mode) {
+struct Topology::Whole {
+    MPI_Comm communicator = MPI_COMM_NULL;
     int rank = 0;
     int size = 0;
-    support::check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
-    support::check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
-    const std::string who = fmt::format("rank {} of {}", rank, size);
-    const auto check_mpi = [&who](int code, const char* call) { support::check_mpi(code, call, who); };
+    std::string who;
 
+    explicit Whole(MPI_Comm all) : communicator{all} {
+        support::check_mpi(MPI_Comm_rank(all, &rank), "MPI_Comm_rank");
+        support::check_mpi(MPI_Comm_size(all, &size), "MPI_Comm_size");
+        who = fmt::format("rank {} of {}", rank, size);
+    }
+    void check_mpi(int code, const char* call) const { support::check_mpi(code, call, who); }
+};
+
+Topology::Topology(MPI_Comm communicator, NodeMode mode) {
+    const Whole all{communicator};
+    split(all, mode);
+    gather_members(all);
+    find_leaders(all);
+    const int is_first = node_rank_ == 0 ? 1 : 0;
+    const int own_size = node_size();
+    all.check_mpi(MPI_Allreduce(&is_first, &nodes_, 1, MPI_INT, MPI_SUM, communicator), "MPI_Allreduce");
+    all.check_mpi(MPI_Allreduce(&own_size, &largest_node_, 1, MPI_INT, MPI_MAX, communicator), "MPI_Allreduce");
+}
+
+void Topology::split(const Whole& all, NodeMode mode) {
     MPI_Comm shared = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &shared), "MPI_Comm_split_type");
+    all.check_mpi(MPI_Comm_split_type(all.communicator, MPI_COMM_TYPE_SHARED, all.rank, MPI_INFO_NULL, &shared),
+                  "MPI_Comm_split_type");
     int shared_rank = 0;
-    check_mpi(MPI_Comm_rank(shared, &shared_rank), "MPI_Comm_rank");
+    all.check_mpi(MPI_Comm_rank(shared, &shared_rank), "MPI_Comm_rank");
     int machine_size = 0;
-    check_mpi(MPI_Comm_size(shared, &machine_size), "MPI_Comm_size");
-    one_machine_ = machine_size == size;
+    all.check_mpi(MPI_Comm_size(shared, &machine_size), "MPI_Comm_size");
+    one_machine_ = machine_size == all.size;
     processors_.emplace(shared);
     first_of_machine_ = shared_rank == 0;
     if (mode == NodeMode::by_memory) {
         node_ = shared;
     } else {
         const int color = mode == NodeMode::each ? shared_rank : shared_rank / 2;
-        check_mpi(MPI_Comm_split(shared, color, rank, &node_), "MPI_Comm_split");
+        all.check_mpi(MPI_Comm_split(shared, color, all.rank, &node_), "MPI_Comm_split");
         MPI_Comm_free(&shared);
     }
+    all.check_mpi(MPI_Comm_rank(node_, &node_rank_), "MPI_Comm_rank");
+}
 
-    check_mpi(MPI_Comm_rank(node_, &node_rank_), "MPI_Comm_rank");
-    int node_size = 0;
-    check_mpi(MPI_Comm_size(node_, &node_size), "MPI_Comm_size");
-    members_.resize(static_cast<std::size_t>(node_size));
-    check_mpi(MPI_Allgather(&rank, 1, MPI_INT, members_.data(), 1, MPI_INT, node_), "MPI_Allgather");
-    if (members_.back() - members_.front() + 1 != node_size) {
-        index_.assign(static_cast<std::size_t>(size), -1);
-        for (std::size_t i = 0; i < members_.size(); ++i)
-            index_[static_cast<std::size_t>(members_[i])] = static_cast<std::int32_t>(i);
-    }
+void Topology::gather_members(const Whole& all) {
+    int count = 0;
+    all.check_mpi(MPI_Comm_size(node_, &count), "MPI_Comm_size");
+    members_.resize(static_cast<std::size_t>(count));
+    all.check_mpi(MPI_Allgather(&all.rank, 1, MPI_INT, members_.data(), 1, MPI_INT, node_), "MPI_Allgather");
+    if (members_.back() - members_.front() + 1 == count) return;
+    index_.assign(static_cast<std::size_t>(all.size), -1);
+    for (std::size_t i = 0; i < members_.size(); ++i) index_[static_cast<std::size_t>(members_[i])] = static_cast<std::int32_t>(i);
+}
 
-    const int is_first = node_rank_ == 0 ? 1 : 0;
+void Topology::find_leaders(const Whole& all) {
     MPI_Comm leaders = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split(communicator, is_first != 0 ? 0 : MPI_UNDEFINED, rank, &leaders), "MPI_Comm_split");
-    if (leaders != MPI_COMM_NULL) {
-        int node = 0;
-        int nodes = 0;
-        check_mpi(MPI_Comm_rank(leaders, &node), "MPI_Comm_rank");
-        check_mpi(MPI_Comm_size(leaders, &nodes), "MPI_Comm_size");
-        MPI_Group from = MPI_GROUP_NULL;
-        MPI_Group to = MPI_GROUP_NULL;
-        MPI_Comm_group(leaders, &from);
-        MPI_Comm_group(communicator, &to);
-        const auto leader = [&](std::int64_t place) {
-            const auto there = static_cast<int>((place + nodes) % nodes);
-            int found = MPI_UNDEFINED;
-            MPI_Group_translate_ranks(from, 1, &there, to, &found);
-            return found;
-        };
-        for (std::int64_t distance = 1; distance < nodes; distance *= 2) {
-            next_leaders_.push_back(leader(node + distance));
-            previous_leaders_.push_back(leader(node - distance));
-        }
-        MPI_Group_free(&from);
-        MPI_Group_free(&to);
-        MPI_Comm_free(&leaders);
+    all.check_mpi(MPI_Comm_split(all.communicator, node_rank_ == 0 ? 0 : MPI_UNDEFINED, all.rank, &leaders), "MPI_Comm_split");
+    if (leaders == MPI_COMM_NULL) return;
+    int node = 0;
+    int nodes = 0;
+    all.check_mpi(MPI_Comm_rank(leaders, &node), "MPI_Comm_rank");
+    all.check_mpi(MPI_Comm_size(leaders, &nodes), "MPI_Comm_size");
+    MPI_Group from = MPI_GROUP_NULL;
+    MPI_Group to = MPI_GROUP_NULL;
+    MPI_Comm_group(leaders, &from);
+    MPI_Comm_group(all.communicator, &to);
+    const auto leader = [&](std::int64_t place) {
+        const auto there = static_cast<int>((place + nodes) % nodes);
+        int found = MPI_UNDEFINED;
+        MPI_Group_translate_ranks(from, 1, &there, to, &found);
+        return found;
+    };
+    for (std::int64_t distance = 1; distance < nodes; distance *= 2) {
+        next_leaders_.push_back(leader(node + distance));
+        previous_leaders_.push_back(leader(node - distance));
     }
-    check_mpi(MPI_Allreduce(&is_first, &nodes_, 1, MPI_INT, MPI_SUM, communicator), "MPI_Allreduce");
-    check_mpi(MPI_Allreduce(&node_size, &largest_node_, 1, MPI_INT, MPI_MAX, communicator), "MPI_Allreduce");
+    MPI_Group_free(&from);
+    MPI_Group_free(&to);
+    MPI_Comm_free(&leaders);
 }
 
 Topology::~Topology() { close(); }

@@ -66,6 +66,15 @@ public:
     void close() noexcept;
 
 private:
+    struct Whole; ///< the communicator of all ranks
+    // Steps of the constructor, collective like it.
+    /// Gathers the ranks of this machine into nodes.
+    void split(const Whole& all, NodeMode mode);
+    /// Finds who else is on this node.
+    void gather_members(const Whole& all);
+    /// Finds the first ranks of the nodes around this one.
+    void find_leaders(const Whole& all);
+
     MPI_Comm node_ = MPI_COMM_NULL;
     std::vector<int> members_;
     std::vector<std::int32_t> index_;
