@@ -76,7 +76,7 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
         state_->complete(memory, "Team::broadcast", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
             // On a communicator of their own, broadcasts meet no reduction of a rank that is in another call.
-            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value, state_->broadcast_communicator(), &request),
+            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value, state_->communicators().broadcasts(), &request),
                       "MPI_Ibcast", state_->who());
             return request;
         });

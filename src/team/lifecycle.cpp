@@ -85,7 +85,7 @@ void Lifecycle::close() {
     // UCX's TCP, MPI_Finalize asks every rank for an acknowledgement, and looks at messages no longer when it has them all.
     // Who gave its own before its MPI_Finalize waits there for ever.
     check_mpi(MPI_Barrier(team_.communicator()), "MPI_Barrier", team_.who());
-    team_.free_communicator();
+    team_.communicators().close();
 }
 
 void Lifecycle::say_goodbye(DepartureReason reason) {

@@ -11,7 +11,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <string>
+#include <string_view>
 
 namespace lapwing {
 
@@ -111,7 +114,39 @@ StatisticsValues Team::total_statistics() {
 
 std::string Team::who() const { return state_->who(); }
 const Settings& Team::settings() const noexcept { return state_->settings(); }
-std::string Team::report() const { return state_->report(); }
 TeamState& Team::state() const { return *state_; }
+
+std::string Team::report() const {
+    const team::PathChoice& paths = state_->paths();
+    const mpi::Topology& topology = state_->topology();
+    const Settings& settings = state_->settings();
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+    int length = 0;
+    MPI_Get_library_version(version.data(), &length);
+    std::string_view library{version.data(), static_cast<std::size_t>(length)};
+    library = library.substr(0, library.find_first_of(std::string_view{"\n\r\0", 3})); // Open MPI counts the final zero
+    int level = 0;
+    MPI_Query_thread(&level);
+    constexpr std::array<const char*, 4> levels{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
+                                                "MPI_THREAD_MULTIPLE"};
+    const char* level_name = level == MPI_THREAD_MULTIPLE     ? levels[3]
+                             : level == MPI_THREAD_SERIALIZED ? levels[2]
+                             : level == MPI_THREAD_FUNNELED   ? levels[1]
+                                                              : levels[0];
+    std::string text = fmt::format("{} ranks on {} nodes, {} on this one; {} ({})\n", size_, topology.nodes(),
+                                   topology.node_size(), library, level_name);
+    text += fmt::format("paths from rank {}: self to itself", rank_.value);
+    if (topology.node_size() > 1) text += fmt::format(", direct to {} ranks of its node", topology.node_size() - 1);
+    if (topology.nodes() > 1)
+        text += fmt::format(", {} to {} ranks of other nodes", name(paths.network), size_ - topology.node_size());
+    text += fmt::format(" ({})\n", paths.reason);
+    text += fmt::format("progress by {}; message buffers {} KiB", name(paths.progress), state_->engine().memory_bytes() / 1024);
+    if (paths.progress == ProgressMode::caller)
+        text += "; other ranks' requests are served only while this rank is inside Lapwing or, for rma, inside MPI";
+    for (const SettingInfo& info : all_settings())
+        if (settings.origin(info.name) != "default")
+            text += fmt::format("\n{}={} (from the {})", info.name, settings.text(info.name), settings.origin(info.name));
+    return text;
+}
 
 } // namespace lapwing

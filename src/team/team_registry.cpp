@@ -138,7 +138,7 @@ bool TeamRegistry::can_finalize() noexcept {
     for (const auto& team : retained_teams_) {
         // No collective call was ever made on this communicator, so that none can be missing on a rank.
         MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
-        if (MPI_Ibarrier(team->engine_communicator(), &request) != MPI_SUCCESS) requests.pop_back();
+        if (MPI_Ibarrier(team->communicators().engine(), &request) != MPI_SUCCESS) requests.pop_back();
     }
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
     support::Backoff backoff{support::ProcessorShare::crowded};

@@ -77,38 +77,30 @@ void meet(MPI_Comm communicator) {
 
 } // namespace
 
-void TeamState::open_communicators(MPI_Comm communicator) {
-    check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
-    check_mpi(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check_mpi(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
-    who_ = fmt::format("rank {} of {}", rank_, size_);
-    for (MPI_Comm* const own : {&broadcast_communicator_, &engine_communicator_}) {
-        check_mpi(MPI_Comm_dup(communicator_, own), "MPI_Comm_dup");
-        check_mpi(MPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    }
-}
-
 TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings_{settings} {
     require_mpi();
     check_communicator(communicator);
     meet(communicator);
     bool host_waits_know = false;
     try {
-        open_communicators(communicator);
-        ChosenPaths chosen = choose_paths(communicator_, settings_, who_);
+        communicators_.open(communicator);
+        check_mpi(MPI_Comm_rank(communicators_.collectives(), &rank_), "MPI_Comm_rank");
+        check_mpi(MPI_Comm_size(communicators_.collectives(), &size_), "MPI_Comm_size");
+        who_ = fmt::format("rank {} of {}", rank_, size_);
+        ChosenPaths chosen = choose_paths(communicators_.collectives(), settings_, who_);
         topology_ = std::move(chosen.topology);
         paths_ = std::move(chosen.paths);
         messages::EngineLimits limits;
         limits.packet_bytes = paths_.packet_bytes;
         limits.packets_in_flight = in_flight_setting.get(settings_);
-        engine_ = std::make_unique<messages::Engine>(engine_communicator_, limits, statistics_, *this);
+        engine_ = std::make_unique<messages::Engine>(communicators_.engine(), limits, statistics_, engine_events_);
         if (size_ > 1) {
             calibration_ = support::allocate_zeroed(calibration_bytes); // untouched pages would all be one
             engine_->expose(calibration_window, {.base = calibration_.get(), .bytes = calibration_bytes});
         }
         synchronisation_.emplace(*this);
         membership_.emplace(*engine_, rank_, size_, who_, synchronisation_->completed_collectives());
+        engine_events_.pass_to(*membership_, *synchronisation_);
         progress_driver_.emplace(*engine_, *topology_, *membership_, synchronisation_->node_and_network_barrier(), paths_.progress, rank_,
                                  size_);
         wait_report_ = std::chrono::seconds{wait_report_setting.get(settings_)};
@@ -126,7 +118,7 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         if (progress_driver_) progress_driver_->stop();
         if (engine_ != nullptr) engine_->stop(); // MPI would write to its buffers, which end with it
         free_mpi();
-        free_communicator();
+        communicators_.close();
         throw;
     }
 }
@@ -138,7 +130,7 @@ TeamState::~TeamState() {
 
 void TeamState::start_progress() {
     const std::string problem = progress_driver_->start(settings_);
-    if (mpi::all_agree(communicator_, problem.empty())) return;
+    if (mpi::all_agree(communicator(), problem.empty())) return;
     if (problem.empty())
         throw Error{fmt::format("{}: Team: another rank could not start its progress thread; see that rank's error", who_)};
     throw Error{fmt::format("{}: Team: the progress thread could not be started ({}); raise the limit of threads (ulimit -u, or "
@@ -154,19 +146,9 @@ void TeamState::report_no_thread() const {
 }
 
 void TeamState::free_mpi() noexcept {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized != 0) return;
     if (synchronisation_) synchronisation_->close_node_window();
     if (topology_ != nullptr) topology_->close();
-    if (engine_communicator_ != MPI_COMM_NULL) MPI_Comm_free(&engine_communicator_);
-    if (broadcast_communicator_ != MPI_COMM_NULL) MPI_Comm_free(&broadcast_communicator_);
-}
-
-void TeamState::free_communicator() noexcept {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized == 0 && communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
+    communicators_.close_others();
 }
 
 Path TeamState::path(int target) const noexcept {
@@ -208,7 +190,7 @@ void TeamState::wait_for_all(const char* call) {
     Memory nothing;
     complete(nothing, call, [&](std::byte*) {
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Ibarrier(communicator_, &request), "MPI_Ibarrier", who_);
+        check_mpi(MPI_Ibarrier(communicator(), &request), "MPI_Ibarrier", who_);
         return request;
     });
 }
@@ -235,36 +217,6 @@ void TeamState::report_wait(const support::Patience& patience, const char* call,
             ? "; there is no progress thread, so that a rank which computes, or waits in MPI, serves nobody: see \"Without a "
               "progress thread\" in docs/consistency.md"
             : ""));
-}
-
-std::string TeamState::report() const {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
-    int length = 0;
-    MPI_Get_library_version(version.data(), &length);
-    std::string_view library{version.data(), static_cast<std::size_t>(length)};
-    library = library.substr(0, library.find_first_of(std::string_view{"\n\r\0", 3})); // Open MPI counts the final zero
-    int level = 0;
-    MPI_Query_thread(&level);
-    constexpr std::array<const char*, 4> levels{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
-                                                "MPI_THREAD_MULTIPLE"};
-    const char* level_name = level == MPI_THREAD_MULTIPLE     ? levels[3]
-                             : level == MPI_THREAD_SERIALIZED ? levels[2]
-                             : level == MPI_THREAD_FUNNELED   ? levels[1]
-                                                              : levels[0];
-    std::string text = fmt::format("{} ranks on {} nodes, {} on this one; {} ({})\n", size_, topology_->nodes(),
-                                   topology_->node_size(), library, level_name);
-    text += fmt::format("paths from rank {}: self to itself", rank_);
-    if (topology_->node_size() > 1) text += fmt::format(", direct to {} ranks of its node", topology_->node_size() - 1);
-    if (topology_->nodes() > 1)
-        text += fmt::format(", {} to {} ranks of other nodes", name(paths_.network), size_ - topology_->node_size());
-    text += fmt::format(" ({})\n", paths_.reason);
-    text += fmt::format("progress by {}; message buffers {} KiB", name(paths_.progress), engine_->memory_bytes() / 1024);
-    if (paths_.progress == ProgressMode::caller)
-        text += "; other ranks' requests are served only while this rank is inside Lapwing or, for rma, inside MPI";
-    for (const SettingInfo& info : all_settings())
-        if (settings_.origin(info.name) != "default")
-            text += fmt::format("\n{}={} (from the {})", info.name, settings_.text(info.name), settings_.origin(info.name));
-    return text;
 }
 
 } // namespace lapwing::team

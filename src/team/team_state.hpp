@@ -4,6 +4,8 @@
 #include "src/mpi/topology.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/backoff.hpp"
+#include "src/team/communicators.hpp"
+#include "src/team/engine_events.hpp"
 #include "src/team/epoch.hpp"
 #include "src/team/lifecycle.hpp"
 #include "src/team/membership.hpp"
@@ -44,11 +46,11 @@ public:
 };
 
 /// The inside of a Team: its parts, and the waits that they and the rooms above share.
-class TeamState final : public messages::EngineListener {
+class TeamState {
 public:
     /// Collective.
     TeamState(MPI_Comm communicator, const Settings& settings);
-    ~TeamState() override;
+    ~TeamState();
     TeamState(const TeamState&) = delete;
     TeamState& operator=(const TeamState&) = delete;
 
@@ -56,14 +58,11 @@ public:
     [[nodiscard]] int size() const noexcept { return size_; }
     /// "rank 2 of 4", the start of messages.
     [[nodiscard]] const std::string& who() const noexcept { return who_; }
-    [[nodiscard]] std::string report() const;
     [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
     [[nodiscard]] support::Statistics& statistics() noexcept { return statistics_; }
-    [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
-    /// Of broadcasts, which so meet no reduction of a rank that is in another call.
-    [[nodiscard]] MPI_Comm broadcast_communicator() const noexcept { return broadcast_communicator_; }
-    /// Of the engine's messages alone.
-    [[nodiscard]] MPI_Comm engine_communicator() const noexcept { return engine_communicator_; }
+    /// Of collective calls and windows.
+    [[nodiscard]] MPI_Comm communicator() const noexcept { return communicators_.collectives(); }
+    [[nodiscard]] Communicators& communicators() noexcept { return communicators_; }
 
     [[nodiscard]] const mpi::Topology& topology() const noexcept { return *topology_; }
     [[nodiscard]] const PathChoice& paths() const noexcept { return paths_; }
@@ -146,27 +145,10 @@ public:
     static constexpr std::uint64_t calibration_window = 0;
     static constexpr std::uint64_t calibration_bytes = 256 * 1024;
 
-    /// Collective, at the end: frees windows and communicators but communicator().
+    /// Collective, at the end: frees windows, and communicators but communicator().
     void free_mpi() noexcept;
-    void free_communicator() noexcept;
-
-    // EngineListener
-    void on_barrier_token(const messages::BarrierToken& token) override { synchronisation_->on_token(token); }
-    void on_waiting(const messages::WaitingNote& note) override { synchronisation_->on_note(note); }
-    void on_failed(const std::string& text, int code) noexcept override {
-        if (membership_) membership_->fail(text, code); // else the engine is being made, and its constructor throws
-    }
-    void on_abandoned_access() override { membership_->on_abandoned_access(); }
-    void on_departed(int rank, std::uint64_t collectives, std::uint32_t why) override {
-        membership_->on_departed(rank, collectives, why);
-    }
-    void on_progress() override {
-        synchronisation_->advance();
-        membership_->pass_on();
-    }
 
 private:
-    void open_communicators(MPI_Comm communicator);
     /// Collective: nobody may send to an engine that does not listen yet; and all ranks get a team, or none.
     void start_progress();
     /// Says once a process that ranks have to make progress themselves.
@@ -179,9 +161,7 @@ private:
 
     Settings settings_;
     support::Statistics statistics_;
-    MPI_Comm communicator_ = MPI_COMM_NULL;        ///< collectives and windows
-    MPI_Comm broadcast_communicator_ = MPI_COMM_NULL;
-    MPI_Comm engine_communicator_ = MPI_COMM_NULL; ///< the engine's messages
+    Communicators communicators_;
     int rank_ = 0;
     int size_ = 0;
     std::string who_;
@@ -189,6 +169,7 @@ private:
     PathChoice paths_;
     std::chrono::seconds wait_report_{0}; ///< 0: none
 
+    EngineEvents engine_events_;
     std::unique_ptr<messages::Engine> engine_;
     std::optional<Synchronisation> synchronisation_;
     std::optional<Membership> membership_;

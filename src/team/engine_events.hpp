@@ -1,0 +1,40 @@
+#pragma once
+
+#include "src/messages/engine_listener.hpp"
+#include "src/team/membership.hpp"
+#include "src/team/synchronisation.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace lapwing::team {
+
+/// Passes on what the engine hears of other ranks to the parts of the team.
+class EngineEvents final : public messages::EngineListener {
+public:
+    /// Before the engine makes its first round of progress.
+    void pass_to(Membership& membership, Synchronisation& synchronisation) noexcept {
+        membership_ = &membership;
+        synchronisation_ = &synchronisation;
+    }
+
+    void on_barrier_token(const messages::BarrierToken& token) override { synchronisation_->on_token(token); }
+    void on_waiting(const messages::WaitingNote& note) override { synchronisation_->on_note(note); }
+    void on_failed(const std::string& text, int code) noexcept override {
+        if (membership_ != nullptr) membership_->fail(text, code); // else the engine is being made, and its constructor throws
+    }
+    void on_abandoned_access() override { membership_->on_abandoned_access(); }
+    void on_departed(int rank, std::uint64_t collectives, std::uint32_t reason) override {
+        membership_->on_departed(rank, collectives, reason);
+    }
+    void on_progress() override {
+        synchronisation_->advance();
+        membership_->pass_on();
+    }
+
+private:
+    Membership* membership_ = nullptr;
+    Synchronisation* synchronisation_ = nullptr;
+};
+
+} // namespace lapwing::team
