@@ -352,6 +352,6 @@ TEST_CASE("what a rank keeps of the others") {
     CHECK(growth(hundred(), thousand(), creation) == 0);
     CHECK(growth(hundred(), thousand(), uneven_creation) == 8);
     CHECK(growth(hundred(), thousand(), lock_by_all) == 0);
-    CHECK(bytes_of_peer(thousand()) == 130);
+    CHECK(bytes_of_peer(thousand()) == 120);
     CHECK(growth_where_dealt() == 4); // the place of each rank in its node
 }
