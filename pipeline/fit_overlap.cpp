@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace lapwing::pipeline {
-double fit_overlap(Window& window, Rank target, model::Direction direction, const model::TransferModel& model,
+double fit_overlap(Window& window, Rank target, Direction direction, const model::TransferModel& model,
                    const model::CopyModel& copies, std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
     using Clock = std::chrono::steady_clock;
     using model::seconds_since;
@@ -28,7 +28,7 @@ double fit_overlap(Window& window, Rank target, model::Direction direction, cons
     const Layout remote = Layout::contiguous(local.bytes());
     const auto plan_of = [&](Strategy strategy, std::uint64_t chunk) {
         const PlanOptions options{.strategy = strategy, .first_chunk = chunk, .growth = 1, .largest_chunk = chunk};
-        return direction == model::Direction::put ? Plan::put(window, local, target, Offset{0}, remote, options)
+        return direction == Direction::put ? Plan::put(window, local, target, Offset{0}, remote, options)
                                            : Plan::get(window, target, Offset{0}, remote, local, options);
     };
     std::vector<Plan> plans; // everything at once, then the pipelines
@@ -37,7 +37,7 @@ double fit_overlap(Window& window, Rank target, model::Direction direction, cons
     const auto time_of = [&](Plan& plan) {
         const auto start = Clock::now();
         plan.execute(memory);
-        if (direction == model::Direction::put) window.flush(target);
+        if (direction == Direction::put) window.flush(target);
         return seconds_since(start);
     };
     // Each beside one of everything at once, in turns the first and the second: machines are faster at times.

@@ -15,7 +15,7 @@ namespace lapwing::pipeline {
 /// that model::measure_overlap() finds is of one transfer and a computation in the cache, and says little of chunks that follow each
 /// other, beside copies that need the memory, too. Executes them, in turns. Uses as much of `memory` as twice `bytes`, and
 /// `bytes` of `target`'s part.
-[[nodiscard]] double fit_overlap(Window& window, Rank target, model::Direction direction, const model::TransferModel& model,
+[[nodiscard]] double fit_overlap(Window& window, Rank target, Direction direction, const model::TransferModel& model,
                                  const model::CopyModel& copies, std::uint64_t bytes, std::span<std::byte> memory, double seconds);
 
 } // namespace lapwing::pipeline

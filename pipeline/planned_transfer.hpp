@@ -23,7 +23,7 @@ namespace lapwing::pipeline {
 /// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
 class PlanState {
 public:
-    PlanState(Window& window, model::Direction direction, const Layout& local, Rank rank, Offset offset, const Layout& remote,
+    PlanState(Window& window, Direction direction, const Layout& local, Rank rank, Offset offset, const Layout& remote,
               const PlanOptions& options);
 
     /// Decides anew if the cost model has changed since.
@@ -33,11 +33,14 @@ public:
     [[nodiscard]] std::string explain() const;
 
     window::WindowState& window;
-    const model::Direction direction;
+    const Direction direction;
     const Layout local;
     const Layout remote; ///< relative to the start of the rank's part
     const int rank;
     const Path path;
+    /// The rank's part where it is mapped here, so that it is loaded and stored; else null. What carries the plan out
+    /// goes by this.
+    std::byte* const mapped;
     const PlanOptions options;
     TransferShape shape;
     Decision decision;
@@ -112,7 +115,7 @@ private:
     void start_packed(std::uint64_t slot, std::uint64_t bytes);
     /// One message, which the owner unpacks or answers. Returns how many bytes it holds: fewer than `bytes` where their
     /// description leaves no room.
-    [[nodiscard]] std::uint64_t start_served(std::uint64_t slot, std::uint64_t bytes);
+    [[nodiscard]] std::uint64_t start_owner_packed(std::uint64_t slot, std::uint64_t bytes);
     void start_blocks(std::uint64_t slot, std::uint64_t bytes);
     void start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes);
     [[nodiscard]] bool slot_complete(std::uint64_t slot, bool block);

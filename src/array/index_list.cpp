@@ -87,7 +87,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     const window::WindowState& state = window.state();
     if (state.team_state().progress_mode() == ProgressMode::thread ||
         state.team_state().network_path() == Path::service)
-        options.strategy = Strategy::served;
+        options.strategy = Strategy::owner_packed;
     auto pending = std::make_unique<PendingTransfers>();
     for_each_owner(
         std::span<Listed>{far}, [](const Listed& element) { return element.place.owner; },

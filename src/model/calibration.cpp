@@ -229,7 +229,7 @@ void calibrate(window::WindowState& window, int target) {
         return limit.count() != 0 && costs.model().source(path, Direction::put) == Source::built_in && costs.claim_calibration(path);
     };
     const Path path = window.path(target);
-    // Messages can take the place of MPI's windows: see Strategy::served.
+    // Messages can take the place of MPI's windows: see Strategy::owner_packed.
     if ((path == Path::rma || path == Path::service) && wanted(Path::service)) calibrate_service(team, target, costs.model(), limit);
     if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), limit);
 }

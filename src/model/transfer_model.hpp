@@ -1,18 +1,16 @@
 #pragma once
 
+#include <lapwing/detail/direction.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
 
 namespace lapwing::model {
 
-/// Which way the bytes of a transfer go.
-enum class Direction : std::uint8_t { put, get };
-
-[[nodiscard]] constexpr std::string_view name(Direction direction) { return direction == Direction::put ? "put" : "get"; }
+using window::Direction;
 
 /// How a path aggregates small operations: several travel in one message, which has room for `room` bytes, where an operation
 /// takes `head` bytes and its own, rounded up to 8.
