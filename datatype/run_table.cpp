@@ -1,6 +1,6 @@
 #include "datatype/run_table.hpp"
 
-#include "datatype/equal_pieces.hpp"
+#include "datatype/equal_units.hpp"
 #include "datatype/kernels/copy_kernels.hpp"
 
 #include <algorithm>
@@ -95,20 +95,20 @@ Encoded encode_offsets(Record record, std::span<const std::int64_t> offsets, std
     return {record, record.count * entry_bytes(record.form), record.count * record.block_bytes};
 }
 
-/// The first of blocks with lengths of their own: equal pieces of them if there are, else the blocks before such.
+/// The first of blocks with lengths of their own: equal units of them if there are, else the blocks before such.
 Encoded encode_list(Record record, const BlockRun& run, std::span<std::byte> entries) noexcept {
-    PieceOffsets pieces;
-    const auto equal_from = [&](std::uint64_t i) { return equal_pieces(run.offsets + i, run.starts + i, run.count - i, pieces); };
-    const EqualPieces equal = equal_from(0);
-    if (equal.pieces > 0) {
-        record.block_bytes = equal.piece_bytes;
-        return encode_offsets(record, {pieces.data(), equal.pieces}, entries);
+    UnitOffsets units;
+    const auto equal_from = [&](std::uint64_t i) { return equal_units(run.offsets + i, run.starts + i, run.count - i, units); };
+    const EqualUnits equal = equal_from(0);
+    if (equal.units > 0) {
+        record.block_bytes = equal.unit_bytes;
+        return encode_offsets(record, {units.data(), equal.units}, entries);
     }
     const std::uint64_t most = std::min(run.count, entries.size() / sizeof(ByteBlock));
     record.form = Form::blocks;
     record.count = equal.blocks;
-    for (EqualPieces next; record.count < most; record.count += next.blocks)
-        if (next = equal_from(record.count); next.pieces > 0) break;
+    for (EqualUnits next; record.count < most; record.count += next.blocks)
+        if (next = equal_from(record.count); next.units > 0) break;
     record.count = std::min(record.count, most);
     for (std::uint64_t i = 0; i < record.count; ++i) {
         ByteBlock block = run[i];

@@ -11,6 +11,8 @@
 
 namespace lapwing::pipeline {
 
+using window::Direction;
+
 /// The overlap with which the model predicts best what pipelines of `bytes` really gain over packing everything first: the one
 /// that model::measure_overlap() finds is of one transfer and a computation in the cache, and says little of chunks that follow each
 /// other, beside copies that need the memory, too. Executes them, in turns. Uses as much of `memory` as twice `bytes`, and

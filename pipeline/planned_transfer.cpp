@@ -17,8 +17,7 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
     : PlannedTransfer{plan, memory, plan->decision} {}
 
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision, ByteSource* source)
-    : LongTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(),
-                   plan->direction == Direction::put},
+    : ChunkedTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(), plan->direction},
       plan_{std::move(plan)}, memory_{memory}, source_{source}, slots_{decision.slots}, chunks_{decision.chunks},
       remote_{plan_->remote}, local_{plan_->local}, left_{plan_->shape.bytes} {
     if (decision.strategy == Strategy::owner_packed) {
@@ -71,7 +70,7 @@ bool PlannedTransfer::take_buffers(bool must) {
 template <class Function>
 auto PlannedTransfer::in_turn(Function&& function) {
     if (!entered_.load(std::memory_order_acquire)) return function();
-    const window::LongTransfers::Turn turn{plan_->window.long_transfers()};
+    const window::ChunkedTransfers::Turn turn{plan_->window.chunked_transfers()};
     return function();
 }
 
@@ -89,7 +88,7 @@ void PlannedTransfer::end(bool intact) noexcept {
     }
     done_ = true;
     if (!entered_.load(std::memory_order_relaxed)) return;
-    plan_->window.long_transfers().remove(*this);
+    plan_->window.chunked_transfers().remove(*this);
     entered_.store(false, std::memory_order_release);
 }
 
@@ -228,7 +227,7 @@ bool PlannedTransfer::go_on(bool block) {
         if (buffers_ == nullptr && !take_buffers(false)) {
             if (!block) return false;
             // Whoever started transfers of this window, nobody may be left to go on with them.
-            plan_->window.long_transfers().free_memory();
+            plan_->window.chunked_transfers().free_memory();
             (void)take_buffers(true);
         }
         if (!step(block)) return false;
@@ -244,7 +243,7 @@ bool PlannedTransfer::go_on(bool block) {
 bool PlannedTransfer::start() {
     if (go_on(false)) return true;
     entered_.store(true, std::memory_order_relaxed);
-    plan_->window.long_transfers().add(*this);
+    plan_->window.chunked_transfers().add(*this);
     return false;
 }
 

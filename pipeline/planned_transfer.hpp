@@ -5,7 +5,7 @@
 #include "pipeline/remembered_decisions.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/recycled.hpp"
-#include "window/long_transfer.hpp"
+#include "window/chunked_transfer.hpp"
 #include "window/pending_transfer.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
@@ -54,7 +54,7 @@ private:
     void check() const;
 };
 
-/// The bytes of a put, from the first to the last: piece by piece, each computed into memory that is given.
+/// The bytes of a put, from the first to the last: portion by portion, each computed into memory that is given.
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
@@ -64,7 +64,7 @@ public:
 /// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. What is under way
 /// is given back, and the window left, as soon as it is complete: the object may outlive the window.
 class PlannedTransfer final : public window::PendingTransfer,
-                              public window::LongTransfer,
+                              public window::ChunkedTransfer,
                               public support::Recycled<PlannedTransfer> {
 public:
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
@@ -139,7 +139,7 @@ private:
     enum class Way : std::uint8_t {
         in_place, ///< they do not: operations have the memory itself
         packed,
-        served, ///< through messages that the owner unpacks or packs
+        owner_packed, ///< through messages that the owner unpacks or packs
     };
     Way way_ = Way::in_place;
     std::uint64_t table_room_ = 0; ///< of a slot

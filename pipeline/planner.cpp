@@ -105,15 +105,15 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
     return end;
 }
 
-using Sizes = boost::container::static_vector<std::uint64_t, model::TransferModel::most_pieces>;
+using Sizes = boost::container::static_vector<std::uint64_t, model::TransferModel::most_lines>;
 
 /// The largest transfers before MPI goes another way: where it asks the receiver first, say, a power of two is often just too
 /// long. Those that are powers of two are tried anyway.
 Sizes ends_below_changes(const model::TransferModel& transfers) {
     Sizes ends;
-    for (const model::TransferPiece& piece : transfers.pieces()) {
-        if (piece.begin_bytes <= smallest_chunk) continue;
-        const std::uint64_t end = (piece.begin_bytes - 1) / support::buffer_alignment * support::buffer_alignment;
+    for (const model::TransferLine& line : transfers.lines()) {
+        if (line.begin_bytes <= smallest_chunk) continue;
+        const std::uint64_t end = (line.begin_bytes - 1) / support::buffer_alignment * support::buffer_alignment;
         if (!std::has_single_bit(end)) ends.push_back(end);
     }
     return ends;
@@ -127,7 +127,7 @@ model::BlockShape shape_of(const Layout& layout) {
             .bytes = layout.bytes(),
             .extent_bytes = layout.span(),
             .places = run.starts != nullptr ? model::Places::listed : run.offsets != nullptr ? model::Places::indexed : model::Places::regular,
-            .pieces = run.offsets != nullptr && run.starts == nullptr ? layout.bytes() / run.block_bytes : 0};
+            .units = run.offsets != nullptr && run.starts == nullptr ? layout.bytes() / run.block_bytes : 0};
 }
 
 double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const model::TransferModel& transfers,

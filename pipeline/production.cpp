@@ -27,7 +27,7 @@ void require_put(const PlanState& plan, const char* call) {
 
 [[nodiscard]] bool copies_directly(const PlanState& plan) { return plan.decision.strategy == Strategy::direct_copy; }
 
-/// Bytes that the program computes by granules, in pieces of any size.
+/// Bytes that the program computes by granules, in portions of any size.
 class FilledBytes final : public ByteSource {
 public:
     FilledBytes(const FillBytes& fill, std::uint64_t granule)
@@ -64,7 +64,7 @@ private:
 } // namespace
 
 void finish_earlier(PlanState& plan) {
-    window::LongTransfers& transfers = plan.window.long_transfers();
+    window::ChunkedTransfers& transfers = plan.window.chunked_transfers();
     if (!transfers.empty()) [[unlikely]]
         transfers.before(plan.rank, static_cast<std::uint64_t>(plan.remote.lower()), plan.remote.span(),
                          plan.direction == Direction::put);
@@ -132,11 +132,11 @@ void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granul
     if (plan->remote.is_contiguous()) {
         source.next({there + plan->remote.lower(), bytes});
     } else {
-        const std::uint64_t piece = std::min(bytes, (least_copy + granule - 1) / granule * granule);
-        const support::AlignedMemory packed = support::allocate_aligned(piece);
+        const std::uint64_t portion = std::min(bytes, (least_copy + granule - 1) / granule * granule);
+        const support::AlignedMemory packed = support::allocate_aligned(portion);
         LayoutCursor cursor{plan->remote};
         for (std::uint64_t done = 0; done < bytes;) {
-            const std::uint64_t part = std::min(piece, bytes - done);
+            const std::uint64_t part = std::min(portion, bytes - done);
             source.next({packed.get(), part});
             datatype::unpack(there, cursor, packed.get(), part);
             done += part;

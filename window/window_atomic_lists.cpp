@@ -109,7 +109,7 @@ Completion WindowState::start_atomics(mpi::AtomicOperation operation, mpi::Atomi
                               .size = payload.size()};
         auto transfer = std::make_unique<ServiceTransfer>(*this, target);
         transfer->operation().destination = pending->answer(at);
-        // Noted in the same step as it is started: see start_served(). MPI's operations would pass it.
+        // Noted in the same step as it is started: see start_by_messages(). MPI's operations would pass it.
         start(
             [&] {
                 const support::BiasedMutex::Guard guard{mutex_};

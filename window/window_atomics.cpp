@@ -77,7 +77,7 @@ void WindowState::atomic_update(mpi::AtomicOperation operation, mpi::AtomicType 
         return mpi::processor_fetch(operation, type, base + offset, operand, &before);
     }
     state_.check_reachable("Window::add", target);
-    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, offset, mpi::size_of(type), true);
+    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.before(target, offset, mpi::size_of(type), true);
     cache_before_update(target, offset, mpi::size_of(type));
     adds_.add(target, offset, {operation, type}, operand);
 }

@@ -160,7 +160,7 @@ void WindowState::close() {
     if (freed()) return; // MPI_Win_free has done it
     if (team::TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
-    if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
+    if (cache_ != nullptr) cache_->drain(); // what is read ahead must not come when its owner has closed
     state_.barrier_of_close(*this); // completes the operations of all ranks
     close_behind_barrier();
 }
@@ -199,7 +199,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
         }
         support::log_line(problem);
     }
-    window->long_transfers_.discard();
+    window->chunked_transfers_.discard();
     window->state_.remove(*window);
     HostCall::remove(*window);
     if (window->adopted_) window->abandon_memory();

@@ -77,7 +77,7 @@ void WindowState::remove(WindowTransfer& transfer) noexcept {
 }
 
 void WindowState::end_transfers(void (WindowTransfer::*end)()) {
-    long_transfers_.discard(); // before those that they consist of
+    chunked_transfers_.discard(); // before those that they consist of
     for (;;) {
         WindowTransfer* transfer = nullptr;
         {
@@ -196,13 +196,13 @@ void WindowState::drop_copies() {
 
 void WindowState::complete(int target) {
     state_.check_usable("Window::flush");
-    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish(target);
+    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.finish(target);
     complete_started(target);
 }
 
 void WindowState::complete() {
     state_.check_usable("Window::flush");
-    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish();
+    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.finish();
     complete_started();
 }
 

@@ -5,7 +5,7 @@
 #include "src/support/biased_mutex.hpp"
 #include "src/team/team_state.hpp"
 #include "window/gathered_adds.hpp"
-#include "window/long_transfer.hpp"
+#include "window/chunked_transfer.hpp"
 #include "window/memory.hpp"
 #include "window/outstanding_accesses.hpp"
 #include "window/pending_transfer.hpp"
@@ -99,7 +99,7 @@ public:
                                                              Starter starter);
     [[nodiscard]] std::unique_ptr<PendingTransfer> begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
                                                              Starter starter);
-    [[nodiscard]] LongTransfers& long_transfers() noexcept { return long_transfers_; }
+    [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
     /// Null if the window is not cached.
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_.get(); }
 
@@ -113,7 +113,7 @@ public:
     [[nodiscard]] bool holds_back() const noexcept override { return cache_ != nullptr || !adds_.empty(); }
     void start_release() override;
     [[nodiscard]] bool under_way() const noexcept override {
-        return !outstanding_.empty() || messages_under_way() || !long_transfers_.empty() || adds_.any_lost();
+        return !outstanding_.empty() || messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost();
     }
     void finish_release() override;
     [[nodiscard]] bool has_copies() const noexcept override { return cache_ != nullptr; }
@@ -184,7 +184,7 @@ private:
     /// or everything if too much is under way to tell.
     void begin_access(int target, std::uint64_t offset, std::uint64_t bytes, bool write, const char* call) {
         state_.check_reachable(call, target);
-        if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(target, offset, bytes, write);
+        if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.before(target, offset, bytes, write);
         if (!adds_.empty()) adds_.before(target, offset, bytes);
         if (!outstanding_.empty() || adds_may_be_overtaken()) complete_before(target, offset, bytes, write);
     }
@@ -313,8 +313,8 @@ private:
     void rma_put(int target, std::uint64_t offset, std::span<const std::byte> source);
     void begin_part(int target, const Touched& touched, bool write, const char* call);
     template <class Try>
-    [[nodiscard]] Completion start_served(int target, const Touched& touched, bool write, std::uint64_t message_bytes,
-                                          std::byte* destination, Try&& attempt, const char* call);
+    [[nodiscard]] Completion start_by_messages(int target, const Touched& touched, bool write, std::uint64_t message_bytes,
+                                               std::byte* destination, Try&& attempt, const char* call);
     void service_atomic(int target, const messages::Command& command, const messages::AtomicPayload& payload, void* result, const char* call);
     /// Waits for an atomic that MPI was given with this result.
     void finish_mpi_atomic(int code, const char* mpi_call, const char* call, int target, std::uint64_t offset);
@@ -370,7 +370,7 @@ private:
     std::vector<std::byte> staging_;
     std::size_t staged_ = 0;
 
-    LongTransfers long_transfers_;
+    ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
     /// The last to be made and the first to go: its transfers are in the list above.
     std::unique_ptr<RemoteCache> cache_;

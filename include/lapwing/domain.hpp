@@ -68,7 +68,9 @@ public:
         for (std::size_t d = 0; d < N; ++d) ranges_[d] = Range{0, extents[d]};
     }
 
-    [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
+    [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return N; }
+    /// The same, as std::mdspan has it; no rank of a team.
+    [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
     [[nodiscard]] constexpr const Range& range(std::size_t dimension) const { return ranges_[dimension]; }
     [[nodiscard]] constexpr const std::array<Range, N>& ranges() const noexcept { return ranges_; }
 

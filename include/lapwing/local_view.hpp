@@ -38,7 +38,9 @@ public:
     constexpr LocalView(const LocalView<U, N>& other) noexcept
         : LocalView{other.data_handle(), other.extents(), other.strides()} {}
 
-    [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
+    [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return N; }
+    /// The same, as std::mdspan has it; no rank of a team.
+    [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
     [[nodiscard]] constexpr const Extents<N>& extents() const noexcept { return extents_; }
     [[nodiscard]] constexpr std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
     [[nodiscard]] constexpr std::int64_t stride(std::size_t dimension) const { return strides_[dimension]; }

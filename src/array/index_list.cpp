@@ -62,11 +62,11 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     std::vector<Listed> far;
     for (std::size_t k = 0; k < places.size(); ++k) {
         const ListedPlace& place = places[k];
-        std::byte* const base = place.owner == map.own_rank ? map.own : map.base(place.owner);
-        if (base == nullptr) far.push_back({place, k});
+        std::byte* const segment = map.base(place.owner);
+        if (segment == nullptr) far.push_back({place, k});
         else if (direction == Direction::get)
-            copy_element(values + k * element_bytes, base + place.offset, element_bytes);
-        else copy_element(base + place.offset, values + k * element_bytes, element_bytes);
+            copy_element(values + k * element_bytes, segment + place.offset, element_bytes);
+        else copy_element(segment + place.offset, values + k * element_bytes, element_bytes);
     }
     if (far.empty()) return {};
     // In ascending order their description is short, and the owner reads its memory forwards.

@@ -14,7 +14,7 @@ constexpr std::size_t terms = 6;
 using Row = std::array<double, terms>; ///< what a sample's time is a sum of: parameters times these
 
 /// Timers and neighbours on the machine blur every median by about this much, so that a smaller error is no reason for
-/// another piece.
+/// another line.
 constexpr double noise = 0.04;
 
 /// One equation: row * parameters = value, to be met with this weight.
@@ -137,7 +137,7 @@ Solution solve_robustly(std::vector<Equation> equations, unsigned allowed = all_
     return solution;
 }
 
-Solution fit_piece(std::span<const TransferSample> samples, const Aggregation& aggregation) {
+Solution fit_line(std::span<const TransferSample> samples, const Aggregation& aggregation) {
     std::vector<Equation> equations;
     for (const TransferSample& sample : samples) {
         const auto operations = static_cast<double>(sample.operations);
@@ -190,16 +190,16 @@ private:
     std::size_t sizes_ = 0;
 };
 
-/// Where pieces may begin and end, and what one must be worth.
-class PieceRules {
+/// Where lines may begin and end, and what one must be worth.
+class LineRules {
 public:
-    PieceRules(const SamplesBySize& samples, const Aggregation& aggregation)
+    LineRules(const SamplesBySize& samples, const Aggregation& aggregation)
         : samples_{samples}, aggregation_{aggregation}, sizes_{samples.sizes()} {
         while (first_alone_ < sizes_ && samples.bytes(first_alone_) <= aggregation.largest) ++first_alone_;
         if (first_alone_ < 2 || sizes_ - first_alone_ < 2) first_alone_ = sizes_; // one size says nothing of how times grow
     }
 
-    /// Whether sizes [first, last) may be a piece: noise would make more of fewer. There may be no more on this side of the end of
+    /// Whether sizes [first, last) may be a line: noise would make more of fewer. There may be no more on this side of the end of
     /// aggregation.
     [[nodiscard]] bool allow(std::size_t first, std::size_t last) const noexcept {
         constexpr std::size_t least = 3;
@@ -207,12 +207,12 @@ public:
         const std::size_t side_end = first < first_alone_ ? first_alone_ : sizes_;
         return last <= side_end && (last - first >= least || (first == side_begin && last == side_end));
     }
-    /// What a piece must be worth: a number for each term, of which the last is for messages, and one for its begin.
+    /// What a line must be worth: a number for each term, of which the last is for messages, and one for its begin.
     [[nodiscard]] double price(std::size_t first) const noexcept {
         const double numbers = samples_.bytes(first) <= aggregation_.largest ? terms + 1 : terms;
         return numbers * std::log(static_cast<double>(samples_.samples()));
     }
-    /// From how many bytes on the piece counts that begins with size number `first`.
+    /// From how many bytes on the line counts that begins with size number `first`.
     [[nodiscard]] std::uint64_t begin_bytes(std::size_t first) const noexcept {
         if (first == 0) return 0;
         if (first == first_alone_) return aggregation_.largest + 1;
@@ -225,29 +225,29 @@ private:
     const SamplesBySize& samples_;
     const Aggregation& aggregation_;
     std::size_t sizes_;
-    std::size_t first_alone_ = 0; ///< the first size that is not aggregated: there, a piece begins
+    std::size_t first_alone_ = 0; ///< the first size that is not aggregated: there, a line begins
 };
 
 constexpr double impossible = std::numeric_limits<double>::infinity();
-/// Loss and price of the piece of sizes [i, j).
-using PieceLosses = std::vector<std::vector<double>>;
+/// Loss and price of the line of sizes [i, j).
+using LineLosses = std::vector<std::vector<double>>;
 
-PieceLosses piece_losses(const SamplesBySize& samples, const PieceRules& rules, const Aggregation& aggregation) {
+LineLosses line_losses(const SamplesBySize& samples, const LineRules& rules, const Aggregation& aggregation) {
     const std::size_t sizes = samples.sizes();
-    PieceLosses loss;
+    LineLosses loss;
     for (std::size_t i = 0; i < sizes; ++i) {
         std::vector<double>& from = loss.emplace_back(sizes + 1, impossible);
         for (std::size_t j = i + 1; j <= sizes; ++j)
-            if (rules.allow(i, j)) from[j] = fit_piece(samples.range(i, j), aggregation).loss + rules.price(i);
+            if (rules.allow(i, j)) from[j] = fit_line(samples.range(i, j), aggregation).loss + rules.price(i);
     }
     return loss;
 }
 
-/// Where the pieces begin with which the sum of their losses is the least, and the end of the last.
-std::vector<std::size_t> best_cut(const PieceLosses& loss) {
+/// Where the lines begin with which the sum of their losses is the least, and the end of the last.
+std::vector<std::size_t> best_cut(const LineLosses& loss) {
     const std::size_t sizes = loss.size();
-    const std::size_t most = std::min(TransferModel::most_pieces, sizes);
-    // best[k][j]: least loss and price of the first j sizes in k + 1 pieces; from[k][j]: where the last of them begins.
+    const std::size_t most = std::min(TransferModel::most_lines, sizes);
+    // best[k][j]: least loss and price of the first j sizes in k + 1 lines; from[k][j]: where the last of them begins.
     std::vector<std::vector<double>> best(most, std::vector<double>(sizes + 1, impossible));
     std::vector<std::vector<std::size_t>> from(most, std::vector<std::size_t>(sizes + 1, 0));
     for (std::size_t j = 0; j <= sizes; ++j) best[0][j] = loss[0][j];
@@ -269,27 +269,27 @@ std::vector<std::size_t> best_cut(const PieceLosses& loss) {
     return cut;
 }
 
-/// The model of samples that are one piece.
-TransferPiece fitted_piece(std::span<const TransferSample> samples, const Aggregation& aggregation, std::uint64_t begin_bytes) {
+/// The model of samples that are one line.
+TransferLine fitted_line(std::span<const TransferSample> samples, const Aggregation& aggregation, std::uint64_t begin_bytes) {
     // A few noisy sizes may seem to take no time of their own: a call does, and a byte moves through some memory.
     constexpr double least_call = 150e-9;
     constexpr double least_overhead = 1e-9; // where the calls were not timed
     constexpr double least_per_byte = 1e-12;
-    const Row line = fit_piece(samples, aggregation).parameters;
+    const Row times = fit_line(samples, aggregation).parameters;
     const Row call = fit_issue(samples).parameters;
     // Without several at a time or without one alone: the other's latency is the best guess.
     const bool no_batches = std::ranges::all_of(samples, [](const auto& s) { return s.operations == 1; });
     const bool no_single = std::ranges::none_of(samples, [](const auto& s) { return s.operations == 1; });
     return {.begin_bytes = begin_bytes,
-            .latency = no_single ? line[1] : line[0],
-            .batch_latency = no_batches ? line[0] : line[1],
+            .latency = no_single ? times[1] : times[0],
+            .batch_latency = no_batches ? times[0] : times[1],
             // Where 16 of the shortest take as long as one, a million still take a call each.
-            .overhead = std::max({line[2], std::min(call[0], least_call), least_overhead}),
-            .per_byte = std::max(line[3], least_per_byte),
+            .overhead = std::max({times[2], std::min(call[0], least_call), least_overhead}),
+            .per_byte = std::max(times[3], least_per_byte),
             .issue = call[0],
             .issue_per_byte = call[3],
-            .latency_per_byte = line[4],
-            .message = line[5]};
+            .latency_per_byte = times[4],
+            .message = times[5]};
 }
 
 } // namespace
@@ -297,21 +297,21 @@ TransferPiece fitted_piece(std::span<const TransferSample> samples, const Aggreg
 TransferModel fit_transfers(std::span<const TransferSample> all, const Aggregation& aggregation) {
     const SamplesBySize samples{all};
     if (samples.sizes() < 2) return {};
-    const PieceRules rules{samples, aggregation};
-    const std::vector<std::size_t> cut = best_cut(piece_losses(samples, rules, aggregation));
-    std::vector<TransferPiece> pieces;
+    const LineRules rules{samples, aggregation};
+    const std::vector<std::size_t> cut = best_cut(line_losses(samples, rules, aggregation));
+    std::vector<TransferLine> lines;
     for (std::size_t k = 0; k + 1 < cut.size(); ++k)
-        pieces.push_back(fitted_piece(samples.range(cut[k], cut[k + 1]), aggregation, rules.begin_bytes(cut[k])));
-    return TransferModel{pieces, aggregation};
+        lines.push_back(fitted_line(samples.range(cut[k], cut[k + 1]), aggregation, rules.begin_bytes(cut[k])));
+    return TransferModel{lines, aggregation};
 }
 
 void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of) {
-    const auto time_on = [](const TransferPiece& piece, double bytes) {
-        return piece.latency + piece.overhead + (piece.latency_per_byte + piece.per_byte) * bytes;
+    const auto time_on = [](const TransferLine& line, double bytes) {
+        return line.latency + line.overhead + (line.latency_per_byte + line.per_byte) * bytes;
     };
-    for (std::size_t i = 1; i < model.pieces().size(); ++i) {
-        const TransferPiece& below = model.pieces()[i - 1];
-        const TransferPiece& above = model.pieces()[i];
+    for (std::size_t i = 1; i < model.lines().size(); ++i) {
+        const TransferLine& below = model.lines()[i - 1];
+        const TransferLine& above = model.lines()[i];
         if (model.aggregation().largest != 0 && above.begin_bytes == model.aggregation().largest + 1) continue;
         auto low = static_cast<double>(above.begin_bytes) / std::sqrt(step);
         auto high = static_cast<double>(above.begin_bytes) * std::sqrt(step);

@@ -30,7 +30,7 @@ std::vector<std::uint64_t> sizes_of(const Chunks& chunks, std::uint64_t total) {
 
 /// A network on which a byte takes `per_byte` and nothing of it needs the processor.
 TransferModel network(double per_byte, double overhead, double overlap) {
-    TransferModel model{std::vector<TransferPiece>{{0, 10e-6, 10e-6, overhead, per_byte, 0, 0}}};
+    TransferModel model{std::vector<TransferLine>{{0, 10e-6, 10e-6, overhead, per_byte, 0, 0}}};
     model.set_overlap(overlap);
     return model;
 }
@@ -124,12 +124,12 @@ TEST_CASE("targets of many small blocks are unpacked by their owner, if it has a
             shape.path = path;
             shape.direction = direction;
             shape.table_share = 0;
-            const Decision served = decide(shape, wire, wire, processor(1e-9), {});
-            CHECK(served.strategy == Strategy::owner_packed);
-            CHECK(served.chunks.largest <= largest_owner_packed_chunk);
+            const Decision owner_packed = decide(shape, wire, wire, processor(1e-9), {});
+            CHECK(owner_packed.strategy == Strategy::owner_packed);
+            CHECK(owner_packed.chunks.largest <= largest_owner_packed_chunk);
             // The description of the blocks goes over the wire too.
             shape.table_share = 1;
-            CHECK(decide(shape, wire, wire, processor(1e-9), {}).seconds > served.seconds);
+            CHECK(decide(shape, wire, wire, processor(1e-9), {}).seconds > owner_packed.seconds);
         }
     // Over MPI's windows messages also carry what is contiguous at the target, where they are the faster wire.
     shape = column(Direction::put, Path::rma, 1 << 20, 8);
@@ -209,7 +209,7 @@ TEST_CASE("a largest chunk that is asked for is kept to, whatever the memory and
     }
 }
 
-TEST_CASE("a served get asks for no more than a description of it can name") {
+TEST_CASE("an owner-packed get asks for no more than a description of it can name") {
     const TransferModel wire = network(1e-9, 1e-6, 0.5);
     TransferShape shape = column(Direction::get, Path::rma, 1 << 20, 4);
     shape.remote = shape.local;

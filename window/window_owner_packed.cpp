@@ -1,4 +1,5 @@
-// Transfers whose bytes the owner's progress thread moves, packs or unpacks, whatever the path of the network.
+// Transfers by messages, whatever the path of the network: the owner's progress thread moves the bytes, and packs or unpacks those of
+// owner-packed ones.
 #include "window/window_state.hpp"
 
 namespace lapwing::window {
@@ -12,8 +13,8 @@ void WindowState::begin_part(int target, const Touched& touched, bool write, con
 }
 
 template <class Try>
-Completion WindowState::start_served(int target, const Touched& touched, bool write, std::uint64_t message_bytes,
-                                     std::byte* destination, Try&& attempt, const char* call) {
+Completion WindowState::start_by_messages(int target, const Touched& touched, bool write, std::uint64_t message_bytes,
+                                          std::byte* destination, Try&& attempt, const char* call) {
     const bool passed = network_ == Path::rma || message_bytes > state_.engine().inline_limit();
     auto transfer = std::make_unique<ServiceTransfer>(*this, target);
     transfer->operation().destination = destination;
@@ -37,7 +38,7 @@ Completion WindowState::start_put_by_messages(int target, const Touched& touched
                                               std::span<const std::byte> source) {
     begin_part(target, touched, true, "Window::put");
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, source.size());
-    return start_served(
+    return start_by_messages(
         target, touched, true, source.size(), nullptr,
         [&](messages::Operation& operation) {
             return state_.engine().try_put(operation, target, number_, offset, source.data(), source.size());
@@ -49,7 +50,7 @@ Completion WindowState::start_get_by_messages(int target, const Touched& touched
                                               std::span<std::byte> destination) {
     begin_part(target, touched, false, "Window::get");
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
-    return start_served(
+    return start_by_messages(
         target, touched, false, destination.size(), destination.data(),
         [&](messages::Operation& operation) { return state_.engine().try_get(operation, target, number_, offset, destination.size(), false); },
         "Window::get");
@@ -59,7 +60,7 @@ Completion WindowState::start_scatter(int target, const Touched& touched, std::s
                                       std::uint64_t table_bytes) {
     begin_part(target, touched, true, "Window::put");
     statistics_.add(Counter::service_puts, Counter::service_put_bytes, message.size() - table_bytes);
-    return start_served(
+    return start_by_messages(
         target, touched, true, message.size(), nullptr,
         [&](messages::Operation& operation) { return state_.engine().try_scatter(operation, target, number_, message, table_bytes); },
         "Window::put");
@@ -69,7 +70,7 @@ Completion WindowState::start_gather(int target, const Touched& touched, std::sp
                                      std::span<std::byte> destination) {
     begin_part(target, touched, false, "Window::get");
     statistics_.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
-    return start_served(
+    return start_by_messages(
         target, touched, false, destination.size(), destination.data(),
         [&](messages::Operation& operation) { return state_.engine().try_gather(operation, target, number_, table, destination.size()); },
         "Window::get");
