@@ -65,7 +65,7 @@ void model_fit(Context& context) {
             };
             add("R squared", quality.r_squared, "");
             add("cells within 15 %", quality.within_15, "");
-            add("pieces", static_cast<double>(model.pieces().size()), "");
+            add("pieces", static_cast<double>(model.lines().size()), "");
         }
         runtime.barrier();
     }

@@ -172,7 +172,7 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
         if (beside.pipelines) {
             plans.push_back(plan_of(Strategy::fixed_pipeline));
             plans.push_back(plan_of(Strategy::superpipeline));
-            plans.push_back(plan_of(route_.path == Path::direct ? Strategy::direct_copy : Strategy::served));
+            plans.push_back(plan_of(route_.path == Path::direct ? Strategy::direct_copy : Strategy::owner_packed));
         }
         const std::size_t first_label = plans.size();
         if (beside.paper) {

@@ -8,7 +8,7 @@
 namespace lapwing::cache {
 namespace {
 
-/// A segment shorter than this would evict what it has just read.
+/// A region shorter than this would evict what it has just read.
 constexpr Frame least_sets = 16;
 
 class DirectMapped final : public Replacement {
@@ -17,8 +17,8 @@ public:
         : ranks_{ranks}, frame_at_(frames), place_of_(frames), page_at_(frames, none), home_of_(frames) {
         victims_ = static_cast<Frame>(std::min<std::uint64_t>(victims, frames / 4));
         const Frame mapped = frames - victims_;
-        segments_ = std::max<Frame>(1, std::min(static_cast<Frame>(ranks_.count()), mapped / least_sets));
-        sets_ = std::max<Frame>(1, mapped / segments_);
+        regions_ = std::max<Frame>(1, std::min(static_cast<Frame>(ranks_.count()), mapped / least_sets));
+        sets_ = std::max<Frame>(1, mapped / regions_);
         std::iota(frame_at_.begin(), frame_at_.end(), Frame{0});
         std::iota(place_of_.begin(), place_of_.end(), Frame{0});
     }
@@ -56,7 +56,7 @@ private:
 
     [[nodiscard]] Frame first_victim() const noexcept { return static_cast<Frame>(frame_at_.size()) - victims_; }
     [[nodiscard]] Frame place_for(std::uint64_t page, int rank) const noexcept {
-        return static_cast<Frame>(ranks_.place(rank)) % segments_ * sets_ + static_cast<Frame>(page % sets_);
+        return static_cast<Frame>(ranks_.place(rank)) % regions_ * sets_ + static_cast<Frame>(page % sets_);
     }
     void exchange(Frame a, Frame b) noexcept {
         std::swap(frame_at_[a], frame_at_[b]);
@@ -66,7 +66,7 @@ private:
     }
 
     RemoteRanks ranks_;
-    Frame segments_ = 1;
+    Frame regions_ = 1;
     Frame sets_ = 1;
     Frame victims_ = 0;
     Frame next_victim_ = 0;

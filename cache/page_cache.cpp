@@ -41,7 +41,7 @@ PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backe
                      const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages,
                      support::Statistics& statistics)
     : configuration_{configuration}, backend_{backend}, epoch_{epoch}, statistics_{statistics}, dirty_count_{dirty_pages},
-      operations_(most_operations), ahead_{configuration.page_bytes, 0}, benefit_{configuration.adapt},
+      operations_(most_operations), ahead_{configuration.page_bytes, 0}, bypass_{configuration.adapt},
       page_size_{configuration.page_bytes, least_page_bytes(configuration), largest_page_bytes(configuration)} {
     memory_ = support::allocate_aligned(configuration.bytes, page_alignment);
     runs_.reserve(most_runs);

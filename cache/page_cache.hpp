@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cache/backend.hpp"
-#include "cache/benefit.hpp"
+#include "cache/bypass_predictor.hpp"
 #include "cache/page_size.hpp"
 #include "cache/read_ahead.hpp"
 #include "cache/replacement.hpp"
@@ -82,9 +82,9 @@ public:
     void release(int rank);
     /// Before an operation that the cache does not make: puts the dirty bytes of a range.
     void write_back(int rank, std::uint64_t offset, std::uint64_t bytes);
-    /// Before a write that the cache does not make: forgets what it knows of a range. Dirty bytes of it are put first, since the
+    /// Before a write that the cache does not make: invalidates what it knows of a range. Dirty bytes of it are put first, since the
     /// write may fail.
-    void forget(int rank, std::uint64_t offset, std::uint64_t bytes);
+    void invalidate(int rank, std::uint64_t offset, std::uint64_t bytes);
     /// After a large get that the cache did not make: the own writes that it cannot have seen.
     void overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const;
 
@@ -201,6 +201,8 @@ private:
     void leave_hot_writes(std::uint64_t number) noexcept;
 
     void read(int rank, std::uint64_t offset, std::span<std::byte> destination);
+    /// At the first read of a page that was read ahead.
+    void use_unread(Frame frame, int rank, std::uint64_t offset);
     void read_around(int rank, std::uint64_t offset, std::span<std::byte> destination);
     void write(int rank, std::uint64_t offset, std::span<const std::byte> source);
     /// After an acquire: this page and those behind it that the program has read in the same earlier epoch, all of each. What a
@@ -278,7 +280,7 @@ private:
 
     std::unique_ptr<Replacement> replacement_;
     ReadAhead ahead_;
-    Benefit benefit_;
+    BypassPredictor bypass_;
     PageSize page_size_;
     std::uint64_t written_pages_ = 0; ///< since the last release
     bool releases_often_ = false;

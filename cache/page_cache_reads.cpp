@@ -24,7 +24,7 @@ void PageCache::get(int rank, std::uint64_t offset, std::span<std::byte> destina
 
 void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destination) {
     const std::uint64_t number = hot_pages_.page_of(rank, offset);
-    if (benefit_.pass(number)) [[unlikely]]
+    if (bypass_.pass(number)) [[unlikely]]
         return read_around(rank, offset, destination);
     const std::uint64_t within = offset & (page_bytes_ - 1);
     const Lines lines = lines_of(within, destination.size());
@@ -34,7 +34,6 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     const bool stale = known && freshen(frame);
     bool hit = false;
     if (known) {
-        Page& page = pages_[frame];
         hit = readable(frame, lines);
         if (!hit && written(frame, within, destination.size())) {
             // Without the hot-page table: its entries hold lines.
@@ -42,19 +41,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
             statistics_.add(Counter::cache_hits);
             return;
         }
-        if (hit && page.unread) {
-            page.unread = false;
-            ahead_.used();
-            statistics_.add(Counter::read_ahead_used);
-            ReadAhead::Found found = ReadAhead::Found::here;
-            if (page.operation != none && backend_.test(operations_[page.operation].token)) {
-                operations_[page.operation].token = Backend::complete;
-            } else if (page.operation != none) {
-                statistics_.add(Counter::read_ahead_waited);
-                found = ReadAhead::Found::under_way;
-            }
-            read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
-        }
+        if (hit && pages_[frame].unread) use_unread(frame, rank, offset);
         if (hit) finish_page(frame);
     }
     if (!hit) {
@@ -77,11 +64,26 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     statistics_.add(hit ? Counter::cache_hits : Counter::cache_misses);
     ++slow_reads_;
     if (!hit) page_size_.missed();
-    if (benefit_.judge(hit, hot_pages_.hits_)) collect_hits();
+    if (bypass_.judge(hit, hot_pages_.hits_)) collect_hits();
     finish_page(frame);
     replacement_->used(frame);
     std::memcpy(destination.data(), data(frame) + within, destination.size());
     enter_reads(frame);
+}
+
+void PageCache::use_unread(Frame frame, int rank, std::uint64_t offset) {
+    Page& page = pages_[frame];
+    page.unread = false;
+    ahead_.used();
+    statistics_.add(Counter::read_ahead_used);
+    ReadAhead::Found found = ReadAhead::Found::here;
+    if (page.operation != none && backend_.test(operations_[page.operation].token)) {
+        operations_[page.operation].token = Backend::complete;
+    } else if (page.operation != none) {
+        statistics_.add(Counter::read_ahead_waited);
+        found = ReadAhead::Found::under_way;
+    }
+    read_ahead(ahead_.touched(rank, offset, backend_.part_bytes(rank), found), rank, frame);
 }
 
 bool PageCache::was_read(Frame frame, std::uint64_t epoch) const noexcept {
@@ -189,10 +191,10 @@ void PageCache::overlay(int rank, std::uint64_t offset, std::span<std::byte> des
 void PageCache::prefetch(int rank, std::uint64_t offset, std::uint64_t bytes) {
     if (bytes > largest_cached_) return;
     while (bytes != 0) {
-        const std::uint64_t piece = std::min(page_bytes_ - (offset & (page_bytes_ - 1)), bytes);
-        (void)start_reading(rank, offset, piece, no_frame);
-        offset += piece;
-        bytes -= piece;
+        const std::uint64_t here = std::min(page_bytes_ - (offset & (page_bytes_ - 1)), bytes);
+        (void)start_reading(rank, offset, here, no_frame);
+        offset += here;
+        bytes -= here;
     }
 }
 
@@ -236,10 +238,10 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame ke
         if (replacement_->remembers(hot_pages_.page_of(rank, plan.first + i * plan.step))) ++again;
     const Reuse reuse = 2 * again > plan.count ? Reuse::expected : Reuse::none;
     // After an error nobody sends the rest of the block, whose frames may then get other pages.
-    struct Forget {
+    struct DropBlock {
         Block& block;
-        ~Forget() { block = {}; }
-    } const forget{block_};
+        ~DropBlock() { block = {}; }
+    } const drop{block_};
     for (std::uint64_t i = 0; i < plan.count; ++i) {
         const std::uint64_t start = plan.first + i * plan.step;
         Frame frame = find(hot_pages_.page_of(rank, start));

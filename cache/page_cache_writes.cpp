@@ -84,7 +84,7 @@ private:
 
 void PageCache::put(int rank, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.size() > largest_cached_) {
-        forget(rank, offset, source.size());
+        invalidate(rank, offset, source.size());
         backend_.put(rank, offset, source);
         return;
     }
@@ -218,9 +218,9 @@ void PageCache::write_back(int rank, std::uint64_t offset, std::uint64_t bytes) 
     });
 }
 
-void PageCache::forget(int rank, std::uint64_t offset, std::uint64_t bytes) {
+void PageCache::invalidate(int rank, std::uint64_t offset, std::uint64_t bytes) {
     if (may_be_dirty()) write_back(rank, offset, bytes);
-    const auto forget_page = [&](Frame frame) {
+    const auto invalidate_page = [&](Frame frame) {
         Page& page = pages_[frame];
         finish_page(frame);
         const std::uint64_t begin = std::max(offset, page.start) - page.start;
@@ -232,12 +232,12 @@ void PageCache::forget(int rank, std::uint64_t offset, std::uint64_t bytes) {
     if (bytes / page_bytes_ > frames_) {
         for (Frame frame = 0; frame < frames_; ++frame) {
             const Page& page = pages_[frame];
-            if (page.number != no_page && meets(page, rank, offset, bytes)) forget_page(frame);
+            if (page.number != no_page && meets(page, rank, offset, bytes)) invalidate_page(frame);
         }
         return;
     }
     for (std::uint64_t start = offset & ~(page_bytes_ - 1); start < offset + bytes; start += page_bytes_)
-        if (const Frame frame = find(hot_pages_.page_of(rank, start)); frame != no_frame) forget_page(frame);
+        if (const Frame frame = find(hot_pages_.page_of(rank, start)); frame != no_frame) invalidate_page(frame);
 }
 
 void PageCache::write_back_for_another_thread() {

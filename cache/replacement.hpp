@@ -76,8 +76,8 @@ private:
     std::vector<int> near_;
 };
 
-/// The remote reference cache of MuPC (Zhang, 2007, section 4.4.9): a page has one place, in the segment of its rank; with
-/// more ranks than the memory has segments for, ranks share them. Ranks that are never cached have none. The pages that were
+/// The remote reference cache of MuPC (Zhang, 2007, section 4.4.9): a page has one place, in the region of its rank; with
+/// more ranks than the memory has regions for, ranks share them. Ranks that are never cached have none. The pages that were
 /// replaced last stay in a small, fully associative victim cache of `victims` pages, at most a quarter of all.
 [[nodiscard]] std::unique_ptr<Replacement> make_direct_mapped(Frame frames, const RemoteRanks& ranks, std::uint64_t victims);
 

@@ -91,7 +91,7 @@ void WindowCache::fit(OfThread& own) {
     if (granted == before) return;
     configuration.bytes = granted == wanted ? configuration_.bytes : PageCache::bytes_within(configuration_, granted);
     if (granted < before) { // others may have what this one gives back
-        hot_pages_.forget_mine();
+        hot_pages_.drop_mine();
         own.pages.reset();
     }
     if (granted == 0) return;
@@ -158,7 +158,7 @@ void WindowCache::before_write(int target, std::uint64_t offset, std::uint64_t b
     OfThread* const own = existing();
     if (own == nullptr) return;
     const support::BiasedMutex::Guard guard{own->mutex};
-    own->pages->forget(target, offset, bytes);
+    own->pages->invalidate(target, offset, bytes);
 }
 
 void WindowCache::write_back() {
@@ -181,7 +181,7 @@ void WindowCache::write_back(int target) {
     write_back_others(own);
 }
 
-void WindowCache::settle() {
+void WindowCache::drain() {
     write_back();
     for_each_thread([](OfThread& thread) {
         const support::BiasedMutex::Guard guard{thread.mutex};

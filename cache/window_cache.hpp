@@ -51,7 +51,7 @@ public:
     void before_write(int target, std::uint64_t offset, std::uint64_t bytes) override;
     void write_back() override;
     void write_back(int target) override;
-    void settle() override;
+    void drain() override;
     void acquire() override {
         if (mode_ == CacheMode::read_only) return;
         if (scope_ == CacheAcquire::rank) return begin_epoch(epoch_);

@@ -1,6 +1,6 @@
 #include "datatype/block_copy.hpp"
 
-#include "datatype/equal_pieces.hpp"
+#include "datatype/equal_units.hpp"
 #include "datatype/kernels/copy_choices.hpp"
 #include "datatype/kernels/copy_kernels.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 /// Calls `copy(packed, offset, run)` for each run of equal blocks in the next `bytes` bytes.
 template <class Copy>
 void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
-    datatype::PieceOffsets pieces;
+    datatype::UnitOffsets units;
     std::uint64_t packed = 0;
     while (packed < bytes) {
         const BlockRun run = cursor.next_run(bytes - packed);
@@ -24,11 +24,11 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
         } else {
             for (std::uint64_t i = 0; i < run.count;) {
                 const std::uint64_t at = packed + run.starts[i] - run.starts[0];
-                const datatype::EqualPieces equal =
-                    datatype::equal_pieces(run.offsets + i, run.starts + i, run.count - i, pieces);
-                if (equal.pieces > 0) {
+                const datatype::EqualUnits equal =
+                    datatype::equal_units(run.offsets + i, run.starts + i, run.count - i, units);
+                if (equal.units > 0) {
                     copy(at, run.offset,
-                         datatype::Run{.count = equal.pieces, .block_bytes = equal.piece_bytes, .offsets = pieces.data()});
+                         datatype::Run{.count = equal.units, .block_bytes = equal.unit_bytes, .offsets = units.data()});
                     i += equal.blocks;
                     continue;
                 }
@@ -52,7 +52,7 @@ void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor,
 }
 
 /// Whether two layouts are lists of short blocks of which hardly any two are alike in both.
-bool meet_in_odd_pieces(const Layout& a, const Layout& b) {
+bool meet_in_odd_blocks(const Layout& a, const Layout& b) {
     constexpr std::uint64_t short_bytes = 256;
     const auto lists_short_blocks = [](const Layout& layout, const BlockRun& run) {
         return run.offsets != nullptr && layout.bytes() <= short_bytes * layout.block_count();
@@ -98,7 +98,7 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
         return unpack(to, cursor, from + source.lower(), target.bytes());
     }
     // Through memory that stays in the first cache, each is copied as it is.
-    if (meet_in_odd_pieces(source, target)) {
+    if (meet_in_odd_blocks(source, target)) {
         std::array<std::byte, 8192> packed; // not initialised: all that is read has been written
         LayoutCursor here{source};
         LayoutCursor there{target};

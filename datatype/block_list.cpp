@@ -93,12 +93,12 @@ std::vector<BlockList> BlockList::split(std::uint64_t bytes) const {
         while (pair.bytes > 0) {
             if (parts.empty() || parts.back().bytes_ == bytes) parts.emplace_back();
             BlockList& part = parts.back();
-            const std::uint64_t piece = std::min(pair.bytes, bytes - part.bytes_);
-            part.pairs_.push_back({pair.source, pair.target, piece});
-            part.bytes_ += piece;
-            pair.source += static_cast<std::int64_t>(piece);
-            pair.target += static_cast<std::int64_t>(piece);
-            pair.bytes -= piece;
+            const std::uint64_t here = std::min(pair.bytes, bytes - part.bytes_);
+            part.pairs_.push_back({pair.source, pair.target, here});
+            part.bytes_ += here;
+            pair.source += static_cast<std::int64_t>(here);
+            pair.target += static_cast<std::int64_t>(here);
+            pair.bytes -= here;
         }
     }
     return parts;

@@ -1,6 +1,6 @@
 #include <lapwing/layout.hpp>
 
-#include "datatype/equal_pieces.hpp"
+#include "datatype/equal_units.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/error.hpp>
@@ -65,27 +65,27 @@ bool repeats(const Layout::Offsets& offsets, std::size_t group) {
 struct List {
     Layout::Offsets offsets;
     std::vector<std::uint64_t> starts;
-    Layout::Offsets pieces; ///< equal ones that the blocks consist of; none where there would be too many
-    std::uint64_t piece_bytes = 0;
+    Layout::Offsets units; ///< equal ones that the blocks consist of; none where there would be too many
+    std::uint64_t unit_bytes = 0;
 
-    /// Most such lists are blocks of one length of which some were adjacent and have become one: what equal_pieces() does for
+    /// Most such lists are blocks of one length of which some were adjacent and have become one: what equal_units() does for
     /// each copy of other lists, once for all.
     void cut() {
         const std::uint64_t total = starts.back();
         const auto length = [&](std::size_t i) { return starts[i + 1] - starts[i]; };
-        piece_bytes = total;
+        unit_bytes = total;
         for (std::size_t i = 0; i < offsets.size(); ++i) {
-            if (length(i) % piece_bytes == 0) continue;
-            piece_bytes = std::gcd(piece_bytes, length(i));
-            if (total / piece_bytes > 2 * offsets.size()) return; // on average two a block
+            if (length(i) % unit_bytes == 0) continue;
+            unit_bytes = std::gcd(unit_bytes, length(i));
+            if (total / unit_bytes > 2 * offsets.size()) return; // on average two a block
         }
         std::size_t whole = 0;
-        for (std::size_t i = 0; i < offsets.size(); ++i) whole += length(i) == piece_bytes ? 1U : 0U;
-        if (total / piece_bytes < datatype::least_equal_pieces || 2 * whole < offsets.size()) return;
-        pieces.reserve(total / piece_bytes);
+        for (std::size_t i = 0; i < offsets.size(); ++i) whole += length(i) == unit_bytes ? 1U : 0U;
+        if (total / unit_bytes < datatype::least_equal_units || 2 * whole < offsets.size()) return;
+        units.reserve(total / unit_bytes);
         for (std::size_t i = 0; i < offsets.size(); ++i)
-            for (std::uint64_t at = 0; at < length(i); at += piece_bytes)
-                pieces.push_back(offsets[i] + static_cast<std::int64_t>(at));
+            for (std::uint64_t at = 0; at < length(i); at += unit_bytes)
+                units.push_back(offsets[i] + static_cast<std::int64_t>(at));
     }
 };
 
@@ -179,9 +179,9 @@ Layout Layout::list(std::span<const ByteBlock> blocks) {
     Layout layout;
     layout.end_ = layout.total_ = total;
     layout.starts_ = kept->starts.data();
-    if (!kept->pieces.empty()) {
-        layout.pieces_ = kept->pieces.data();
-        layout.piece_bytes_ = kept->piece_bytes;
+    if (!kept->units.empty()) {
+        layout.units_ = kept->units.data();
+        layout.unit_bytes_ = kept->unit_bytes;
     }
     Level level{kept->offsets.size(), 0, kept->offsets.data(), {}, true, false};
     for (std::size_t i = 1; i < kept->offsets.size() && level.ascending; ++i)
@@ -437,7 +437,7 @@ void Layout::become_block(std::int64_t offset, std::uint64_t bytes) noexcept {
     levels_.clear();
     lists_.reset();
     starts_ = nullptr;
-    pieces_ = nullptr;
+    units_ = nullptr;
     joins_ = false;
     first_ = offset;
     begin_ = 0;

@@ -72,11 +72,11 @@ BlockRun LayoutCursor::peek_run(std::uint64_t limit) const noexcept {
     const Layout& layout = *layout_;
     const Layout::Level& level = layout.levels_[innermost_];
     const std::uint64_t index = index_[innermost_];
-    if (layout.pieces_ != nullptr) {
+    if (layout.units_ != nullptr) {
         const std::uint64_t at = layout.starts_[index] + in_block_;
-        const std::uint64_t count = std::min(layout.starts_[level.count] - at, limit) / layout.piece_bytes_;
-        if (count > 1 && at % layout.piece_bytes_ == 0)
-            return {base_[innermost_], layout.piece_bytes_, count, 0, layout.pieces_ + at / layout.piece_bytes_, nullptr};
+        const std::uint64_t count = std::min(layout.starts_[level.count] - at, limit) / layout.unit_bytes_;
+        if (count > 1 && at % layout.unit_bytes_ == 0)
+            return {base_[innermost_], layout.unit_bytes_, count, 0, layout.units_ + at / layout.unit_bytes_, nullptr};
     }
     const std::uint64_t rest = block_bytes() - in_block_;
     if (in_block_ != 0 || limit < rest)
@@ -111,16 +111,16 @@ BlockPair LayoutZip::next(std::uint64_t limit) noexcept {
     };
     BlockPair pair{at(source_), at(target_), 0};
     for (;;) {
-        const std::uint64_t piece = std::min({source_.block_bytes() - source_.in_block_,
+        const std::uint64_t bytes = std::min({source_.block_bytes() - source_.in_block_,
                                               target_.block_bytes() - target_.in_block_, limit});
-        source_.step(piece);
-        target_.step(piece);
-        pair.bytes += piece;
-        limit -= piece;
+        source_.step(bytes);
+        target_.step(bytes);
+        pair.bytes += bytes;
+        limit -= bytes;
         if (limit == 0) return pair;
         // Both go on where they were: a block of one ended, and its next one is adjacent.
-        const auto bytes = static_cast<std::int64_t>(pair.bytes);
-        if (at(source_) != pair.source + bytes || at(target_) != pair.target + bytes) return pair;
+        const auto so_far = static_cast<std::int64_t>(pair.bytes);
+        if (at(source_) != pair.source + so_far || at(target_) != pair.target + so_far) return pair;
     }
 }
 
@@ -136,8 +136,8 @@ PairRun LayoutZip::next_run(std::uint64_t limit) noexcept {
     const std::uint64_t bytes = std::min(source.block_bytes, target.block_bytes);
     const auto cut = [bytes](BlockRun& run) {
         if (run.block_bytes == bytes) return;
-        const std::uint64_t pieces = run.block_bytes / bytes;
-        run = {run[0].offset, bytes, pieces, static_cast<std::int64_t>(bytes), nullptr, nullptr};
+        const std::uint64_t units = run.block_bytes / bytes;
+        run = {run[0].offset, bytes, units, static_cast<std::int64_t>(bytes), nullptr, nullptr};
     };
     cut(source);
     cut(target);

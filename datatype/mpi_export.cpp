@@ -15,8 +15,8 @@ namespace {
 
 using support::check_mpi;
 
-/// Counts of MPI 3 are ints: whatever is longer is made of pieces of this many.
-constexpr std::uint64_t piece = std::uint64_t{1} << 30;
+/// Counts of MPI 3 are ints: whatever is longer is made of several counts of this many.
+constexpr std::uint64_t largest_count = std::uint64_t{1} << 30;
 
 /// A type under construction, at a byte displacement.
 struct Part {
@@ -40,8 +40,8 @@ MpiDatatype combine(std::span<const Part> parts) {
 
 MpiDatatype at_offsets(const MpiDatatype& inner, std::span<const std::int64_t> offsets) {
     std::vector<Part> parts;
-    for (std::size_t begin = 0; begin < offsets.size(); begin += piece) {
-        const std::size_t count = std::min<std::size_t>(piece, offsets.size() - begin);
+    for (std::size_t begin = 0; begin < offsets.size(); begin += largest_count) {
+        const std::size_t count = std::min<std::size_t>(largest_count, offsets.size() - begin);
         const std::vector<MPI_Aint> displacements(offsets.begin() + static_cast<std::ptrdiff_t>(begin),
                                                   offsets.begin() + static_cast<std::ptrdiff_t>(begin + count));
         MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -65,15 +65,15 @@ MpiDatatype repeated_type(MpiDatatype inner, std::uint64_t count, std::int64_t s
         return combine(parts);
     }
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    if (count <= piece) {
+    if (count <= largest_count) {
         check_mpi(MPI_Type_create_hvector(static_cast<int>(count), 1, stride, inner.get(), &type), "MPI_Type_create_hvector");
         return MpiDatatype{type};
     }
-    const std::uint64_t pieces = count / piece;
-    const std::uint64_t rest = count % piece;
+    const std::uint64_t full = count / largest_count;
+    const std::uint64_t rest = count % largest_count;
     std::vector<Part> parts(1);
-    check_mpi(MPI_Type_create_hvector(static_cast<int>(piece), 1, stride, inner.get(), &type), "MPI_Type_create_hvector");
-    parts[0].type = repeated_type(MpiDatatype{type}, pieces, static_cast<std::int64_t>(piece) * stride);
+    check_mpi(MPI_Type_create_hvector(static_cast<int>(largest_count), 1, stride, inner.get(), &type), "MPI_Type_create_hvector");
+    parts[0].type = repeated_type(MpiDatatype{type}, full, static_cast<std::int64_t>(largest_count) * stride);
     if (rest == 0) return std::move(parts[0].type);
     parts.push_back({static_cast<std::int64_t>(count - rest) * stride, repeated_type(std::move(inner), rest, stride)});
     return combine(parts);
@@ -85,10 +85,10 @@ MpiDatatype bytes_type(std::uint64_t bytes) {
         check_mpi(MPI_Type_contiguous(static_cast<int>(count), MPI_BYTE, &type), "MPI_Type_contiguous");
         return MpiDatatype{type};
     };
-    if (bytes <= piece) return contiguous(bytes);
-    const std::uint64_t rest = bytes % piece;
+    if (bytes <= largest_count) return contiguous(bytes);
+    const std::uint64_t rest = bytes % largest_count;
     std::vector<Part> parts(1);
-    parts[0].type = repeated_type(contiguous(piece), bytes / piece, static_cast<std::int64_t>(piece));
+    parts[0].type = repeated_type(contiguous(largest_count), bytes / largest_count, static_cast<std::int64_t>(largest_count));
     if (rest == 0) return std::move(parts[0].type);
     parts.push_back({static_cast<MPI_Aint>(bytes - rest), contiguous(rest)});
     return combine(parts);
@@ -110,12 +110,12 @@ MpiDatatype listed_type(const std::int64_t* offsets, const std::uint64_t* starts
     for (std::uint64_t i = 0; i < count; ++i) {
         std::int64_t offset = offsets[i];
         for (std::uint64_t left = starts[i + 1] - starts[i]; left > 0;) {
-            const std::uint64_t length = std::min(left, piece);
+            const std::uint64_t length = std::min(left, largest_count);
             lengths.push_back(static_cast<int>(length));
             displacements.push_back(offset);
             offset += static_cast<std::int64_t>(length);
             left -= length;
-            if (lengths.size() == piece) close();
+            if (lengths.size() == largest_count) close();
         }
     }
     if (!lengths.empty()) close();

@@ -47,8 +47,8 @@ const support::NumberSetting memory_setting{{.name = "LAPWING_CHUNK_MEMORY",
 
 /// Whether a rank on this path can be reached so. The setting is then passed over; an option is refused.
 bool possible(Strategy strategy, Path path) {
-    const bool mapped = path == Path::self || path == Path::direct;
-    return strategy == Strategy::direct_copy ? mapped : strategy != Strategy::served || !mapped;
+    const bool mapped = pipeline::is_mapped(path);
+    return strategy == Strategy::direct_copy ? mapped : strategy != Strategy::owner_packed || !mapped;
 }
 
 } // namespace
@@ -72,15 +72,16 @@ Layout moved(const Layout& layout, Offset offset, const window::WindowState& win
     return layout.shift(static_cast<std::int64_t>(offset.bytes));
 }
 
-const char* call_name(model::Direction direction) { return direction == model::Direction::put ? "put" : "get"; }
+const char* call_name(Direction direction) { return direction == Direction::put ? "put" : "get"; }
 
 } // namespace
 
-PlanState::PlanState(Window& window_, model::Direction direction_, const Layout& local_, Rank rank_, Offset offset,
+PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_, Rank rank_, Offset offset,
                      const Layout& remote_, const PlanOptions& options_)
     : window{window_.state()}, direction{direction_}, local{local_},
       remote{((void)window_.size(rank_), moved(remote_, offset, window, call_name(direction_), rank_.value))}, rank{rank_.value},
-      path{window.facts().path(rank_.value)}, options{[&] {
+      path{window.facts().path(rank_.value)}, mapped{is_mapped(path) ? window.map().base(rank) : nullptr},
+      options{[&] {
           PlanOptions chosen = options_;
           if (chosen.strategy == Strategy::automatic) {
               const auto set = strategy_setting.get(window.team_state().settings());
@@ -101,7 +102,7 @@ PlanState::PlanState(Window& window_, model::Direction direction_, const Layout&
              .table_limit = window.team_state().engine().inline_limit()};
     // An owner without a progress thread would have to call Lapwing; where messages are all there is, it has to anyway.
     if (path == Path::service || (path == Path::rma && window.team_state().paths().progress == ProgressMode::thread)) {
-        shape.may_be_served = true;
+        shape.may_be_owner_packed = true;
         shape.table_share = table_share(remote);
     }
     // Where there is something to decide.
@@ -118,9 +119,9 @@ void PlanState::check() const {
         throw UsageError{fmt::format("{}: the strategy {} needs memory that is {}, and rank {} is reached by the path {}; leave the "
                                      "strategy open",
                                      window.who(call), name(options.strategy),
-                                     options.strategy == Strategy::served ? "not mapped here" : "mapped here", rank, name(path))};
+                                     options.strategy == Strategy::owner_packed ? "not mapped here" : "mapped here", rank, name(path))};
     if constexpr (assertion_level >= 2) {
-        const Layout& target = direction == model::Direction::put ? remote : local;
+        const Layout& target = direction == Direction::put ? remote : local;
         if (target.overlaps())
             throw UsageError{fmt::format("{}: blocks of the target overlap ({}), so that the result depends on which is written "
                                          "last; give each byte once",
@@ -177,7 +178,7 @@ std::string PlanState::explain() const {
 
 } // namespace pipeline
 
-using model::Direction;
+using pipeline::Direction;
 using pipeline::finish_earlier;
 using pipeline::PlannedTransfer;
 using pipeline::PlanState;
@@ -188,27 +189,26 @@ Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
 Plan Plan::put(Window& window, const Layout& source, Rank rank, Offset offset, const Layout& target, const PlanOptions& options) {
-    return Plan{std::make_shared<PlanState>(window, model::Direction::put, source, rank, offset, target, options)};
+    return Plan{std::make_shared<PlanState>(window, Direction::put, source, rank, offset, target, options)};
 }
 
 Plan Plan::get(Window& window, Rank rank, Offset offset, const Layout& source, const Layout& destination,
                const PlanOptions& options) {
-    return Plan{std::make_shared<PlanState>(window, model::Direction::get, destination, rank, offset, source, options)};
+    return Plan{std::make_shared<PlanState>(window, Direction::get, destination, rank, offset, source, options)};
 }
 
 namespace {
 
 /// Memory that is mapped here: done at once.
 void copy_directly(PlanState& plan, std::byte* memory) {
-    std::byte* const there = plan.window.map().base(plan.rank);
-    const bool put = plan.direction == model::Direction::put;
-    if (put) datatype::copy(there, plan.remote, memory, plan.local);
-    else datatype::copy(memory, plan.local, there, plan.remote);
+    const bool put = plan.direction == Direction::put;
+    if (put) datatype::copy(plan.mapped, plan.remote, memory, plan.local);
+    else datatype::copy(memory, plan.local, plan.mapped, plan.remote);
     plan.window.statistics().add(put ? Counter::direct_put_bytes : Counter::direct_get_bytes, plan.shape.bytes);
 }
 
 void require_target(const PlanState& plan) {
-    if (plan.direction == model::Direction::get)
+    if (plan.direction == Direction::get)
         throw UsageError{fmt::format("{}: a get needs memory that it may write; pass memory that is not const", plan.window.who("get"))};
 }
 
@@ -232,9 +232,9 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     transfer.wait();
     // A put is not complete at the owner yet, which its prediction includes: only gets can be compared, and where the wire is
     // most of it.
-    const bool network = plan->path != Path::self && plan->path != Path::direct;
-    if (network && plan->direction == model::Direction::get && transfer.as_planned() && 2 * plan->decision.wire_seconds >= predicted)
-        plan->costs.observe(plan->decision.strategy == Strategy::served ? Path::service : plan->path, plan->shape.bytes, predicted,
+    if (plan->mapped == nullptr && plan->direction == Direction::get && transfer.as_planned() &&
+        2 * plan->decision.wire_seconds >= predicted)
+        plan->costs.observe(plan->decision.strategy == Strategy::owner_packed ? Path::service : plan->path, plan->shape.bytes, predicted,
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
@@ -260,12 +260,12 @@ void Plan::execute(std::span<std::byte> memory) {
 void Plan::execute_notify(const void* memory, unsigned counter) {
     window::WindowState& window = state_->window;
     window.notifications().check(counter, "put_notify");
-    if (state_->direction == model::Direction::get)
+    if (state_->direction == Direction::get)
         throw UsageError{fmt::format("{}: the plan is of a get, which tells its target nothing; make one with Plan::put",
                                      window.who("put_notify"))};
     execute(memory);
     // Chunks and blocks may arrive in any order, and by MPI's operations behind any message.
-    if (state_->path != Path::self && state_->path != Path::direct) window.order().flush(state_->rank);
+    if (state_->mapped == nullptr) window.order().flush(state_->rank);
     window.notifications().put(state_->rank, 0, {}, counter);
 }
 

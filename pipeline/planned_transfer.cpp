@@ -17,13 +17,12 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
     : PlannedTransfer{plan, memory, plan->decision} {}
 
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision, ByteSource* source)
-    : LongTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(),
-                   plan->direction == model::Direction::put},
+    : ChunkedTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(), plan->direction},
       plan_{std::move(plan)}, memory_{memory}, source_{source}, slots_{decision.slots}, chunks_{decision.chunks},
       remote_{plan_->remote}, local_{plan_->local}, left_{plan_->shape.bytes} {
-    if (decision.strategy == Strategy::served) {
-        way_ = Way::served;
-        const bool put = plan_->direction == model::Direction::put;
+    if (decision.strategy == Strategy::owner_packed) {
+        way_ = Way::owner_packed;
+        const bool put = plan_->direction == Direction::put;
         if (!plan_->remote.is_contiguous())
             table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit();
         // A put goes behind its table; a get arrives at its place.
@@ -71,7 +70,7 @@ bool PlannedTransfer::take_buffers(bool must) {
 template <class Function>
 auto PlannedTransfer::in_turn(Function&& function) {
     if (!entered_.load(std::memory_order_acquire)) return function();
-    const window::LongTransfers::Turn turn{plan_->window.order().long_transfers()};
+    const window::ChunkedTransfers::Turn turn{plan_->window.order().chunked_transfers()};
     return function();
 }
 
@@ -89,7 +88,7 @@ void PlannedTransfer::end(bool intact) noexcept {
     }
     done_ = true;
     if (!entered_.load(std::memory_order_relaxed)) return;
-    plan_->window.order().long_transfers().remove(*this);
+    plan_->window.order().chunked_transfers().remove(*this);
     entered_.store(false, std::memory_order_release);
 }
 
@@ -105,15 +104,15 @@ void PlannedTransfer::discard() noexcept {
 }
 
 void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes) {
-    window::WindowState& window = plan_->window;
-    if (std::byte* const base = window.map().base(plan_->rank)) { // a network strategy that is forced inside a node
-        if (plan_->direction == model::Direction::put) std::memcpy(base + offset, memory, bytes);
+    if (std::byte* const base = plan_->mapped) { // a network strategy that is forced inside a node
+        if (plan_->direction == Direction::put) std::memcpy(base + offset, memory, bytes);
         else std::memcpy(memory, base + offset, bytes);
         return;
     }
+    window::WindowState& window = plan_->window;
     auto& under_way = buffers_->under_way[slot];
     if (under_way.size() >= blocks_under_way) (void)slot_complete(slot, true); // many blocks there, and a large chunk
-    under_way.push_back(plan_->direction == model::Direction::put
+    under_way.push_back(plan_->direction == Direction::put
                             ? window.puts_and_gets().start_put(plan_->rank, offset, {memory, bytes})
                             : window.puts_and_gets().start_get(plan_->rank, offset, {memory, bytes}));
 }
@@ -125,7 +124,7 @@ void PlannedTransfer::pack_next(std::byte* packed, std::uint64_t bytes) {
 
 void PlannedTransfer::start_packed(std::uint64_t slot, std::uint64_t bytes) {
     std::byte* const packed = slot_memory(slot);
-    if (plan_->direction == model::Direction::put) pack_next(packed, bytes);
+    if (plan_->direction == Direction::put) pack_next(packed, bytes);
     for (std::uint64_t done = 0; done < bytes;) {
         const ByteBlock block = remote_.next(bytes - done);
         start_operation(slot, static_cast<std::uint64_t>(block.offset), packed + done, block.bytes);
@@ -133,9 +132,9 @@ void PlannedTransfer::start_packed(std::uint64_t slot, std::uint64_t bytes) {
     }
 }
 
-std::uint64_t PlannedTransfer::start_served(std::uint64_t slot, std::uint64_t bytes) {
+std::uint64_t PlannedTransfer::start_owner_packed(std::uint64_t slot, std::uint64_t bytes) {
     window::WindowState& window = plan_->window;
-    const bool put = plan_->direction == model::Direction::put;
+    const bool put = plan_->direction == Direction::put;
     const std::int64_t lower = plan_->remote.lower();
     const window::Touched touched{
         .offset = static_cast<std::uint64_t>(lower), .bytes = plan_->remote.span(), .first = started_ == 0};
@@ -184,7 +183,7 @@ void PlannedTransfer::start_chunk() {
     previous_ = bytes;
     switch (way_) {
     case Way::packed: start_packed(slot, bytes); break;
-    case Way::served: bytes = start_served(slot, bytes); break;
+    case Way::owner_packed: bytes = start_owner_packed(slot, bytes); break;
     case Way::in_place: start_blocks(slot, bytes); break;
     }
     sizes_[slot] = bytes;
@@ -203,7 +202,7 @@ bool PlannedTransfer::slot_complete(std::uint64_t slot, bool block) {
 
 void PlannedTransfer::finish_chunk() {
     const std::uint64_t slot = finished_ % slots_;
-    if (way_ != Way::in_place && plan_->direction == model::Direction::get && !plan_->local.is_contiguous())
+    if (way_ != Way::in_place && plan_->direction == Direction::get && !plan_->local.is_contiguous())
         datatype::unpack(memory_, local_, slot_data(slot), sizes_[slot]);
     ++finished_;
 }
@@ -228,7 +227,7 @@ bool PlannedTransfer::go_on(bool block) {
         if (buffers_ == nullptr && !take_buffers(false)) {
             if (!block) return false;
             // Whoever started transfers of this window, nobody may be left to go on with them.
-            plan_->window.order().long_transfers().free_memory();
+            plan_->window.order().chunked_transfers().free_memory();
             (void)take_buffers(true);
         }
         if (!step(block)) return false;
@@ -244,7 +243,7 @@ bool PlannedTransfer::go_on(bool block) {
 bool PlannedTransfer::start() {
     if (go_on(false)) return true;
     entered_.store(true, std::memory_order_relaxed);
-    plan_->window.order().long_transfers().add(*this);
+    plan_->window.order().chunked_transfers().add(*this);
     return false;
 }
 

@@ -5,7 +5,7 @@
 #include "pipeline/remembered_decisions.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/recycled.hpp"
-#include "window/long_transfer.hpp"
+#include "window/chunked_transfer.hpp"
 #include "window/pending_transfer.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
@@ -23,7 +23,7 @@ namespace lapwing::pipeline {
 /// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
 class PlanState {
 public:
-    PlanState(Window& window, model::Direction direction, const Layout& local, Rank rank, Offset offset, const Layout& remote,
+    PlanState(Window& window, Direction direction, const Layout& local, Rank rank, Offset offset, const Layout& remote,
               const PlanOptions& options);
 
     /// Decides anew if the cost model has changed since.
@@ -33,11 +33,14 @@ public:
     [[nodiscard]] std::string explain() const;
 
     window::WindowState& window;
-    const model::Direction direction;
+    const Direction direction;
     const Layout local;
     const Layout remote; ///< relative to the start of the rank's part
     const int rank;
     const Path path;
+    /// The rank's part where it is mapped here, so that it is loaded and stored; else null. What carries the plan out
+    /// goes by this.
+    std::byte* const mapped;
     const PlanOptions options;
     TransferShape shape;
     Decision decision;
@@ -51,7 +54,7 @@ private:
     void check() const;
 };
 
-/// The bytes of a put, from the first to the last: piece by piece, each computed into memory that is given.
+/// The bytes of a put, from the first to the last: portion by portion, each computed into memory that is given.
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
@@ -61,7 +64,7 @@ public:
 /// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. What is under way
 /// is given back, and the window left, as soon as it is complete: the object may outlive the window.
 class PlannedTransfer final : public window::PendingTransfer,
-                              public window::LongTransfer,
+                              public window::ChunkedTransfer,
                               public support::Recycled<PlannedTransfer> {
 public:
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
@@ -112,7 +115,7 @@ private:
     void start_packed(std::uint64_t slot, std::uint64_t bytes);
     /// One message, which the owner unpacks or answers. Returns how many bytes it holds: fewer than `bytes` where their
     /// description leaves no room.
-    [[nodiscard]] std::uint64_t start_served(std::uint64_t slot, std::uint64_t bytes);
+    [[nodiscard]] std::uint64_t start_owner_packed(std::uint64_t slot, std::uint64_t bytes);
     void start_blocks(std::uint64_t slot, std::uint64_t bytes);
     void start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes);
     [[nodiscard]] bool slot_complete(std::uint64_t slot, bool block);
@@ -136,7 +139,7 @@ private:
     enum class Way : std::uint8_t {
         in_place, ///< they do not: operations have the memory itself
         packed,
-        served, ///< through messages that the owner unpacks or packs
+        owner_packed, ///< through messages that the owner unpacks or packs
     };
     Way way_ = Way::in_place;
     std::uint64_t table_room_ = 0; ///< of a slot

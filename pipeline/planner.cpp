@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace lapwing::pipeline {
 namespace {
@@ -23,20 +24,20 @@ constexpr std::uint64_t most_chunks = 512;
 struct Wire {
     const TransferShape& shape;
     const model::TransferModel& transfers;
-    const model::CopyModel* served = nullptr; ///< the owner's copies, where it packs or unpacks: one message for each part
+    const model::CopyModel* owner = nullptr; ///< the owner's copies, where it packs or unpacks: one message for each part
 
     [[nodiscard]] double operations(std::uint64_t part) const {
-        if (shape.remote.blocks <= 1 || served != nullptr) return 1;
+        if (shape.remote.blocks <= 1 || owner != nullptr) return 1;
         const double share = static_cast<double>(part) / static_cast<double>(shape.bytes);
         return std::max(1.0, share * static_cast<double>(shape.remote.blocks));
     }
     [[nodiscard]] std::uint64_t block(std::uint64_t part) const {
-        const double bytes = static_cast<double>(part) * (served != nullptr ? 1 + shape.table_share : 1);
+        const double bytes = static_cast<double>(part) * (owner != nullptr ? 1 + shape.table_share : 1);
         return static_cast<std::uint64_t>(bytes / operations(part));
     }
     [[nodiscard]] double gap(std::uint64_t part) const {
         // The thread that receives at the owner is the one that copies there.
-        const double copying = served != nullptr && shape.remote.blocks > 1 ? served->time(shape.remote, part) : 0;
+        const double copying = owner != nullptr && shape.remote.blocks > 1 ? owner->time(shape.remote, part) : 0;
         return operations(part) * transfers.gap(block(part)) + copying;
     }
     [[nodiscard]] double issue(std::uint64_t part) const { return operations(part) * transfers.issue(block(part)); }
@@ -53,7 +54,7 @@ double stall(double remaining, double copying, double overlap) {
 /// Every chunk of a packed transfer through a small simulation of one processor and one wire.
 double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire, const model::CopyModel& copies) {
     // What the owner unpacks is put behind its table, even from memory that is one block.
-    const bool copied = shape.packs() || (wire.served != nullptr && shape.remote.blocks > 1 && shape.direction == model::Direction::put);
+    const bool copied = shape.packs() || (wire.owner != nullptr && shape.remote.blocks > 1 && shape.direction == Direction::put);
     const auto copy = [&](std::uint64_t part) { return copied ? copies.time(shape.local, part) : 0.0; };
     const double overlap = wire.transfers.overlap();
     std::array<double, most_slots> free_at{}; // when the wire is done with the chunk in each slot
@@ -70,7 +71,7 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
         double& slot = free_at[count % slots];
         const double gap = wire.gap(last);
         const double issue = wire.issue(last);
-        if (shape.direction == model::Direction::put) {
+        if (shape.direction == Direction::put) {
             processor = std::max(processor, slot);
             const double copying = copy(last);
             wire_free += stall(wire_free - processor, copying, overlap);
@@ -93,7 +94,7 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
     }
     const double latency = wire.transfers.latency(wire.block(last), static_cast<std::uint64_t>(std::llround(operations)));
     double end = std::max(wire_free + latency, processor);
-    if (shape.direction == model::Direction::get) {
+    if (shape.direction == Direction::get) {
         // The chunks still in their slots; all but the last have been unpacked while it was on its way, if there was time.
         double rest = 0;
         if (count > 1 && count <= slots) rest = copy(shape.bytes - last);
@@ -104,37 +105,18 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
     return end;
 }
 
-struct Candidate {
-    Strategy strategy{};
-    Chunks chunks = {};
-    std::uint64_t slots = 1;
-    double seconds = std::numeric_limits<double>::infinity();
-};
-
-using Sizes = boost::container::static_vector<std::uint64_t, model::TransferModel::most_pieces>;
+using Sizes = boost::container::static_vector<std::uint64_t, model::TransferModel::most_lines>;
 
 /// The largest transfers before MPI goes another way: where it asks the receiver first, say, a power of two is often just too
 /// long. Those that are powers of two are tried anyway.
 Sizes ends_below_changes(const model::TransferModel& transfers) {
     Sizes ends;
-    for (const model::TransferPiece& piece : transfers.pieces()) {
-        if (piece.begin_bytes <= smallest_chunk) continue;
-        const std::uint64_t end = (piece.begin_bytes - 1) / support::buffer_alignment * support::buffer_alignment;
+    for (const model::TransferLine& line : transfers.lines()) {
+        if (line.begin_bytes <= smallest_chunk) continue;
+        const std::uint64_t end = (line.begin_bytes - 1) / support::buffer_alignment * support::buffer_alignment;
         if (!std::has_single_bit(end)) ends.push_back(end);
     }
     return ends;
-}
-
-/// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the model is not
-/// exact, and tells no smaller gains from none.
-double weighted(const Candidate& candidate) {
-    switch (candidate.strategy) {
-    case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
-    case Strategy::fixed_pipeline:
-    case Strategy::superpipeline: return 1.1 * candidate.seconds;
-    case Strategy::served: return 1.05 * candidate.seconds;
-    default: return candidate.seconds;
-    }
 }
 
 } // namespace
@@ -145,7 +127,7 @@ model::BlockShape shape_of(const Layout& layout) {
             .bytes = layout.bytes(),
             .extent_bytes = layout.span(),
             .places = run.starts != nullptr ? model::Places::listed : run.offsets != nullptr ? model::Places::indexed : model::Places::regular,
-            .pieces = run.offsets != nullptr && run.starts == nullptr ? layout.bytes() / run.block_bytes : 0};
+            .units = run.offsets != nullptr && run.starts == nullptr ? layout.bytes() / run.block_bytes : 0};
 }
 
 double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const model::TransferModel& transfers,
@@ -153,7 +135,7 @@ double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uin
     return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, transfers}, copies);
 }
 
-double predict_served(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const model::TransferModel& messages,
+double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const model::TransferModel& messages,
                       const model::CopyModel& copies) {
     return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, messages, &copies}, copies);
 }
@@ -182,148 +164,262 @@ double predict_direct(const TransferShape& shape, const model::CopyModel& copies
     return copies.time(finer) + std::max(lines, 0.0);
 }
 
-Decision decide(const TransferShape& shape, const model::TransferModel& transfers, const model::TransferModel& messages,
-                const model::CopyModel& copies, const PlanOptions& options) {
-    Decision decision;
-    const bool mapped = shape.path == Path::self || shape.path == Path::direct;
-    // Slots begin aligned.
-    const std::uint64_t memory =
-        std::max<std::uint64_t>(shape.most_memory, smallest_chunk) / support::buffer_alignment * support::buffer_alignment;
+namespace {
 
-    Candidate per_block{.strategy = Strategy::per_block, .slots = 2, .seconds = predict_per_block(shape, transfers)};
-    const std::uint64_t pairs = std::max<std::uint64_t>(shape.pairs(), 1);
-    const double block = static_cast<double>(shape.bytes) / static_cast<double>(pairs);
-    per_block.chunks.first = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(block * (blocks_under_way / 2)));
-    per_block.chunks.largest = per_block.chunks.first;
+/// What a decision follows from.
+struct Inputs {
+    const TransferShape& shape;
+    const model::TransferModel& transfers;
+    const model::TransferModel& messages; ///< of the service path
+    const model::CopyModel& copies;
+    const PlanOptions& options;
 
-    // More than the buffers hold is packed in as few parts as they allow.
-    Candidate full{.strategy = Strategy::full_pack};
-    full.chunks = {.first = std::min(shape.bytes, memory), .growth = 1, .largest = std::min(shape.bytes, memory)};
-    full.seconds = predict_packed(shape, full.chunks, 1, transfers, copies);
+    [[nodiscard]] bool forces(Strategy strategy) const noexcept { return options.strategy == strategy; }
+    /// Bytes of the chunk buffers. Slots begin aligned.
+    [[nodiscard]] std::uint64_t memory() const noexcept {
+        return std::max<std::uint64_t>(shape.most_memory, smallest_chunk) / support::buffer_alignment * support::buffer_alignment;
+    }
+    /// Bytes of the largest chunk that may be tried, of at most `most`.
+    [[nodiscard]] std::uint64_t largest_chunk(std::uint64_t most) const noexcept {
+        if (options.largest_chunk != 0) return std::min(most, options.largest_chunk);
+        return shape.produced ? std::min(most, shape.produced_chunk()) : most;
+    }
+    [[nodiscard]] bool is_get() const noexcept { return shape.direction == Direction::get; }
+    /// Whether all may leave at once: at the end of a computation that leaves nothing to hide behind it.
+    [[nodiscard]] bool may_leave_whole() const noexcept {
+        return !shape.produced || options.strategy != Strategy::automatic || shape.bytes <= smallest_chunk;
+    }
+};
 
-    Candidate fixed{.strategy = Strategy::fixed_pipeline};
-    Candidate super{.strategy = Strategy::superpipeline};
-    const bool shrinking = shape.direction == model::Direction::get;
-    const auto consider = [&](Candidate& best, Chunks chunks) {
-        chunks.shrinking = shrinking;
-        chunks.largest = std::min(chunks.largest, memory);
+/// A strategy with the parameters that were found best for it, and its predicted time.
+struct Candidate {
+    Strategy strategy{};
+    Chunks chunks = {};
+    std::uint64_t slots = 1;
+    double seconds = std::numeric_limits<double>::infinity();
+
+    /// Takes these parameters if they are faster.
+    void improve(const Chunks& other_chunks, std::uint64_t other_slots, double other_seconds) noexcept {
+        if (other_seconds < seconds) *this = {strategy, other_chunks, other_slots, other_seconds};
+    }
+};
+
+// A function for each strategy: its candidate, or nothing where it does not apply.
+
+std::optional<Candidate> direct_copy(const Inputs& in) {
+    if (!is_mapped(in.shape.path)) return {};
+    return Candidate{.strategy = Strategy::direct_copy, .seconds = predict_direct(in.shape, in.copies)};
+}
+
+std::optional<Candidate> per_block(const Inputs& in) {
+    if (!in.may_leave_whole()) return {};
+    const double block = static_cast<double>(in.shape.bytes) / static_cast<double>(std::max<std::uint64_t>(in.shape.pairs(), 1));
+    const std::uint64_t chunk = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(block * (blocks_under_way / 2)));
+    return Candidate{.strategy = Strategy::per_block,
+                     .chunks = {.first = chunk, .growth = 1, .largest = chunk},
+                     .slots = 2,
+                     .seconds = predict_per_block(in.shape, in.transfers)};
+}
+
+/// More than the buffers hold is packed in as few parts as they allow.
+std::optional<Candidate> full_pack(const Inputs& in) {
+    if (!in.may_leave_whole()) return {};
+    const std::uint64_t chunk = std::min(in.shape.bytes, in.memory());
+    const Chunks chunks{.first = chunk, .growth = 1, .largest = chunk};
+    return Candidate{
+        .strategy = Strategy::full_pack, .chunks = chunks, .seconds = predict_packed(in.shape, chunks, 1, in.transfers, in.copies)};
+}
+
+/// What both pipelines look for: the sizes of chunks with which one is done first.
+class PipelineSearch {
+public:
+    PipelineSearch(const Inputs& in, Strategy strategy) : in_{in}, best_{.strategy = strategy} {
+        if (in.shape.remote.blocks <= 1) ends_ = ends_below_changes(in.transfers);
+    }
+
+    [[nodiscard]] bool applies() const noexcept { return in_.shape.bytes > smallest_chunk || in_.forces(best_.strategy); }
+    /// Bytes of the largest chunk.
+    [[nodiscard]] std::uint64_t most() const noexcept { return most_; }
+    [[nodiscard]] const Sizes& ends() const noexcept { return ends_; }
+
+    void consider(std::uint64_t first, double growth, std::uint64_t largest) {
+        const std::uint64_t memory = in_.memory();
+        Chunks chunks{.first = first, .growth = growth, .largest = std::min(largest, memory), .shrinking = in_.is_get()};
         chunks.first = std::min(chunks.first, chunks.largest);
         // Unless it is all that the options and the memory leave.
-        if (best.seconds < std::numeric_limits<double>::infinity() && options.first_chunk == 0 &&
-            shape.bytes / chunks.largest > most_chunks)
+        if (best_.seconds < std::numeric_limits<double>::infinity() && in_.options.first_chunk == 0 &&
+            in_.shape.bytes / chunks.largest > most_chunks)
             return;
         const std::uint64_t slots = std::min<std::uint64_t>(most_slots, memory / support::rounded_to_alignment(chunks.largest));
-        const double seconds = predict_packed(shape, chunks, slots, transfers, copies);
-        if (seconds < best.seconds) best = {best.strategy, chunks, slots, seconds};
-    };
-    const Sizes ends = shape.remote.blocks <= 1 ? ends_below_changes(transfers) : Sizes{};
-    std::uint64_t most = std::max(std::min(shape.bytes, memory), smallest_chunk);
-    if (options.largest_chunk != 0) most = std::min(most, options.largest_chunk);
-    else if (shape.produced) most = std::min(most, shape.produced_chunk());
-    if (options.first_chunk != 0) {
-        consider(fixed, {.first = options.first_chunk, .growth = 1, .largest = options.first_chunk});
-    } else {
-        consider(fixed, {.first = most, .growth = 1, .largest = most}); // one at least that the memory allows
-        for (std::uint64_t size = smallest_chunk; size < most; size *= 2)
-            consider(fixed, {.first = size, .growth = 1, .largest = size});
-        for (const std::uint64_t size : ends)
-            if (size < most) consider(fixed, {.first = size, .growth = 1, .largest = size});
+        best_.improve(chunks, slots, predict_packed(in_.shape, chunks, slots, in_.transfers, in_.copies));
     }
-    // The largest is tried as the others are: the paper takes the size from which on the copy is slower than the put, but
-    // what follows from that depends on the layout and on how much really overlaps.
+
+    /// Chunks hide copies behind the wire, and make the wire itself no faster: where a model says so, its sizes were measured at
+    /// different times.
+    [[nodiscard]] Candidate best() const {
+        Candidate best = best_;
+        if (in_.shape.remote.blocks <= 1 && best.chunks.first < in_.shape.bytes) {
+            const double copying = in_.shape.packs() ? in_.copies.time(in_.shape.local) : 0;
+            best.seconds = std::max(best.seconds, in_.transfers.time(in_.shape.bytes) + (1 - in_.transfers.overlap()) * copying);
+        }
+        return best;
+    }
+
+private:
+    const Inputs& in_;
+    Candidate best_;
+    Sizes ends_;
+    std::uint64_t most_ = in_.largest_chunk(std::max(std::min(in_.shape.bytes, in_.memory()), smallest_chunk));
+};
+
+std::optional<Candidate> fixed_pipeline(const Inputs& in) {
+    PipelineSearch search{in, Strategy::fixed_pipeline};
+    if (!search.applies()) return {};
+    const auto consider = [&](std::uint64_t size) { search.consider(size, 1, size); };
+    if (in.options.first_chunk != 0) {
+        consider(in.options.first_chunk);
+        return search.best();
+    }
+    consider(search.most()); // one at least that the memory allows
+    for (std::uint64_t size = smallest_chunk; size < search.most(); size *= 2) consider(size);
+    for (const std::uint64_t size : search.ends())
+        if (size < search.most()) consider(size);
+    return search.best();
+}
+
+/// The largest chunk is searched as the others are: the paper takes the size from which on the copy is slower than the put, but
+/// what follows from that depends on the layout and on how much really overlaps.
+std::optional<Candidate> superpipeline(const Inputs& in) {
+    PipelineSearch search{in, Strategy::superpipeline};
+    if (!search.applies()) return {};
+    const std::uint64_t most = search.most();
     const auto consider_growths = [&](std::uint64_t first, std::uint64_t largest) {
-        if (options.growth > 0) return consider(super, {.first = first, .growth = options.growth, .largest = largest});
-        for (const double growth : {1.3, 2.0, 4.0}) consider(super, {.first = first, .growth = growth, .largest = largest});
+        if (in.options.growth > 0) return search.consider(first, in.options.growth, largest);
+        for (const double growth : {1.3, 2.0, 4.0}) search.consider(first, growth, largest);
     };
     const auto consider_largest = [&](std::uint64_t first) {
         consider_growths(first, most);
         for (std::uint64_t largest = 2 * first; largest < most; largest *= 4) consider_growths(first, largest);
-        for (const std::uint64_t largest : ends)
+        for (const std::uint64_t largest : search.ends())
             if (first < largest && largest < most) consider_growths(first, largest);
     };
-    if (options.first_chunk != 0) consider_largest(options.first_chunk);
+    if (in.options.first_chunk != 0) consider_largest(in.options.first_chunk);
     else
         for (std::uint64_t first = std::min(smallest_chunk, most); first <= most; first *= 2) consider_largest(first);
+    return search.best();
+}
 
-    // Chunks hide copies behind the wire, and make the wire itself no faster: where a model says so, its sizes were measured at
-    // different times.
-    if (shape.remote.blocks <= 1) {
-        const double copying = shape.packs() ? copies.time(shape.local) : 0;
-        const double least = transfers.time(shape.bytes) + (1 - transfers.overlap()) * copying;
-        for (Candidate* const candidate : {&fixed, &super})
-            if (candidate->chunks.first < shape.bytes) candidate->seconds = std::max(candidate->seconds, least);
-    }
+/// Bytes of the largest chunk that the owner may pack or unpack.
+std::uint64_t most_owner_packed(const Inputs& in) {
+    const TransferShape& shape = in.shape;
+    const std::uint64_t most =
+        in.largest_chunk(std::min(in.memory() / 2, shape.remote.blocks > 1 ? largest_owner_packed_chunk : in.memory()));
+    if (!in.is_get() || !(shape.table_share > 0)) return most;
+    // A get sends the whole description ahead, in a packet.
+    const double described = static_cast<double>(shape.table_limit) / shape.table_share;
+    return std::min(most, std::max<std::uint64_t>(1, static_cast<std::uint64_t>(described)));
+}
 
+/// Chunks of at most `most` bytes that the owner packs or unpacks, each with room for its table.
+void consider_owner_packed(const Inputs& in, Candidate& best, std::uint64_t most, std::uint64_t first, double growth,
+                           std::uint64_t largest) {
+    const Chunks chunks{.first = std::min(first, most),
+                        .growth = growth,
+                        .largest = std::min(std::max(first, largest), most),
+                        .shrinking = in.is_get() && growth > 1};
+    const std::uint64_t table = in.shape.remote.blocks <= 1 ? 0 : in.is_get() ? in.shape.table_limit : chunk_table_room(chunks.largest);
+    const std::uint64_t slot = support::rounded_to_alignment(chunks.largest) + support::rounded_to_alignment(table);
+    const std::uint64_t slots = std::clamp<std::uint64_t>(in.memory() / slot, 1, most_slots);
+    best.improve(chunks, slots, predict_owner_packed(in.shape, chunks, slots, in.messages, in.copies));
+}
+
+std::optional<Candidate> owner_packed(const Inputs& in) {
+    const TransferShape& shape = in.shape;
     // On the service path itself a contiguous target leaves the owner nothing to do that it does not do for every pipeline.
-    const bool serve = shape.may_be_served && (shape.remote.blocks > 1 || shape.path != Path::service);
-    Candidate served{.strategy = Strategy::served};
-    if (serve || options.strategy == Strategy::served) {
-        std::uint64_t cap = std::min(memory / 2, shape.remote.blocks > 1 ? largest_served_chunk : memory);
-        if (options.largest_chunk != 0) cap = std::min(cap, options.largest_chunk);
-        else if (shape.produced) cap = std::min(cap, shape.produced_chunk());
-        // A get sends the whole description ahead, in a packet.
-        if (shape.direction == model::Direction::get && shape.table_share > 0)
-            cap = std::min(cap, std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(shape.table_limit) / shape.table_share)));
-        const auto consider_served = [&](std::uint64_t first, double growth, std::uint64_t largest) {
-            Chunks chunks{.first = std::min(first, cap), .growth = growth, .largest = std::min(std::max(first, largest), cap)};
-            chunks.shrinking = shrinking && growth > 1;
-            const std::uint64_t table = shape.remote.blocks <= 1 ? 0
-                                        : shrinking              ? shape.table_limit
-                                                                 : chunk_table_room(chunks.largest);
-            const std::uint64_t slot = support::rounded_to_alignment(chunks.largest) + support::rounded_to_alignment(table);
-            const std::uint64_t slots = std::clamp<std::uint64_t>(memory / slot, 1, most_slots);
-            const double seconds = predict_served(shape, chunks, slots, messages, copies);
-            if (seconds < served.seconds) served = {served.strategy, chunks, slots, seconds};
-        };
-        const std::uint64_t end = std::max(std::min(shape.bytes, cap), smallest_chunk);
-        if (options.first_chunk != 0) {
-            consider_served(options.first_chunk, std::max(options.growth, 1.0), std::max(options.largest_chunk, options.first_chunk));
-        } else {
-            for (const std::uint64_t size : ends_below_changes(messages)) {
-                const auto data = static_cast<std::uint64_t>(static_cast<double>(size) / (1 + shape.table_share));
-                if (smallest_chunk < data && data < end && shape.bytes / data <= most_chunks) consider_served(data, 1, data);
-            }
-            for (std::uint64_t first = smallest_chunk; first < end; first *= 2) {
-                if (shape.bytes / first <= most_chunks) consider_served(first, 1, first);
-                for (std::uint64_t largest = 4 * first; largest < 4 * end; largest *= 4) consider_served(first, 2, std::min(largest, end));
-            }
-            consider_served(end, 1, end);
-        }
+    const bool worth_it = shape.may_be_owner_packed && (shape.remote.blocks > 1 || shape.path != Path::service);
+    if (!worth_it && !in.forces(Strategy::owner_packed)) return {};
+    Candidate best{.strategy = Strategy::owner_packed};
+    const std::uint64_t most = most_owner_packed(in);
+    const auto consider = [&](std::uint64_t first, double growth, std::uint64_t largest) {
+        consider_owner_packed(in, best, most, first, growth, largest);
+    };
+    if (in.options.first_chunk != 0) {
+        consider(in.options.first_chunk, std::max(in.options.growth, 1.0), std::max(in.options.largest_chunk, in.options.first_chunk));
+        return best;
     }
+    const std::uint64_t end = std::max(std::min(shape.bytes, most), smallest_chunk);
+    for (const std::uint64_t size : ends_below_changes(in.messages)) {
+        const auto data = static_cast<std::uint64_t>(static_cast<double>(size) / (1 + shape.table_share));
+        if (smallest_chunk < data && data < end && shape.bytes / data <= most_chunks) consider(data, 1, data);
+    }
+    for (std::uint64_t first = smallest_chunk; first < end; first *= 2) {
+        if (shape.bytes / first <= most_chunks) consider(first, 1, first);
+        for (std::uint64_t largest = 4 * first; largest < 4 * end; largest *= 4) consider(first, 2, std::min(largest, end));
+    }
+    consider(end, 1, end);
+    return best;
+}
 
-    Candidate direct{.strategy = Strategy::direct_copy};
-    if (mapped) direct.seconds = predict_direct(shape, copies);
+using Candidates = boost::container::static_vector<Candidate, strategies>;
 
-    boost::container::static_vector<Candidate, strategies> candidates;
-    if (mapped) candidates.push_back(direct);
-    // What leaves at the end leaves nothing to hide behind the computation.
-    const bool whole = !shape.produced || options.strategy != Strategy::automatic || shape.bytes <= smallest_chunk;
-    if (whole) candidates.push_back(per_block);
-    if (whole) candidates.push_back(full);
-    if (shape.bytes > smallest_chunk || options.strategy == Strategy::fixed_pipeline) candidates.push_back(fixed);
-    if (shape.bytes > smallest_chunk || options.strategy == Strategy::superpipeline) candidates.push_back(super);
-    if (serve || options.strategy == Strategy::served) candidates.push_back(served);
+/// Of all strategies that apply: one at least.
+Candidates candidates_of(const Inputs& in) {
+    Candidates candidates;
+    for (const auto candidate_of : {direct_copy, per_block, full_pack, fixed_pipeline, superpipeline, owner_packed})
+        if (const std::optional<Candidate> candidate = candidate_of(in)) candidates.push_back(*candidate);
+    return candidates;
+}
+
+/// The strategy that the program forces, or that needs no comparison.
+Strategy wanted(const Inputs& in) {
+    if (!in.forces(Strategy::automatic)) return in.options.strategy;
     // Nothing beats one pass over memory that is mapped here.
-    Strategy wanted = options.strategy;
-    if (wanted == Strategy::automatic && mapped) wanted = Strategy::direct_copy;
+    if (is_mapped(in.shape.path)) return Strategy::direct_copy;
     // Nothing to copy, and one operation: it needs no buffer.
-    if (wanted == Strategy::automatic && pairs == 1 && whole) wanted = Strategy::per_block;
+    return in.shape.pairs() <= 1 && in.may_leave_whole() ? Strategy::per_block : Strategy::automatic;
+}
+
+/// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the model is not
+/// exact, and tells no smaller gains from none.
+double weighted(const Candidate& candidate) {
+    switch (candidate.strategy) {
+    case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
+    case Strategy::fixed_pipeline:
+    case Strategy::superpipeline: return 1.1 * candidate.seconds;
+    case Strategy::owner_packed: return 1.05 * candidate.seconds;
+    default: return candidate.seconds;
+    }
+}
+
+const Candidate& cheapest(const Candidates& candidates, Strategy wanted) {
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
         if (best == nullptr || weighted(candidate) < weighted(*best)) best = &candidate;
     }
-    if (best == nullptr) best = &candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
-    decision.strategy = best->strategy;
-    decision.chunks = best->chunks;
-    decision.slots = best->slots;
-    decision.seconds = best->seconds;
-    decision.wire_seconds = best->seconds;
-    if (best->strategy != Strategy::per_block && best->strategy != Strategy::direct_copy) {
-        const Wire wire{shape, best->strategy == Strategy::served ? messages : transfers};
-        const std::uint64_t chunk = std::min(shape.bytes, best->chunks.largest);
-        decision.wire_seconds = wire.gap(shape.bytes) + std::max(0.0, wire.transfers.latency(wire.block(chunk), 1));
-    }
+    return best != nullptr ? *best : candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
+}
+
+/// Seconds that a candidate would take if nothing had to be copied.
+double wire_seconds(const Inputs& in, const Candidate& candidate) {
+    if (candidate.strategy == Strategy::per_block || candidate.strategy == Strategy::direct_copy) return candidate.seconds;
+    const Wire wire{in.shape, candidate.strategy == Strategy::owner_packed ? in.messages : in.transfers};
+    const std::uint64_t chunk = std::min(in.shape.bytes, candidate.chunks.largest);
+    return wire.gap(in.shape.bytes) + std::max(0.0, wire.transfers.latency(wire.block(chunk), 1));
+}
+
+} // namespace
+
+Decision decide(const TransferShape& shape, const model::TransferModel& transfers, const model::TransferModel& messages,
+                const model::CopyModel& copies, const PlanOptions& options) {
+    const Inputs in{shape, transfers, messages, copies, options};
+    const Candidates candidates = candidates_of(in);
+    const Candidate& best = cheapest(candidates, wanted(in));
+    Decision decision{.strategy = best.strategy,
+                      .chunks = best.chunks,
+                      .slots = best.slots,
+                      .seconds = best.seconds,
+                      .wire_seconds = wire_seconds(in, best)};
     for (const Candidate& candidate : candidates)
         if (std::isfinite(candidate.seconds))
             decision.alternatives[decision.alternative_count++] = {candidate.strategy, candidate.seconds};

@@ -3,6 +3,7 @@
 #include "pipeline/chunks.hpp"
 #include "src/model/cost_model.hpp"
 
+#include <lapwing/detail/direction.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/path.hpp>
 #include <lapwing/plan.hpp>
@@ -14,17 +15,22 @@
 
 namespace lapwing::pipeline {
 
+using window::Direction;
+
 inline constexpr std::size_t strategies = 7;
+
+/// Whether the owner's memory is mapped here, so that it is loaded and stored.
+[[nodiscard]] constexpr bool is_mapped(Path path) noexcept { return path == Path::self || path == Path::direct; }
 
 /// What the planner looks at.
 struct TransferShape {
-    model::Direction direction = model::Direction::put;
+    Direction direction = Direction::put;
     Path path = Path::rma;
     std::uint64_t bytes = 0;
     model::BlockShape local;
     model::BlockShape remote;
     std::uint64_t most_memory = 0; ///< bytes of chunk buffers that it may use
-    bool may_be_served = false;    ///< by the owner's progress thread
+    bool may_be_owner_packed = false; ///< the owner's progress thread may pack or unpack
     std::uint64_t table_limit = 0; ///< bytes of a message's description of the remote side
     double table_share = 0;        ///< bytes that describe the remote side, a byte of data
     bool produced = false;         ///< the bytes are computed while the first of them travel already
@@ -45,8 +51,8 @@ struct TransferShape {
 /// Operations of one transfer that may be under way in a slot before the first are waited for.
 inline constexpr std::uint64_t blocks_under_way = 256;
 
-/// Limits of a chunk of Strategy::served, with its table: what the owner keeps room for.
-inline constexpr std::uint64_t largest_served_chunk = 512 * 1024;
+/// Limits of a chunk of Strategy::owner_packed, with its table: what the owner keeps room for.
+inline constexpr std::uint64_t largest_owner_packed_chunk = 512 * 1024;
 inline constexpr std::uint64_t largest_chunk_table = 256 * 1024;
 /// Room for the table of a chunk of so many bytes; a table that is fuller ends the chunk.
 [[nodiscard]] constexpr std::uint64_t chunk_table_room(std::uint64_t chunk) noexcept {
@@ -73,14 +79,14 @@ struct Decision {
 [[nodiscard]] double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
                                     const model::TransferModel& transfers, const model::CopyModel& copies);
 /// Of chunks that the owner unpacks or packs. `messages` is the model of the service path.
-[[nodiscard]] double predict_served(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
+[[nodiscard]] double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
                                     const model::TransferModel& messages, const model::CopyModel& copies);
 /// Of one operation a block.
 [[nodiscard]] double predict_per_block(const TransferShape& shape, const model::TransferModel& transfers);
 [[nodiscard]] double predict_direct(const TransferShape& shape, const model::CopyModel& copies);
 
 /// The best strategy, or the best parameters of the one that `options` force.
-/// `messages` is the model of the service path, for Strategy::served.
+/// `messages` is the model of the service path, for Strategy::owner_packed.
 [[nodiscard]] Decision decide(const TransferShape& shape, const model::TransferModel& transfers, const model::TransferModel& messages,
                               const model::CopyModel& copies, const PlanOptions& options);
 

@@ -21,13 +21,13 @@ constexpr std::size_t fill_alignment = 16;
 constexpr std::uint64_t least_step = 8192;
 
 void require_put(const PlanState& plan, const char* call) {
-    if (plan.direction == model::Direction::get)
+    if (plan.direction == Direction::get)
         throw UsageError{fmt::format("{}: the plan is one of a get; what is computed here can only be put", plan.window.who(call))};
 }
 
-[[nodiscard]] bool is_mapped(const PlanState& plan) { return plan.decision.strategy == Strategy::direct_copy; }
+[[nodiscard]] bool copies_directly(const PlanState& plan) { return plan.decision.strategy == Strategy::direct_copy; }
 
-/// Bytes that the program computes by granules, in pieces of any size.
+/// Bytes that the program computes by granules, in portions of any size.
 class FilledBytes final : public ByteSource {
 public:
     FilledBytes(const FillBytes& fill, std::uint64_t granule)
@@ -64,17 +64,17 @@ private:
 } // namespace
 
 void finish_earlier(PlanState& plan) {
-    window::LongTransfers& transfers = plan.window.order().long_transfers();
+    window::ChunkedTransfers& transfers = plan.window.order().chunked_transfers();
     if (!transfers.empty()) [[unlikely]]
         transfers.before(plan.rank, static_cast<std::uint64_t>(plan.remote.lower()), plan.remote.span(),
-                         plan.direction == model::Direction::put);
+                         plan.direction == Direction::put);
 }
 
 ProductionState::ProductionState(std::shared_ptr<PlanState> plan, const std::byte* memory) : plan_{std::move(plan)}, memory_{memory} {
     require_put(*plan_, "produce");
     plan_->refresh();
     finish_earlier(*plan_);
-    if (is_mapped(*plan_) || plan_->shape.bytes == 0) return;
+    if (copies_directly(*plan_) || plan_->shape.bytes == 0) return;
     transfer_.emplace(plan_, const_cast<std::byte*>(memory), plan_->produced()); // a put only reads it
     transfer_->limit(0);
 }
@@ -97,8 +97,7 @@ void ProductionState::ready(std::uint64_t bytes) {
 }
 
 void ProductionState::copy_until(std::uint64_t end) {
-    std::byte* const there = plan_->window.map().base(plan_->rank);
-    datatype::copy(there, plan_->remote.slice(copied_, end), memory_, plan_->local.slice(copied_, end));
+    datatype::copy(plan_->mapped, plan_->remote.slice(copied_, end), memory_, plan_->local.slice(copied_, end));
     plan_->window.statistics().add(Counter::direct_put_bytes, end - copied_);
     copied_ = end;
 }
@@ -124,20 +123,20 @@ void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granul
     plan->refresh();
     finish_earlier(*plan);
     FilledBytes source{fill, granule};
-    if (!is_mapped(*plan)) {
+    if (!copies_directly(*plan)) {
         PlannedTransfer transfer{plan, nullptr, plan->produced(), &source};
         transfer.wait();
         return;
     }
-    std::byte* const there = plan->window.map().base(plan->rank);
+    std::byte* const there = plan->mapped;
     if (plan->remote.is_contiguous()) {
         source.next({there + plan->remote.lower(), bytes});
     } else {
-        const std::uint64_t piece = std::min(bytes, (least_copy + granule - 1) / granule * granule);
-        const support::AlignedMemory packed = support::allocate_aligned(piece);
+        const std::uint64_t portion = std::min(bytes, (least_copy + granule - 1) / granule * granule);
+        const support::AlignedMemory packed = support::allocate_aligned(portion);
         LayoutCursor cursor{plan->remote};
         for (std::uint64_t done = 0; done < bytes;) {
-            const std::uint64_t part = std::min(piece, bytes - done);
+            const std::uint64_t part = std::min(portion, bytes - done);
             source.next({packed.get(), part});
             datatype::unpack(there, cursor, packed.get(), part);
             done += part;

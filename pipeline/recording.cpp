@@ -48,25 +48,25 @@ namespace {
         return set;
     }
     // Some overlap: each put cuts what was put before it.
-    std::map<std::uint64_t, RecordedPut> pieces; // by offset
+    std::map<std::uint64_t, RecordedPut> fragments; // by offset
     for (const RecordedPut& put : puts) {
         const std::uint64_t end = put.offset + put.bytes;
-        auto at = pieces.upper_bound(put.offset);
-        if (at != pieces.begin()) --at;
-        while (at != pieces.end() && at->first < end) {
+        auto at = fragments.upper_bound(put.offset);
+        if (at != fragments.begin()) --at;
+        while (at != fragments.end() && at->first < end) {
             const RecordedPut old = at->second;
             const std::uint64_t old_end = old.offset + old.bytes;
             if (old_end <= put.offset) {
                 ++at;
                 continue;
             }
-            at = pieces.erase(at);
-            if (old.offset < put.offset) pieces[old.offset] = {old.offset, old.source, put.offset - old.offset};
-            if (old_end > end) pieces[end] = {end, old.source + (end - old.offset), old_end - end};
+            at = fragments.erase(at);
+            if (old.offset < put.offset) fragments[old.offset] = {old.offset, old.source, put.offset - old.offset};
+            if (old_end > end) fragments[end] = {end, old.source + (end - old.offset), old_end - end};
         }
-        pieces[put.offset] = put;
+        fragments[put.offset] = put;
     }
-    for (const auto& [offset, piece] : pieces) append(piece);
+    for (const auto& [offset, fragment] : fragments) append(fragment);
     return set;
 }
 

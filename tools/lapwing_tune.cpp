@@ -61,10 +61,10 @@ void print_model(Path path, const model::TransferModel& model, Direction directi
                quality.r_squared, 100 * quality.within_15, model.overlap());
     fmt::print("  {:>12} {:>10} {:>14} {:>12} {:>10} {:>10} {:>12} {:>12}\n", "from bytes", "L us", "L of several us", "L ns/byte", "o us",
                "G ns/byte", "GB/s", "a message us");
-    for (const model::TransferPiece& piece : model.pieces())
-        fmt::print("  {:>12} {:>10.2f} {:>14.2f} {:>12.4f} {:>10.3f} {:>10.4f} {:>12.2f} {:>12.2f}\n", piece.begin_bytes,
-                   1e6 * piece.latency, 1e6 * piece.batch_latency, 1e9 * piece.latency_per_byte, 1e6 * piece.overhead,
-                   1e9 * piece.per_byte, piece.per_byte > 0 ? 1e-9 / piece.per_byte : 0.0, 1e6 * piece.message);
+    for (const model::TransferLine& line : model.lines())
+        fmt::print("  {:>12} {:>10.2f} {:>14.2f} {:>12.4f} {:>10.3f} {:>10.4f} {:>12.2f} {:>12.2f}\n", line.begin_bytes,
+                   1e6 * line.latency, 1e6 * line.batch_latency, 1e9 * line.latency_per_byte, 1e6 * line.overhead,
+                   1e9 * line.per_byte, line.per_byte > 0 ? 1e-9 / line.per_byte : 0.0, 1e6 * line.message);
 }
 
 /// The paper's figure 7: where a put takes longer than the copy that precedes it, copying more of it first is cheap.

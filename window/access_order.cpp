@@ -41,7 +41,7 @@ BegunAccess AccessOrder::begin(const Access& whole, std::span<const mpi::ListedA
 
 void AccessOrder::add(const Access& access, AddKind kind, const void* operand) {
     facts_.state.check_reachable(access.call, access.target);
-    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(access.target, access.offset, access.bytes, true);
+    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.before(access.target, access.offset, access.bytes, true);
     cache_before(access);
     adds_.add(access.target, access.offset, kind, operand); // begins as send_adds()
 }
@@ -158,13 +158,13 @@ void AccessOrder::drop_copies() {
 
 void AccessOrder::complete(int target) {
     facts_.state.check_usable("Window::flush");
-    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish(target);
+    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.finish(target);
     complete_started(target);
 }
 
 void AccessOrder::complete() {
     facts_.state.check_usable("Window::flush");
-    if (!long_transfers_.empty()) [[unlikely]] long_transfers_.finish();
+    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.finish();
     complete_started();
 }
 
@@ -213,7 +213,7 @@ void AccessOrder::complete_started() {
 }
 
 void AccessOrder::end_transfers(void (WindowTransfer::*end)()) {
-    long_transfers_.discard(); // before those that they consist of
+    chunked_transfers_.discard(); // before those that they consist of
     ledger_.end_transfers(end);
 }
 

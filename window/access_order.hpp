@@ -3,7 +3,7 @@
 #include "src/mpi/atomics.hpp"
 #include "window/access_ledger.hpp"
 #include "window/gathered_adds.hpp"
-#include "window/long_transfer.hpp"
+#include "window/chunked_transfer.hpp"
 #include "window/message_transport.hpp"
 #include "window/remote_cache.hpp"
 #include "window/rma_transport.hpp"
@@ -33,7 +33,7 @@ public:
             if (access.writes() && access.starter == Access::Starter::program) cache_before(access);
             return BegunAccess{access};
         }
-        if (!long_transfers_.empty()) [[unlikely]] long_transfers_.before(access.target, access.offset, access.bytes, access.writes());
+        if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.before(access.target, access.offset, access.bytes, access.writes());
         if (access.starter == Access::Starter::program) cache_before(access);
         if (!adds_.empty()) adds_.before(access.target, access.offset, access.bytes);
         if (!ledger_.empty() || ledger_.has_adds_that_may_be_overtaken()) complete_before(access);
@@ -61,12 +61,12 @@ public:
     [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
     void start_release();
     [[nodiscard]] bool under_way() const noexcept {
-        return !ledger_.empty() || ledger_.messages_under_way() || !long_transfers_.empty() || adds_.any_lost();
+        return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost();
     }
     void finish_release();
     void drop_copies();
 
-    [[nodiscard]] LongTransfers& long_transfers() noexcept { return long_transfers_; }
+    [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
     /// The window is about to go.
     void end_transfers(void (WindowTransfer::*end)());
     /// Null: not cached, or not any more. The caller keeps the cache.
@@ -80,7 +80,7 @@ private:
         if (access.kind != Access::Kind::read) cache_->before_write(access.target, access.offset, access.bytes);
     }
     void complete_before(const Access& access);
-    /// The same of what transports have started: the rest of long transfers conflicts with nothing that is, and may ask for this.
+    /// The same of what transports have started: the rest of chunked transfers conflicts with nothing that is, and may ask for this.
     void complete_started(int target);
     void complete_started();
     /// Completes the adds on their way to all ranks that have not left.
@@ -99,7 +99,7 @@ private:
     AccessLedger& ledger_;
     RmaTransport& rma_;
     MessageTransport& messages_;
-    LongTransfers long_transfers_;
+    ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
     RemoteCache* cache_ = nullptr;
 };

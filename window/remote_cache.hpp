@@ -44,7 +44,7 @@ public:
     virtual void write_back() = 0;
     virtual void write_back(int target) = 0;
     /// As write_back(), and waits for all that any thread has asked for: before the owners may close the window.
-    virtual void settle() = 0;
+    virtual void drain() = 0;
     /// What an acquire does: contents are not used any more.
     virtual void acquire() = 0;
     /// Whatever the mode.

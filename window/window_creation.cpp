@@ -220,7 +220,7 @@ void WindowState::close() {
     if (facts_.freed.load(std::memory_order_acquire)) return; // MPI_Win_free has done it
     if (team::TeamRegistry::mpi_ended())
         throw UsageError{fmt::format("{}: MPI is finalized already; close windows before MPI_Finalize", who("close"))};
-    if (cache_ != nullptr) cache_->settle(); // what is read ahead must not come when its owner has closed
+    if (cache_ != nullptr) cache_->drain(); // what is read ahead must not come when its owner has closed
     facts_.state.synchronisation().barrier_of_close(facts_.number); // completes the operations of all ranks
     close_behind_barrier();
 }
@@ -258,7 +258,7 @@ void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
             support::log_line(error.what());
         }
     }
-    window->order_.long_transfers().discard();
+    window->order_.chunked_transfers().discard();
     state.epoch().remove(*window);
     HostCall::remove(*window);
     if (window->facts_.adopted) window->abandon_memory();

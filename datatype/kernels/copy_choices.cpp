@@ -19,7 +19,7 @@ using namespace std::string_view_literals;
 template <class Enum>
 constexpr auto words = 0;
 template <>
-constexpr std::array words<Direction>{"gather"sv, "scatter"sv, "copy"sv};
+constexpr std::array words<Movement>{"gather"sv, "scatter"sv, "copy"sv};
 template <>
 constexpr std::array words<BlockClass>{"1"sv,     "2"sv,      "3"sv,       "4"sv,       "5-7"sv,
                                        "8"sv,     "9-15"sv,   "12"sv,      "16"sv,      "17-31"sv,
@@ -99,7 +99,7 @@ Method built_in(const CopyCase& where) {
     using enum BlockClass;
     static const Processor processor;
     // Shorter blocks lose by it (measured: 0.85 for 16 bytes), and the C library's copies of longer ones are as fast.
-    if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.direction == Direction::gather &&
+    if (where.reuse == Reuse::never && where.size == SizeClass::memory && where.movement == Movement::gather &&
         where.block > b33_to_64 && where.block <= b1025_to_2048)
         return Method::streamed;
     // From here on the call is little beside the copy, and no loop of ours is faster on all sides.
@@ -111,14 +111,14 @@ Method built_in(const CopyCase& where) {
     // Beyond the second-level cache the target's lines are not there.
     const bool ahead = where.size >= SizeClass::level2;
     if (where.size != SizeClass::tiny && where.stride == StrideClass::close &&
-        ((where.direction == Direction::gather && processor.permute_gather) ||
-         (where.direction == Direction::scatter && processor.permute_scatter)))
+        ((where.movement == Movement::gather && processor.permute_gather) ||
+         (where.movement == Movement::scatter && processor.permute_scatter)))
         return ahead ? Method::permute_ahead : Method::permute; // for the lengths that it has; moves for the others
-    if (where.direction == Direction::gather && (where.block == b4 || where.block == b8) &&
+    if (where.movement == Movement::gather && (where.block == b4 || where.block == b8) &&
         (where.stride == StrideClass::indexed ? processor.lookup_indexed
                                               : processor.lookup_strided && where.stride == StrideClass::near))
         return ahead ? Method::lookup_ahead : Method::lookup;
-    if (where.block > b33_to_64 && where.direction == Direction::gather && where.size >= SizeClass::level2)
+    if (where.block > b33_to_64 && where.movement == Movement::gather && where.size >= SizeClass::level2)
         return Method::library; // the contiguous target is foreseen well, and the sources come in any case
     return ahead ? Method::moves_ahead : Method::moves;
 }
@@ -135,7 +135,7 @@ const CopyChoices& initial_choices() {
 
 } // namespace
 
-std::string_view name(Direction value) noexcept { return words<Direction>[static_cast<std::size_t>(value)]; }
+std::string_view name(Movement value) noexcept { return words<Movement>[static_cast<std::size_t>(value)]; }
 std::string_view name(BlockClass value) noexcept { return words<BlockClass>[static_cast<std::size_t>(value)]; }
 std::string_view name(StrideClass value) noexcept { return words<StrideClass>[static_cast<std::size_t>(value)]; }
 std::string_view name(SizeClass value) noexcept { return words<SizeClass>[static_cast<std::size_t>(value)]; }
@@ -148,7 +148,7 @@ std::optional<Enum> named(std::string_view word) noexcept {
     if (found == words<Enum>.end()) return {};
     return static_cast<Enum>(found - words<Enum>.begin());
 }
-template std::optional<Direction> named<Direction>(std::string_view) noexcept;
+template std::optional<Movement> named<Movement>(std::string_view) noexcept;
 template std::optional<BlockClass> named<BlockClass>(std::string_view) noexcept;
 template std::optional<StrideClass> named<StrideClass>(std::string_view) noexcept;
 template std::optional<SizeClass> named<SizeClass>(std::string_view) noexcept;
@@ -170,12 +170,12 @@ void CopyChoices::set_limits(const SizeLimits& limits) {
 std::vector<CopyChoice> CopyChoices::entries() const {
     std::vector<CopyChoice> all;
     all.reserve(cells);
-    for (std::size_t direction = 0; direction < directions; ++direction)
+    for (std::size_t movement = 0; movement < movements; ++movement)
         for (std::size_t reuse = 0; reuse < reuses; ++reuse)
             for (std::size_t size = 0; size < size_classes; ++size)
                 for (std::size_t stride = 0; stride < stride_classes; ++stride)
                     for (std::size_t block = 0; block < block_classes; ++block) {
-                        const CopyCase where{static_cast<Direction>(direction), static_cast<BlockClass>(block),
+                        const CopyCase where{static_cast<Movement>(movement), static_cast<BlockClass>(block),
                                              static_cast<StrideClass>(stride), static_cast<SizeClass>(size),
                                              static_cast<Reuse>(reuse)};
                         all.push_back({where, method(where)});

@@ -13,8 +13,8 @@
 /// Which method copies which kind of run: a built-in table, replaceable by what was measured on this machine.
 namespace lapwing::datatype {
 
-enum class Direction : std::uint8_t { gather, scatter, copy };
-inline constexpr std::size_t directions = 3;
+enum class Movement : std::uint8_t { gather, scatter, copy };
+inline constexpr std::size_t movements = 3;
 
 /// How the blocks lie on the side that is not contiguous; of two such sides the less regular one counts.
 enum class StrideClass : std::uint8_t {
@@ -35,7 +35,7 @@ inline constexpr std::size_t reuses = 2;
 
 /// One cell of the table.
 struct CopyCase {
-    Direction direction = Direction::gather;
+    Movement movement = Movement::gather;
     BlockClass block = BlockClass::b1;
     StrideClass stride = StrideClass::close;
     SizeClass size = SizeClass::tiny;
@@ -53,7 +53,7 @@ struct CopyChoice {
 };
 
 /// The words of a profile for the enumerators above.
-[[nodiscard]] std::string_view name(Direction value) noexcept;
+[[nodiscard]] std::string_view name(Movement value) noexcept;
 [[nodiscard]] std::string_view name(BlockClass value) noexcept;
 [[nodiscard]] std::string_view name(StrideClass value) noexcept;
 [[nodiscard]] std::string_view name(SizeClass value) noexcept;
@@ -98,11 +98,11 @@ public:
 
     bool operator==(const CopyChoices&) const = default;
 
-    static constexpr std::size_t cells = directions * block_classes * stride_classes * size_classes * reuses;
+    static constexpr std::size_t cells = movements * block_classes * stride_classes * size_classes * reuses;
 
 private:
     static constexpr std::size_t index(const CopyCase& where) noexcept {
-        std::size_t at = static_cast<std::size_t>(where.direction);
+        std::size_t at = static_cast<std::size_t>(where.movement);
         at = at * reuses + static_cast<std::size_t>(where.reuse);
         at = at * size_classes + static_cast<std::size_t>(where.size);
         at = at * stride_classes + static_cast<std::size_t>(where.stride);

@@ -106,7 +106,7 @@ void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* f
                                       : side_of(to_placement, block_bytes, set);
     const Side source = from_contiguous ? Side{from_placement, Place::contiguous, StrideClass::close}
                                         : side_of(from_placement, block_bytes, set);
-    CopyCase where{.direction = to_contiguous ? Direction::gather : from_contiguous ? Direction::scatter : Direction::copy,
+    CopyCase where{.movement = to_contiguous ? Movement::gather : from_contiguous ? Movement::scatter : Movement::copy,
                    .block = block_class(block_bytes),
                    .stride = std::max(target.stride, source.stride),
                    .size = choices.size_class(touched_bytes(to_placement, count, block_bytes) +

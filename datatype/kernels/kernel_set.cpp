@@ -46,26 +46,67 @@ void stream(std::byte* to, const std::byte* from, std::uint64_t bytes) {
 #endif
 }
 
+constexpr void set(KernelSet::OfBlocks& all, Method method, BlockClass block, Kernel kernel) {
+    all[static_cast<std::size_t>(method)][static_cast<std::size_t>(block)] = kernel;
+}
+
+#if LAPWING_MASKS_REACH_MEMORY
+template <Place To, Place From>
+constexpr void set_permutations(KernelSet::OfBlocks& all) {
+    using enum BlockClass;
+    using enum Method;
+    // Of the lengths from 17 to 31, permutations take those that are multiples of 4: see StrideClass::close.
+    for (const BlockClass block : {b4, b8, b12, b16, b17_to_31, b24, b32}) {
+        if constexpr (To == Place::contiguous && From == Place::strided) {
+            set(all, permute, block, &permute_gather<false>);
+            set(all, permute_ahead, block, &permute_gather<true>);
+        }
+        if constexpr (From == Place::contiguous && To == Place::strided) {
+            set(all, permute, block, &permute_scatter<false>);
+            set(all, permute_ahead, block, &permute_scatter<true>);
+        }
+    }
+}
+#endif
+
+#if LAPWING_HAS_LOOKUP
+template <Place To, Place From>
+constexpr void set_lookups(KernelSet::OfBlocks& all) {
+    using enum BlockClass;
+    using enum Method;
+    if constexpr (To == Place::contiguous) {
+        if constexpr (From == Place::strided) {
+            set(all, lookup, b4, &lookup_strided<std::int32_t, false>);
+            set(all, lookup, b8, &lookup_strided<std::int64_t, false>);
+            set(all, lookup_ahead, b4, &lookup_strided<std::int32_t, true>);
+            set(all, lookup_ahead, b8, &lookup_strided<std::int64_t, true>);
+        } else if constexpr (From == Place::indexed) {
+            set(all, lookup, b4, &lookup_indexed<std::int32_t, false>);
+            set(all, lookup, b8, &lookup_indexed<std::int64_t, false>);
+            set(all, lookup_ahead, b4, &lookup_indexed<std::int32_t, true>);
+            set(all, lookup_ahead, b8, &lookup_indexed<std::int64_t, true>);
+        }
+    }
+}
+#endif
+
 template <Place To, Place From>
 constexpr KernelSet::OfBlocks kernels_between() {
     // Blocks of no fixed length are strided on a contiguous side as well: by their own length.
     constexpr Place to = To == Place::contiguous ? Place::strided : To;
     constexpr Place from = From == Place::contiguous ? Place::strided : From;
-    using Word1 = WordPiece<std::uint8_t>;
-    using Word2 = WordPiece<std::uint16_t>;
-    using Word4 = WordPiece<std::uint32_t>;
-    using Word8 = WordPiece<std::uint64_t>;
+    using Word1 = WordRegister<std::uint8_t>;
+    using Word2 = WordRegister<std::uint16_t>;
+    using Word4 = WordRegister<std::uint32_t>;
+    using Word8 = WordRegister<std::uint64_t>;
     KernelSet::OfBlocks all{};
-    const auto set = [&all](Method method, BlockClass block, Kernel kernel) {
-        all[static_cast<std::size_t>(method)][static_cast<std::size_t>(block)] = kernel;
-    };
     for (auto& kernel : all[static_cast<std::size_t>(Method::library)]) kernel = &copy_by_library<to, from>;
 
     using enum BlockClass;
     using enum Method;
-    const auto set_moves = [&set]<class Block, Place to_place, Place from_place>(BlockClass block) {
-        set(moves, block, &move_blocks<Block, to_place, from_place, false>);
-        set(moves_ahead, block, &move_blocks<Block, to_place, from_place, true>);
+    const auto set_moves = [&all]<class Block, Place to_place, Place from_place>(BlockClass block) {
+        set(all, moves, block, &move_blocks<Block, to_place, from_place, false>);
+        set(all, moves_ahead, block, &move_blocks<Block, to_place, from_place, true>);
     };
     set_moves.template operator()<WholeBlock<Word1>, To, From>(b1);
     set_moves.template operator()<WholeBlock<Word2>, To, From>(b2);
@@ -74,17 +115,17 @@ constexpr KernelSet::OfBlocks kernels_between() {
     set_moves.template operator()<OverlappingBlock<Word4>, to, from>(b5_to_7);
     set_moves.template operator()<WholeBlock<Word8>, To, From>(b8);
     set_moves.template operator()<OverlappingBlock<Word8>, to, from>(b9_to_15);
-    set_moves.template operator()<WholeBlock<VectorPiece<16>>, To, From>(b16);
-    set_moves.template operator()<OverlappingBlock<VectorPiece<16>>, to, from>(b17_to_31);
-    set_moves.template operator()<WholeBlock<VectorPiece<32>>, To, From>(b32);
-    set_moves.template operator()<OverlappingBlock<VectorPiece<32>>, to, from>(b33_to_64);
-    set_moves.template operator()<OverlappingBlock<VectorPiece<64>>, to, from>(b65_to_128);
-    set(moves, b129_to_256, &move_blocks<OverlappingBlock<VectorPiece<128>>, to, from, false>);
+    set_moves.template operator()<WholeBlock<VectorRegisters<16>>, To, From>(b16);
+    set_moves.template operator()<OverlappingBlock<VectorRegisters<16>>, to, from>(b17_to_31);
+    set_moves.template operator()<WholeBlock<VectorRegisters<32>>, To, From>(b32);
+    set_moves.template operator()<OverlappingBlock<VectorRegisters<32>>, to, from>(b33_to_64);
+    set_moves.template operator()<OverlappingBlock<VectorRegisters<64>>, to, from>(b65_to_128);
+    set(all, moves, b129_to_256, &move_blocks<OverlappingBlock<VectorRegisters<128>>, to, from, false>);
     for (const BlockClass block : {b257_to_512, b513_to_1024, b1025_to_2048, b2049_to_4096, b4097_up})
-        set(moves, block, &move_long_blocks<to, from>);
+        set(all, moves, block, &move_long_blocks<to, from>);
 
     using Block12 = JoinedBlock<Word8, Word4>;
-    using Block24 = JoinedBlock<VectorPiece<16>, Word8>;
+    using Block24 = JoinedBlock<VectorRegisters<16>, Word8>;
 #if LAPWING_MASKS_REACH_MEMORY
     constexpr bool to_contiguous = To == Place::contiguous;
     constexpr bool from_contiguous = From == Place::contiguous;
@@ -92,35 +133,13 @@ constexpr KernelSet::OfBlocks kernels_between() {
     using Wide24 = WideBlock<std::uint64_t, Block24, to_contiguous, from_contiguous>;
     set_moves.template operator()<Wide12, To, From>(b12);
     set_moves.template operator()<Wide24, To, From>(b24);
-    // Of the lengths from 17 to 31, permutations take those that are multiples of 4: see StrideClass::close.
-    for (const BlockClass block : {b4, b8, b12, b16, b17_to_31, b24, b32}) {
-        if constexpr (to_contiguous && From == Place::strided) {
-            set(permute, block, &permute_gather<false>);
-            set(permute_ahead, block, &permute_gather<true>);
-        }
-        if constexpr (from_contiguous && To == Place::strided) {
-            set(permute, block, &permute_scatter<false>);
-            set(permute_ahead, block, &permute_scatter<true>);
-        }
-    }
+    set_permutations<To, From>(all);
 #else
     set_moves.template operator()<Block12, To, From>(b12);
     set_moves.template operator()<Block24, To, From>(b24);
 #endif
 #if LAPWING_HAS_LOOKUP
-    if constexpr (To == Place::contiguous) {
-        if constexpr (From == Place::strided) {
-            set(lookup, b4, &lookup_strided<std::int32_t, false>);
-            set(lookup, b8, &lookup_strided<std::int64_t, false>);
-            set(lookup_ahead, b4, &lookup_strided<std::int32_t, true>);
-            set(lookup_ahead, b8, &lookup_strided<std::int64_t, true>);
-        } else if constexpr (From == Place::indexed) {
-            set(lookup, b4, &lookup_indexed<std::int32_t, false>);
-            set(lookup, b8, &lookup_indexed<std::int64_t, false>);
-            set(lookup_ahead, b4, &lookup_indexed<std::int32_t, true>);
-            set(lookup_ahead, b8, &lookup_indexed<std::int64_t, true>);
-        }
-    }
+    set_lookups<To, From>(all);
 #endif
     return all;
 }

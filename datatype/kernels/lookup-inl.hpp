@@ -40,7 +40,7 @@ void lookup_strided(std::byte* to, Placement to_place, const std::byte* from, Pl
             to += HWY_MAX_BYTES;
         }
     }
-    move_blocks<WholeBlock<WordPiece<Word>>, Place::contiguous, Place::strided, false>(to, to_place, from, from_place,
+    move_blocks<WholeBlock<WordRegister<Word>>, Place::contiguous, Place::strided, false>(to, to_place, from, from_place,
                                                                                       count, block_bytes);
 }
 
@@ -72,7 +72,7 @@ void lookup_indexed(std::byte* to, Placement to_place, const std::byte* from, Pl
         from_place.offsets += lanes;
         to += lanes * sizeof(Word);
     }
-    move_blocks<WholeBlock<WordPiece<Word>>, Place::contiguous, Place::indexed, false>(to, to_place, from, from_place,
+    move_blocks<WholeBlock<WordRegister<Word>>, Place::contiguous, Place::indexed, false>(to, to_place, from, from_place,
                                                                                       count, block_bytes);
 }
 #endif

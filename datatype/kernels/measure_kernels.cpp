@@ -105,8 +105,8 @@ std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Metho
                               double slice_seconds) {
     const KernelSet& set = kernel_set();
     const Place irregular = where.stride == StrideClass::indexed ? Place::indexed : Place::strided;
-    const Place to = where.direction == Direction::gather ? Place::contiguous : irregular;
-    const Place from = where.direction == Direction::scatter ? Place::contiguous : irregular;
+    const Place to = where.movement == Movement::gather ? Place::contiguous : irregular;
+    const Place from = where.movement == Movement::scatter ? Place::contiguous : irregular;
     const Copy copy{a, to == Place::contiguous ? sample.packed() : sample.blocks(), b,
                     from == Place::contiguous ? sample.packed() : sample.blocks(), sample.block_bytes};
 
@@ -159,7 +159,7 @@ std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Metho
 CopyChoices measure_copy_kernels(double budget_seconds) {
     const auto start = Clock::now();
     CopyChoices choices;
-    std::size_t cells_left = directions * lengths.size() * strides.size() * sizes.size();
+    std::size_t cells_left = movements * lengths.size() * strides.size() * sizes.size();
     std::vector<std::byte> a;
     std::vector<std::byte> b;
     for (const std::uint64_t length : lengths) {
@@ -169,8 +169,8 @@ CopyChoices measure_copy_kernels(double budget_seconds) {
                 const Sample sample{where, length, choices.limits()};
                 const bool exists = stride == StrideClass::close ? kernel_set().permuted_blocks(length, sample.stride) >= 2
                                                                  : sample.stride > static_cast<std::int64_t>(length);
-                for (const Direction direction : {Direction::gather, Direction::scatter, Direction::copy}) {
-                    where.direction = direction;
+                for (const Movement movement : {Movement::gather, Movement::scatter, Movement::copy}) {
+                    where.movement = movement;
                     const double left = budget_seconds - seconds_since(start);
                     const double slice = left / static_cast<double>(cells_left--);
                     if (!exists) continue;

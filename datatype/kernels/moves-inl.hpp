@@ -26,7 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// 1, 2, 4 or 8 bytes in a register.
 template <class Word>
-struct WordPiece {
+struct WordRegister {
     using Value = Word;
     static constexpr std::size_t bytes = sizeof(Word);
 
@@ -41,7 +41,7 @@ struct WordPiece {
 /// 16, 32, 64 or 128 bytes in as few registers as there are of that length.
 #if HWY_TARGET == HWY_SCALAR
 template <std::size_t Bytes>
-struct VectorPiece {
+struct VectorRegisters {
     static constexpr std::size_t bytes = Bytes;
     struct Value {
         std::byte part[Bytes];
@@ -57,7 +57,7 @@ struct VectorPiece {
 };
 #else
 template <std::size_t Bytes>
-struct VectorPiece {
+struct VectorRegisters {
     static constexpr std::size_t bytes = Bytes;
     static constexpr std::size_t lane_bytes = std::min<std::size_t>(Bytes, HWY_MAX_BYTES);
     using Tag = hn::FixedTag<std::uint8_t, lane_bytes>;
@@ -78,20 +78,20 @@ struct VectorPiece {
 };
 #endif
 
-/// A block of a length known here that is one piece.
-template <class Piece>
+/// A block of a length known here that is one register's.
+template <class Registers>
 struct WholeBlock {
-    using Value = typename Piece::Value;
-    static constexpr std::int64_t fixed_bytes = Piece::bytes;
-    static constexpr std::uint64_t longest = Piece::bytes;
+    using Value = typename Registers::Value;
+    static constexpr std::int64_t fixed_bytes = Registers::bytes;
+    static constexpr std::uint64_t longest = Registers::bytes;
     static constexpr bool exact = true;
 
     explicit WholeBlock(std::uint64_t) {}
-    HWY_INLINE Value load(const std::byte* from) const { return Piece::load(from); }
-    HWY_INLINE void store(std::byte* to, const Value& value) const { Piece::store(to, value); }
+    HWY_INLINE Value load(const std::byte* from) const { return Registers::load(from); }
+    HWY_INLINE void store(std::byte* to, const Value& value) const { Registers::store(to, value); }
 };
 
-/// Of a length known here, two pieces side by side.
+/// Of a length known here, two registers side by side.
 template <class First, class Second>
 struct JoinedBlock {
     struct Value {
@@ -110,22 +110,22 @@ struct JoinedBlock {
     }
 };
 
-/// One to two times as long as a piece: one from the front, one up to the back, overlapping in the middle.
-template <class Piece>
+/// One to two times as long as the registers: one from the front, one up to the back, overlapping in the middle.
+template <class Registers>
 struct OverlappingBlock {
     struct Value {
-        typename Piece::Value front;
-        typename Piece::Value back;
+        typename Registers::Value front;
+        typename Registers::Value back;
     };
     static constexpr std::int64_t fixed_bytes = 0;
-    static constexpr std::uint64_t longest = 2 * Piece::bytes;
+    static constexpr std::uint64_t longest = 2 * Registers::bytes;
     static constexpr bool exact = true;
 
-    explicit OverlappingBlock(std::uint64_t bytes) : back_{bytes - Piece::bytes} {}
-    HWY_INLINE Value load(const std::byte* from) const { return {Piece::load(from), Piece::load(from + back_)}; }
+    explicit OverlappingBlock(std::uint64_t bytes) : back_{bytes - Registers::bytes} {}
+    HWY_INLINE Value load(const std::byte* from) const { return {Registers::load(from), Registers::load(from + back_)}; }
     HWY_INLINE void store(std::byte* to, const Value& value) const {
-        Piece::store(to, value.front);
-        Piece::store(to + back_, value.back);
+        Registers::store(to, value.front);
+        Registers::store(to + back_, value.back);
     }
 
 private:
@@ -291,27 +291,27 @@ void move_blocks(std::byte* to, Placement to_place, const std::byte* from, Place
     }
 }
 
-/// Blocks of at least 4 times a VectorPiece<64>.
+/// Blocks of at least 4 times a VectorRegisters<64>.
 template <Place To, Place From>
 void move_long_blocks(std::byte* to, Placement to_place, const std::byte* from, Placement from_place,
                       std::uint64_t count, std::uint64_t block_bytes) {
-    using Piece = VectorPiece<64>;
+    using Registers = VectorRegisters<64>;
     Cursor<std::byte, To, 0> out{to, to_place};
     Cursor<const std::byte, From, 0> in{from, from_place};
     for (; count > 0; --count) {
         std::byte* const target = out.template at<0>();
         const std::byte* const source = in.template at<0>();
-        const std::uint64_t tail = block_bytes - 2 * Piece::bytes;
-        for (std::uint64_t i = 0; i < tail; i += 2 * Piece::bytes) {
-            const auto v0 = Piece::load(source + i);
-            const auto v1 = Piece::load(source + i + Piece::bytes);
-            Piece::store(target + i, v0);
-            Piece::store(target + i + Piece::bytes, v1);
+        const std::uint64_t tail = block_bytes - 2 * Registers::bytes;
+        for (std::uint64_t i = 0; i < tail; i += 2 * Registers::bytes) {
+            const auto v0 = Registers::load(source + i);
+            const auto v1 = Registers::load(source + i + Registers::bytes);
+            Registers::store(target + i, v0);
+            Registers::store(target + i + Registers::bytes, v1);
         }
-        const auto v0 = Piece::load(source + tail);
-        const auto v1 = Piece::load(source + tail + Piece::bytes);
-        Piece::store(target + tail, v0);
-        Piece::store(target + tail + Piece::bytes, v1);
+        const auto v0 = Registers::load(source + tail);
+        const auto v1 = Registers::load(source + tail + Registers::bytes);
+        Registers::store(target + tail, v0);
+        Registers::store(target + tail + Registers::bytes, v1);
         in.template advance<1>();
         out.template advance<1>();
     }

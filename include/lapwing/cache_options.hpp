@@ -18,7 +18,7 @@ enum class CacheMode : std::uint8_t {
 /// Which page makes room for another.
 enum class CachePolicy : std::uint8_t {
     two_queues,    ///< 2Q (Johnson and Shasha, 1994)
-    direct_mapped, ///< a segment for each group of remote ranks, and a victim cache, as in MuPC (Zhang, 2007)
+    direct_mapped, ///< a region for each group of remote ranks, and a victim cache, as in MuPC (Zhang, 2007)
 };
 
 /// Whose contents an acquire by one thread makes unusable.

@@ -71,8 +71,10 @@ public:
     }
 
     /// Number of dimensions.
-    [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
-    /// The indices of one dimension, which is below rank(), and those of all.
+    [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return N; }
+    /// The same, as std::mdspan has it; no rank of a team.
+    [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
+    /// The indices of one dimension, which is below dimensions(), and those of all.
     [[nodiscard]] constexpr const Range& range(std::size_t dimension) const { return ranges_[dimension]; }
     [[nodiscard]] constexpr const std::array<Range, N>& ranges() const noexcept { return ranges_; }
 

@@ -39,9 +39,8 @@ class ElementReference {
 public:
     using value_type = T;
 
-    /// `address` is null when the element cannot be loaded and stored here; the index then says where it is. (The owner
-    /// is worked out again for an element that is not here, at some nanoseconds beside a message, so that a loop over
-    /// those that are carries an address only.) Made by GlobalArray.
+    /// `address` is null when the element cannot be loaded and stored here; the index then says where it is. (The access
+    /// works out the owner, so that a loop over elements that are here carries an address only.) Made by GlobalArray.
     ElementReference(const GlobalArray<T, N>& array, T* address, const Index<N>& index) noexcept
         : array_{&array}, address_{address}, index_{index} {}
     /// Another reference to the same element.

@@ -98,8 +98,10 @@ public:
     // Shape and ownership. Local calls.
 
     /// Number of dimensions.
-    [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
-    /// Number of elements in each dimension, and in one of them, which is below rank().
+    [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return N; }
+    /// The same, as std::mdspan has it; no rank of a team.
+    [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
+    /// Number of elements in each dimension, and in one of them, which is below dimensions().
     [[nodiscard]] const Extents<N>& extents() const noexcept { return extents_; }
     [[nodiscard]] std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
     /// All indices.
@@ -222,7 +224,7 @@ public:
     void for_each_local(Function function);
 
     // Bulk patches: rectangular domains, also with strides, whoever owns them. The buffer holds the elements of the domain
-    // in row-major order (last dimension fastest) and may be larger. It may be a piece of an own part, of this array or of
+    // in row-major order (last dimension fastest) and may be larger. It may lie in an own part, of this array or of
     // another, but not overlap with the elements that the patch moves. The bounds are always checked: RangeError, and
     // nothing is moved.
 
@@ -397,10 +399,14 @@ private:
     }
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
-    [[nodiscard, gnu::noinline]] T get_far(Index<N> index) const;
-    [[gnu::noinline]] void put_far(Index<N> index, T value) const;
+    using RemotePlace = typename array::RemoteElements<N>::Place;
+    /// Of any element within the extents.
+    [[nodiscard]] RemotePlace place_of(const Index<N>& index) const;
+    /// Past the table of hot pages.
+    [[nodiscard, gnu::noinline]] T get_far(Index<N> index, RemotePlace place) const;
+    [[gnu::noinline]] void put_far(Index<N> index, RemotePlace place, T value) const;
     /// The elements around one that was just read or written are found faster, if it is cached.
-    [[gnu::noinline]] void enter_stretch(Index<N> index, bool written) const;
+    [[gnu::noinline]] void enter_stretch(Index<N> index, RemotePlace place, bool written) const;
     [[gnu::noinline]] void prefetch_far(Index<N> index) const;
     [[nodiscard]] array::Home home(const char* call, const Index<N>& index) const;
 
@@ -434,8 +440,8 @@ private:
     /// The rank by which the map knows what the calling rank has.
     [[nodiscard]] Rank own_place() const noexcept { return Rank{replicated_ ? 0 : own_rank_}; }
     struct CheckedMap;
-    /// Cuts a patch, all of whose indices have been checked, into pieces.
-    void cut(const Domain<N>& domain, const array::BufferShape<N>& buffer, array::PieceVisitor& visitor) const;
+    /// Cuts a patch, all of whose indices have been checked, into sections.
+    void cut(const Domain<N>& domain, const array::BufferShape<N>& buffer, array::SectionVisitor& visitor) const;
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
     /// Throws RangeError unless the view has the extents of the domain and its rows lie in ascending order; where the domain's
     /// elements are in it.
@@ -448,10 +454,10 @@ private:
     template <class Indices>
     [[nodiscard]] std::vector<array::ListedPlace> places_of(const char* call, const Indices& indices,
                                                             std::initializer_list<std::size_t> others) const;
-    /// Whether this rank's parts of both hold the same elements at the same places. It may be so on one rank only: two
+    /// Whether this rank's segments of both hold the same elements at the same places. It may be so on one rank only: two
     /// teams may number their ranks in different orders.
-    [[nodiscard]] bool same_part(const GlobalArray& other) const;
-    /// Starts to fetch what the own part holds from `other`; `patch` has the own part as its buffer.
+    [[nodiscard]] bool same_segment(const GlobalArray& other) const;
+    /// Starts to fetch what the own segment holds from `other`; `patch` has the own segment as its buffer.
     void fetch_own(const GlobalArray& other, array::PatchTransfer& patch) const;
     /// Collective. Throws RangeError on every rank if this array, with a distribution of the program's own, does not store
     /// all that `wanted` does.
@@ -467,7 +473,7 @@ private:
     alignas(64) T* near_ = nullptr; ///< first element of near_box_
     array::DenseBox<N> near_box_;   ///< what the node has, where that is dense; else what this rank has
     array::NodeElements<N> node_;
-    T* own_ = nullptr; ///< start of the own part
+    T* own_ = nullptr; ///< start of the own segment
     array::DenseBox<N> box_;
     int own_rank_ = -1;
     bool replicated_ = false;

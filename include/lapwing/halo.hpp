@@ -16,7 +16,7 @@
 namespace lapwing {
 
 /// What a stencil reads: the own block of an array and, `depth` elements deep on every side and at the corners, those of other
-/// ranks around it, as one piece of memory. The array stays what the program writes to:
+/// ranks around it, in one block of memory. The array stays what the program writes to:
 ///
 /// ```cpp
 /// lapwing::Halo halo{a, 1};
@@ -45,7 +45,7 @@ public:
         array_->check_halo(own_.ranges(), depth, array.domain().ranges(), periodic);
         if (own_.empty()) return;
         domain_ = own_.expand(depth);
-        find_pieces(periodic);
+        find_sections(periodic);
         Index<N> extents{};
         for (std::size_t d = 0; d < N; ++d) extents[d] = static_cast<std::int64_t>(domain_.range(d).size());
         memory_.resize(domain_.size());
@@ -73,9 +73,9 @@ public:
     void fetch() { start_fetch().wait(); }
     /// The memory must not be used until the completion says so.
     Completion start_fetch() {
-        if (pieces_.size() == 1) return array_->start_get(pieces_.front().source, part(pieces_.front().place));
+        if (sections_.size() == 1) return array_->start_get(sections_.front().source, part(sections_.front().place));
         std::vector<Completion> gets;
-        for (const Piece& piece : pieces_) gets.push_back(array_->start_get(piece.source, part(piece.place)));
+        for (const Section& section : sections_) gets.push_back(array_->start_get(section.source, part(section.place)));
         return GlobalArray<T, N>::all_of(std::move(gets));
     }
     /// Local call: writes the own block back to the array, but no halo. Cost: a copy.
@@ -105,12 +105,12 @@ public:
 
 private:
     /// What of the array goes where: the same domain, or across edges of periodic dimensions a shifted one.
-    struct Piece {
+    struct Section {
         Domain<N> source; ///< of the array
         Domain<N> place;  ///< of domain_
     };
 
-    void find_pieces(const std::array<bool, N>& periodic) {
+    void find_sections(const std::array<bool, N>& periodic) {
         const Domain<N>& whole = array_->domain();
         Index<N> turns{}; // around the array, for each dimension
         for (std::size_t d = 0; d < N; ++d) turns[d] = periodic[d] ? -1 : 0;
@@ -122,7 +122,7 @@ private:
                 back[d] = -there[d];
             }
             if (const Domain<N> place = domain_.intersect(whole.shift(there)); !place.empty())
-                pieces_.push_back({place.shift(back), place});
+                sections_.push_back({place.shift(back), place});
             std::size_t d = N;
             while (d-- > 0) {
                 if (periodic[d] && ++turns[d] <= 1) break;
@@ -149,7 +149,7 @@ private:
     GlobalArray<T, N>* array_;
     Domain<N> own_;
     Domain<N> domain_; ///< of the memory
-    std::vector<Piece> pieces_; ///< of that, what the array has
+    std::vector<Section> sections_; ///< of that, what the array has
     std::vector<T> memory_;
     LocalView<T, N> view_;
     Index<N> first_{};

@@ -48,7 +48,7 @@ public:
     /// The deepest nest. A deeper one is made shallower by writing out two of its levels as a list.
     static constexpr std::size_t max_levels = 10;
     /// The longest list that a construction writes out (16 bytes a block, or up to 32 where its blocks are cut into equal
-    /// pieces for faster copies); RangeError above it.
+    /// units for faster copies); RangeError above it.
     static constexpr std::uint64_t max_listed_blocks = std::uint64_t{1} << 28;
 
     /// One level of a nest: `count` iterations, `stride` bytes apart. A stride may be negative or zero.
@@ -237,8 +237,8 @@ private:
     std::uint64_t total_ = 0; ///< bytes of the whole pattern
     std::uint64_t block_ = 0; ///< bytes of each block; 0 with a list of different lengths
     const std::uint64_t* starts_ = nullptr; ///< of that list: positions of its blocks, and of its end
-    const std::int64_t* pieces_ = nullptr;  ///< of that list: offsets of the equal pieces that its blocks consist of, if they do:
-    std::uint64_t piece_bytes_ = 0;         ///< the one at position p has number p / piece_bytes_
+    const std::int64_t* units_ = nullptr;  ///< of that list: offsets of the equal units that its blocks consist of, if they do:
+    std::uint64_t unit_bytes_ = 0;         ///< the one at position p has number p / unit_bytes_
     bool joins_ = false;                    ///< some level is joined
     bool summarised_ = true;                ///< summary_ is of the whole pattern; only slices may do without
     Summary summary_{};

@@ -40,8 +40,10 @@ public:
         : LocalView{other.data_handle(), other.extents(), other.strides()} {}
 
     /// Number of dimensions.
-    [[nodiscard]] static constexpr std::size_t rank() noexcept { return N; }
-    /// Elements in each dimension, and in one of them, which is below rank().
+    [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return N; }
+    /// The same, as std::mdspan has it; no rank of a team.
+    [[nodiscard]] static constexpr std::size_t rank() noexcept { return dimensions(); }
+    /// Elements in each dimension, and in one of them, which is below dimensions().
     [[nodiscard]] constexpr const Extents<N>& extents() const noexcept { return extents_; }
     [[nodiscard]] constexpr std::int64_t extent(std::size_t dimension) const { return extents_[dimension]; }
     /// Elements from one to its neighbour in that dimension; and in all.

@@ -3,6 +3,7 @@
 
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
+#include <lapwing/detail/direction.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/location.hpp>
@@ -18,35 +19,35 @@ namespace lapwing {
 class Window;
 } // namespace lapwing
 
-/// How a rectangular domain of an array becomes transfers: it is cut into pieces, each at one owner and regular in memory
-/// at both ends, and the pieces into runs that are contiguous at the owner. Nothing here is of the size of the team.
+/// How a rectangular domain of an array becomes transfers: it is cut into sections, each at one owner and regular in memory
+/// at both ends, and the sections into runs that are contiguous at the owner. Nothing here is of the size of the team.
 namespace lapwing::array {
 
-/// One loop over a piece: `count` elements, or groups of them, this many elements apart at the owner and in the caller's
+/// One loop over a section: `count` elements, or groups of them, this many elements apart at the owner and in the caller's
 /// buffer.
-struct PieceLevel {
+struct SectionLevel {
     std::uint64_t count = 1;
     std::uint64_t owner_stride = 1;
     std::uint64_t buffer_stride = 1;
 };
 
 /// Blocks in a dimension, and elements in a block.
-inline constexpr std::size_t max_piece_levels = 2 * max_dimensions;
+inline constexpr std::size_t max_section_levels = 2 * max_dimensions;
 
-/// A part of a domain that one rank owns. Levels are nested, the last one fastest. Offsets are in elements.
-struct Piece {
+/// Elements of a domain that one rank owns, regular at both ends. Levels are nested, the last one fastest. Offsets are in elements.
+struct Section {
     int owner = 0;
     std::uint64_t owner_offset = 0;
     std::uint64_t buffer_offset = 0;
-    std::span<const PieceLevel> levels;
+    std::span<const SectionLevel> levels;
 };
 
-class PieceVisitor {
+class SectionVisitor {
 public:
-    virtual void visit(const Piece& piece) = 0;
+    virtual void visit(const Section& section) = 0;
 
 protected:
-    ~PieceVisitor() = default;
+    ~SectionVisitor() = default;
 };
 
 /// Where the elements of a domain are in the caller's buffer: element k of the domain (one position per dimension) at
@@ -68,16 +69,16 @@ struct BufferShape {
     }
 };
 
-/// Cuts a domain, which must be within the extents, over a block-cyclic map. Every element is in exactly one piece.
-/// Allocates nothing; cost is proportional to the pieces. In each dimension these are the processes that the domain touches
+/// Cuts a domain, which must be within the extents, over a block-cyclic map. Every element is in exactly one section.
+/// Allocates nothing; cost is proportional to the sections. In each dimension these are the processes that the domain touches
 /// (with a stride s that does not divide what one round deals, up to s times as many, and never more than the blocks) and
 /// the two blocks at the domain's ends where they are cut.
 void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain, std::uint64_t buffer_offset,
-         std::span<const std::uint64_t> buffer_strides, PieceVisitor& visitor);
+         std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor);
 
 /// The same over any other map, row by row, with as many calls of locate() as contiguous runs.
 template <std::size_t N, class Map>
-void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buffer, PieceVisitor& visitor) {
+void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buffer, SectionVisitor& visitor) {
     if (domain.empty()) return;
     std::array<Range, N> row_starts = domain.ranges();
     const Range row = row_starts[N - 1];
@@ -90,7 +91,7 @@ void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buf
         for (std::uint64_t k = 0; k < row.size();) {
             index[N - 1] = row[k];
             const Location location = map.locate(index);
-            PieceLevel level;
+            SectionLevel level;
             level.count = std::min((location.contiguous - 1) / step + 1, row.size() - k);
             level.owner_stride = step;
             level.buffer_stride = buffer.strides[N - 1];
@@ -105,15 +106,13 @@ void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buf
 }
 
 class PendingTransfers;
+using window::Direction;
 
-/// Of a patch, as seen by the calling rank.
-enum class Direction : std::uint8_t { get, put };
-
-/// Carries out the pieces of patches: memory that can be reached is copied at once, the rest is started and collected in
+/// Carries out the sections of patches: memory that can be reached is copied at once, the rest is started and collected in
 /// one completion.
-class PatchTransfer final : public PieceVisitor {
+class PatchTransfer final : public SectionVisitor {
 public:
-    /// `buffer` is only read for Direction::put. In a replicated array pieces are at rank 0 by name: gets take the own
+    /// `buffer` is only read for Direction::put. In a replicated array sections are at rank 0 by name: gets take the own
     /// copy, puts write all copies.
     PatchTransfer(Window& window, Direction direction, std::byte* buffer, std::uint64_t element_bytes, bool replicated);
     PatchTransfer(const PatchTransfer&) = delete;
@@ -121,7 +120,7 @@ public:
     /// Waits for what was started, reporting nothing.
     ~PatchTransfer();
 
-    void visit(const Piece& piece) override;
+    void visit(const Section& section) override;
 
     /// Completes everything: values are in the buffer (get), or the buffer may be reused (put).
     void wait();
@@ -129,9 +128,11 @@ public:
     [[nodiscard]] Completion release();
 
 private:
-    void copy(std::byte* owner_base, const Piece& piece);
-    void start(int owner, const Piece& piece);
-    void carry(int owner, const Piece& piece);
+    void carry(int owner, const Section& section);
+    /// By loads and stores, of the owner's segment at `segment`.
+    void copy(std::byte* segment, const Section& section);
+    /// Over the network.
+    void start(int owner, const Section& section);
 
     Window& window_;
     Direction direction_;

@@ -30,8 +30,9 @@ enum class Strategy : std::uint8_t {
     fixed_pipeline, ///< chunks of equal size: while one is on the wire, the next is packed or the one before unpacked
     superpipeline,  ///< chunks that grow (puts) or shrink (gets), so that little of the copying is not hidden
     direct_copy,    ///< load and store, where the owner's memory is mapped here
-    served,         ///< by messages, in chunks: packed at one end, and unpacked by the owner's progress thread (or the
-                    ///< other way round)
+    owner_packed,   ///< by messages, in chunks: packed at one end, and unpacked by the owner's progress thread (or the
+                    ///< other way round); in settings and texts "served"
+    served = owner_packed,
 };
 
 /// As LAPWING_STRATEGY writes it: "per-block".

@@ -21,7 +21,7 @@ namespace lapwing::array {
 
 namespace {
 
-/// Small, so that parts follow each other without a gap: see NodeElements.
+/// Small, so that segments follow each other without a gap: see NodeElements.
 constexpr unsigned least_alignment = 8;
 
 /// `number`: of the window, 0 before there is one.
@@ -34,8 +34,8 @@ std::string text(std::span<const std::int64_t> index) { return datatype::index_t
 
 std::string text(std::span<const Range> domain) { return datatype::domain_text(domain.data(), domain.size()); }
 
-/// Bytes of a rank's part.
-std::uint64_t part_bytes(const Team& team, std::string_view name, std::uint64_t capacity, std::uint64_t element_bytes) {
+/// Bytes of a rank's segment.
+std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64_t capacity, std::uint64_t element_bytes) {
     std::uint64_t bytes = 0;
     // Pointers, and MPI's displacements, are signed.
     if (__builtin_mul_overflow(capacity, element_bytes, &bytes) || bytes > (std::uint64_t{1} << 62))
@@ -67,7 +67,7 @@ void ArrayBase::begin_collective(std::string_view call) const {
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
                      std::uint64_t identity, GlobalArrayOptions options)
     : window_{team,
-              part_bytes(team, options.name, capacity, element_bytes),
+              segment_bytes(team, options.name, capacity, element_bytes),
               {.name = options.name,
                .alignment = std::max(least_alignment, element_alignment),
                .cache = options.cache,

@@ -129,7 +129,7 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
         } else {
             dimension.few = dimension.many = dimension.capacity();
         }
-        // A part without elements still has strides, which must not be 0 for the dimensions before.
+        // A segment without elements still has strides, which must not be 0 for the dimensions before.
         overflow |= __builtin_mul_overflow(capacity, std::max<std::uint64_t>(dimension.capacity(), 1), &capacity);
     }
     const bool empty = std::any_of(extents.begin(), extents.end(), [](std::int64_t extent) { return extent == 0; });

@@ -9,20 +9,20 @@ namespace lapwing::array {
 
 namespace {
 
-/// The indices of one dimension of a domain as segments: each at one process, regular in its memory and in the buffer.
-/// Segments are computed from their number, so that nothing is stored.
-class Segments {
+/// The indices of one dimension of a domain as slices: each at one process, regular in its memory and in the buffer.
+/// Slices are computed from their number, so that nothing is stored.
+class Slices {
 public:
-    struct Segment {
+    struct Slice {
         int process = 0;
-        std::uint64_t local = 0;    ///< place of the first element in the process's part of the dimension
+        std::uint64_t local = 0;    ///< place of the first element in the process's segment of the dimension
         std::uint64_t position = 0; ///< of the first element in the domain
-        PieceLevel blocks;          ///< from block to block; strides in elements of this dimension
-        PieceLevel in_block;
+        SectionLevel blocks;          ///< from block to block; strides in elements of this dimension
+        SectionLevel in_block;
     };
 
-    Segments() = default;
-    Segments(const DimensionMap& map, const Range& range)
+    Slices() = default;
+    Slices(const DimensionMap& map, const Range& range)
         : map_{&map}, first_{static_cast<std::uint64_t>(range.first())}, size_{range.size()},
           stride_{static_cast<std::uint64_t>(range.stride())}, by_block_{stride_ < map.block()} {
         const std::uint64_t block = map.block();
@@ -32,12 +32,12 @@ public:
         const uint128 common = greatest_common_divisor(round, stride_);
         const uint128 rounds = stride_ / common;
         if (!by_block_) {
-            // Every block has at most one of the indices, and it is those that are counted. With block size 1 one segment
+            // Every block has at most one of the indices, and it is those that are counted. With block size 1 one slice
             // is all that a process has.
             count_ = period_ = static_cast<std::uint64_t>(std::min<uint128>(round / common, size_));
             return;
         }
-        // Blocks at the ends of which the domain has only a part are segments by themselves.
+        // Blocks at the ends of which the domain has only a part are slices by themselves.
         const auto last = static_cast<std::uint64_t>(range.last());
         first_block_ = first_ / block;
         last_block_ = last / block;
@@ -55,34 +55,34 @@ public:
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
-    [[nodiscard]] Segment operator[](std::uint64_t k) const noexcept {
+    [[nodiscard]] Slice operator[](std::uint64_t k) const noexcept {
         const std::uint64_t processes = map_->by_processes.divisor();
         const std::uint64_t size = map_->block();
         if (by_block_) {
             if (k < edges_before_) return of_block(first_block_);
             const std::uint64_t group = k - edges_before_;
             if (group >= period_) return of_block(last_block_);
-            Segment segment = of_block(first_block_ + k);
-            segment.blocks.count = (whole_ - group - 1) / period_ + 1;
-            if (segment.blocks.count > 1) {
-                segment.blocks.owner_stride = period_ / processes * size;
-                segment.blocks.buffer_stride = period_ * size / stride_;
+            Slice slice = of_block(first_block_ + k);
+            slice.blocks.count = (whole_ - group - 1) / period_ + 1;
+            if (slice.blocks.count > 1) {
+                slice.blocks.owner_stride = period_ / processes * size;
+                slice.blocks.buffer_stride = period_ * size / stride_;
             }
-            return segment;
+            return slice;
         }
-        Segment segment;
-        segment.position = k;
+        Slice slice;
+        slice.position = k;
         const std::uint64_t index = first_ + k * stride_;
         const std::uint64_t block = index / size;
-        segment.process = static_cast<int>(block % processes);
-        segment.local = block / processes * size + index % size;
-        segment.blocks.count = (size_ - k - 1) / period_ + 1;
-        segment.blocks.buffer_stride = period_;
-        if (segment.blocks.count > 1) {
+        slice.process = static_cast<int>(block % processes);
+        slice.local = block / processes * size + index % size;
+        slice.blocks.count = (size_ - k - 1) / period_ + 1;
+        slice.blocks.buffer_stride = period_;
+        if (slice.blocks.count > 1) {
             const std::uint64_t next = (index + period_ * stride_) / size;
-            segment.blocks.owner_stride = (next / processes - block / processes) * size;
+            slice.blocks.owner_stride = (next / processes - block / processes) * size;
         }
-        return segment;
+        return slice;
     }
 
 private:
@@ -95,17 +95,17 @@ private:
     }
 
     /// What the domain has of a block.
-    [[nodiscard]] Segment of_block(std::uint64_t block) const noexcept {
+    [[nodiscard]] Slice of_block(std::uint64_t block) const noexcept {
         const std::uint64_t processes = map_->by_processes.divisor();
         const std::uint64_t size = map_->block();
         const std::uint64_t begin = block * size;
-        Segment segment;
-        segment.position = begin <= first_ ? 0 : (begin - first_ - 1) / stride_ + 1;
-        const std::uint64_t index = first_ + segment.position * stride_;
-        segment.process = static_cast<int>(block % processes);
-        segment.local = block / processes * size + (index - begin);
-        segment.in_block = {std::min((begin + size - 1 - index) / stride_ + 1, size_ - segment.position), stride_, 1};
-        return segment;
+        Slice slice;
+        slice.position = begin <= first_ ? 0 : (begin - first_ - 1) / stride_ + 1;
+        const std::uint64_t index = first_ + slice.position * stride_;
+        slice.process = static_cast<int>(block % processes);
+        slice.local = block / processes * size + (index - begin);
+        slice.in_block = {std::min((begin + size - 1 - index) / stride_ + 1, size_ - slice.position), stride_, 1};
+        return slice;
     }
 
     const DimensionMap* map_ = nullptr;
@@ -115,7 +115,7 @@ private:
     bool by_block_ = false; ///< whether a block may have more than one of the indices
     std::uint64_t first_block_ = 0;
     std::uint64_t last_block_ = 0;
-    std::uint64_t edges_before_ = 0; ///< segments before those of whole blocks: 0 or 1
+    std::uint64_t edges_before_ = 0; ///< slices before those of whole blocks: 0 or 1
     std::uint64_t whole_ = 0;        ///< blocks of which the domain has the same as of those a period away
     std::uint64_t period_ = 0;       ///< in blocks, or, where each has one index at most, in indices
     std::uint64_t count_ = 0;
@@ -124,47 +124,47 @@ private:
 } // namespace
 
 void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain, std::uint64_t buffer_offset,
-         std::span<const std::uint64_t> buffer_strides, PieceVisitor& visitor) {
+         std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor) {
     const std::size_t count = dimensions.size();
-    std::array<Segments, max_dimensions> segments;
+    std::array<Slices, max_dimensions> slices;
     for (std::size_t d = 0; d < count; ++d) {
         if (domain[d].empty()) return;
-        segments[d] = Segments{dimensions[d], domain[d]};
+        slices[d] = Slices{dimensions[d], domain[d]};
     }
 
-    // All combinations of a segment per dimension, the last dimension fastest. The segments of the dimensions before are
+    // All combinations of a slice per dimension, the last dimension fastest. The slices of the dimensions before are
     // kept, so that a step works one out.
-    std::array<Segments::Segment, max_dimensions> chosen;
+    std::array<Slices::Slice, max_dimensions> chosen;
     std::array<std::uint64_t, max_dimensions> k{};
-    std::array<PieceLevel, max_piece_levels> levels;
+    std::array<SectionLevel, max_section_levels> levels;
     const auto visit = [&] {
         // From the last dimension on: how long the owner's rows are depends on its place in the dimensions behind.
-        Piece piece{.buffer_offset = buffer_offset, .levels = {levels.data(), 2 * count}};
+        Section section{.buffer_offset = buffer_offset, .levels = {levels.data(), 2 * count}};
         std::uint64_t stride = 1;
         for (std::size_t d = count; d-- > 0;) {
-            const Segments::Segment& segment = chosen[d];
+            const Slices::Slice& slice = chosen[d];
             const DimensionMap& dimension = dimensions[d];
-            piece.owner += segment.process * dimension.rank_stride;
-            piece.owner_offset += segment.local * stride;
-            piece.buffer_offset += segment.position * buffer_strides[d];
-            const auto level = [&](const PieceLevel& of_dimension) {
-                return PieceLevel{of_dimension.count, of_dimension.owner_stride * stride,
+            section.owner += slice.process * dimension.rank_stride;
+            section.owner_offset += slice.local * stride;
+            section.buffer_offset += slice.position * buffer_strides[d];
+            const auto level = [&](const SectionLevel& of_dimension) {
+                return SectionLevel{of_dimension.count, of_dimension.owner_stride * stride,
                                   of_dimension.buffer_stride * buffer_strides[d]};
             };
-            levels[2 * d] = level(segment.blocks);
-            levels[2 * d + 1] = level(segment.in_block);
-            stride *= dimension.room(static_cast<std::uint64_t>(segment.process));
+            levels[2 * d] = level(slice.blocks);
+            levels[2 * d + 1] = level(slice.in_block);
+            stride *= dimension.room(static_cast<std::uint64_t>(slice.process));
         }
-        visitor.visit(piece);
+        visitor.visit(section);
     };
     for (std::size_t d = 0;;) {
-        chosen[d] = segments[d][k[d]];
+        chosen[d] = slices[d][k[d]];
         if (d + 1 < count) {
             k[++d] = 0;
             continue;
         }
         visit();
-        while (++k[d] == segments[d].count()) {
+        while (++k[d] == slices[d].count()) {
             if (d == 0) return;
             --d;
         }

@@ -62,11 +62,11 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     std::vector<Listed> far;
     for (std::size_t k = 0; k < places.size(); ++k) {
         const ListedPlace& place = places[k];
-        std::byte* const base = place.owner == map.own_rank ? map.own : map.base(place.owner);
-        if (base == nullptr) far.push_back({place, k});
+        std::byte* const segment = map.base(place.owner);
+        if (segment == nullptr) far.push_back({place, k});
         else if (direction == Direction::get)
-            copy_element(values + k * element_bytes, base + place.offset, element_bytes);
-        else copy_element(base + place.offset, values + k * element_bytes, element_bytes);
+            copy_element(values + k * element_bytes, segment + place.offset, element_bytes);
+        else copy_element(segment + place.offset, values + k * element_bytes, element_bytes);
     }
     if (far.empty()) return {};
     // In ascending order their description is short, and the owner reads its memory forwards.
@@ -87,7 +87,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     const window::WindowState& state = window.state();
     if (state.team_state().paths().progress == ProgressMode::thread ||
         state.team_state().paths().network == Path::service)
-        options.strategy = Strategy::served;
+        options.strategy = Strategy::owner_packed;
     auto pending = std::make_unique<PendingTransfers>();
     for_each_owner(
         std::span<Listed>{far}, [](const Listed& element) { return element.place.owner; },

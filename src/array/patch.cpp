@@ -22,70 +22,68 @@ PatchTransfer::PatchTransfer(Window& window, Direction direction, std::byte* buf
 
 PatchTransfer::~PatchTransfer() = default;
 
-void PatchTransfer::visit(const Piece& piece) {
-    if (!replicated_) return carry(piece.owner, piece);
+void PatchTransfer::visit(const Section& section) {
+    if (!replicated_) return carry(section.owner, section);
     const window::MemoryMap& map = window_.map();
-    if (direction_ == Direction::get) return carry(map.own_rank, piece);
+    if (direction_ == Direction::get) return carry(map.own_rank, section);
     // Each rank starts with its neighbour, so that they do not all write to the same one at a time.
-    for (int step = 1; step <= map.ranks; ++step) carry((map.own_rank + step) % map.ranks, piece);
+    for (int step = 1; step <= map.ranks; ++step) carry((map.own_rank + step) % map.ranks, section);
 }
 
-void PatchTransfer::carry(int owner, const Piece& piece) {
+void PatchTransfer::carry(int owner, const Section& section) {
     const window::MemoryMap& map = window_.map();
-    // A distribution of the program's own may be wrong; nothing is read or written outside of the owner's part.
-    uint128 end = piece.owner_offset + uint128{1};
-    for (const PieceLevel& level : piece.levels) end += uint128{level.count - 1} * level.owner_stride;
+    // A distribution of the program's own may be wrong; nothing is read or written outside of the owner's segment.
+    uint128 end = section.owner_offset + uint128{1};
+    for (const SectionLevel& level : section.levels) end += uint128{level.count - 1} * level.owner_stride;
     if (owner < 0 || owner >= map.ranks || end * element_bytes_ > map.bytes(owner))
         throw RangeError{fmt::format("{}: the distribution puts elements at rank {} of {}, up to offset {} of a part of {} "
                                      "bytes; correct its locate()",
                                      window_.state().who("patch"), owner, map.ranks,
                                      static_cast<std::uint64_t>(end) * element_bytes_,
                                      owner >= 0 && owner < map.ranks ? map.bytes(owner) : 0)};
-    std::byte* const base = owner == map.own_rank ? map.own : map.base(owner);
-    if (base != nullptr) copy(base, piece);
-    else start(owner, piece);
+    if (std::byte* const segment = map.base(owner)) copy(segment, section);
+    else start(owner, section);
 }
 
-void PatchTransfer::copy(std::byte* owner_base, const Piece& piece) {
-    std::byte* const memory = owner_base + piece.owner_offset * element_bytes_;
-    std::byte* const buffer = buffer_ + piece.buffer_offset * element_bytes_;
-    std::array<CopyLevel, max_piece_levels> levels;
+void PatchTransfer::copy(std::byte* segment, const Section& section) {
+    std::byte* const memory = segment + section.owner_offset * element_bytes_;
+    std::byte* const buffer = buffer_ + section.buffer_offset * element_bytes_;
+    std::array<CopyLevel, max_section_levels> levels;
     std::uint64_t elements = 1;
-    for (std::size_t d = 0; d < piece.levels.size(); ++d) {
-        const PieceLevel& level = piece.levels[d];
+    for (std::size_t d = 0; d < section.levels.size(); ++d) {
+        const SectionLevel& level = section.levels[d];
         elements *= level.count;
         levels[d] = direction_ == Direction::get ? CopyLevel{level.count, level.buffer_stride, level.owner_stride}
                                                  : CopyLevel{level.count, level.owner_stride, level.buffer_stride};
     }
-    const std::span<const CopyLevel> used{levels.data(), piece.levels.size()};
+    const std::span<const CopyLevel> used{levels.data(), section.levels.size()};
     if (direction_ == Direction::get) strided_copy(buffer, memory, element_bytes_, used);
     else strided_copy(memory, buffer, element_bytes_, used);
     window_.state().statistics().add(
         direction_ == Direction::get ? Counter::direct_get_bytes : Counter::direct_put_bytes, elements * element_bytes_);
 }
 
-void PatchTransfer::start(int owner, const Piece& piece) {
+void PatchTransfer::start(int owner, const Section& section) {
     if (pending_ == nullptr) pending_ = std::make_unique<PendingTransfers>();
     pending_->make_room();
-    const Rank target{owner};
-    const auto layout = [&](std::uint64_t offset, std::uint64_t PieceLevel::* stride) {
-        std::array<Layout::Dimension, max_piece_levels> dimensions;
-        for (std::size_t d = 0; d < piece.levels.size(); ++d)
-            dimensions[d] = {piece.levels[d].count, static_cast<std::int64_t>(piece.levels[d].*stride * element_bytes_)};
-        return Layout::strided(std::span{dimensions.data(), piece.levels.size()}, element_bytes_,
+    const auto layout = [&](std::uint64_t offset, std::uint64_t SectionLevel::* stride) {
+        std::array<Layout::Dimension, max_section_levels> dimensions;
+        for (std::size_t d = 0; d < section.levels.size(); ++d)
+            dimensions[d] = {section.levels[d].count, static_cast<std::int64_t>(section.levels[d].*stride * element_bytes_)};
+        return Layout::strided(std::span{dimensions.data(), section.levels.size()}, element_bytes_,
                                static_cast<std::int64_t>(offset * element_bytes_));
     };
-    const Layout there = layout(piece.owner_offset, &PieceLevel::owner_stride);
-    const Layout here = layout(piece.buffer_offset, &PieceLevel::buffer_stride);
+    const Layout there = layout(section.owner_offset, &SectionLevel::owner_stride);
+    const Layout here = layout(section.buffer_offset, &SectionLevel::buffer_stride);
     if (there.is_contiguous() && here.is_contiguous()) { // nothing to plan
-        const Offset at{static_cast<std::uint64_t>(there.lower())};
+        const auto at = static_cast<std::uint64_t>(there.lower());
         const std::span<std::byte> memory{buffer_ + here.lower(), here.bytes()};
-        pending_->add(direction_ == Direction::get ? window_.start_get_bytes(target, at, memory)
-                                                   : window_.start_put_bytes(target, at, memory));
+        window::WindowState& window = window_.state();
+        pending_->add(direction_ == Direction::get ? window.puts_and_gets().start_get(owner, at, memory) : window.puts_and_gets().start_put(owner, at, memory));
         return;
     }
-    pending_->add(direction_ == Direction::get ? window_.start_get(target, Offset{0}, there, here, buffer_)
-                                               : window_.start_put(here, buffer_, target, Offset{0}, there));
+    pending_->add(direction_ == Direction::get ? window_.start_get(Rank{owner}, Offset{0}, there, here, buffer_)
+                                               : window_.start_put(here, buffer_, Rank{owner}, Offset{0}, there));
 }
 
 void PatchTransfer::wait() {

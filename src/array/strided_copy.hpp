@@ -13,7 +13,7 @@ struct CopyLevel {
     std::uint64_t from_stride = 1;
 };
 
-/// Copies the elements that the nested levels (last one fastest, at most max_piece_levels) go through. The two sides do not
+/// Copies the elements that the nested levels (last one fastest, at most max_section_levels) go through. The two sides do not
 /// overlap. Levels that are contiguous on both sides become one block; blocks go through the kernels of datatype/, a level at a time.
 void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_bytes, std::span<const CopyLevel> levels);
 

@@ -51,28 +51,28 @@ TransferModel fit(std::span<const TransferSample> samples, const Aggregation& ag
     // made for each, and a copy.
     constexpr double least_overhead = 150e-9;
     constexpr double least_per_byte = 20e-12;
-    std::vector<TransferPiece> pieces;
+    std::vector<TransferLine> lines;
     const TransferModel fitted = fit_transfers(samples, aggregation);
-    for (TransferPiece piece : fitted.pieces()) {
-        piece.overhead = std::max(piece.overhead, least_overhead);
-        piece.per_byte = std::max(piece.per_byte, least_per_byte);
-        pieces.push_back(piece);
+    for (TransferLine line : fitted.lines()) {
+        line.overhead = std::max(line.overhead, least_overhead);
+        line.per_byte = std::max(line.per_byte, least_per_byte);
+        lines.push_back(line);
     }
-    if (pieces.empty()) return {};
+    if (lines.empty()) return {};
     // What hides behind other transfers was seen of sizes up to the largest only. Of longer ones every further byte is taken to
     // take its whole time: within one transfer, too, what can hide hides.
-    if (pieces.size() < TransferModel::most_pieces && pieces.back().latency_per_byte > 0) {
+    if (lines.size() < TransferModel::most_lines && lines.back().latency_per_byte > 0) {
         const auto largest = static_cast<double>(std::ranges::max_element(samples, {}, &TransferSample::bytes)->bytes);
-        TransferPiece beyond = pieces.back();
+        TransferLine beyond = lines.back();
         beyond.begin_bytes = static_cast<std::uint64_t>(largest) + 1;
         beyond.latency += beyond.latency_per_byte * largest;
         beyond.batch_latency += beyond.latency_per_byte * largest;
         beyond.overhead -= beyond.latency_per_byte * largest; // so that both meet there
         beyond.per_byte += beyond.latency_per_byte;
         beyond.latency_per_byte = 0;
-        pieces.push_back(beyond);
+        lines.push_back(beyond);
     }
-    return TransferModel{pieces, aggregation};
+    return TransferModel{lines, aggregation};
 }
 
 /// Samples of ever larger transfers, to `largest` bytes, until the time is over.
@@ -214,7 +214,7 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
     const bool known = aggregation.largest > 0 && !got.empty() && costs.source(Path::service, Direction::put) != Source::built_in;
     use(costs, Path::rma, Direction::put,
         known ? joined(costs.transfers(Path::service, Direction::put, aggregation.largest), got, aggregation)
-              : TransferModel{got.pieces(), aggregation},
+              : TransferModel{got.lines(), aggregation},
         overlap);
 }
 
@@ -229,7 +229,7 @@ void calibrate(window::WindowState& window, int target) {
         return limit.count() != 0 && costs.model().source(path, Direction::put) == Source::built_in && costs.claim_calibration(path);
     };
     const Path path = window.facts().path(target);
-    // Messages can take the place of MPI's windows: see Strategy::served.
+    // Messages can take the place of MPI's windows: see Strategy::owner_packed.
     if ((path == Path::rma || path == Path::service) && wanted(Path::service)) calibrate_service(team, target, costs.model(), limit);
     if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), limit);
 }

@@ -106,7 +106,7 @@ double CopyModel::block_time(double length) const noexcept {
 
 double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexcept {
     if (shape.blocks == 0 || shape.bytes == 0) return 0;
-    const auto all_blocks = static_cast<double>(std::max(shape.blocks, shape.pieces));
+    const auto all_blocks = static_cast<double>(std::max(shape.blocks, shape.units));
     const double length = static_cast<double>(shape.bytes) / all_blocks;
     const double blocks = static_cast<double>(part) / length;
     const double listed = shape.places == Places::listed ? 1 : 0;

@@ -19,7 +19,7 @@ struct BlockShape {
     std::uint64_t bytes = 0;
     std::uint64_t extent_bytes = 0;
     Places places = Places::regular;
-    std::uint64_t pieces = 0; ///< that are copied one by one, where these are more than the blocks
+    std::uint64_t units = 0; ///< that are copied one by one, where these are more than the blocks
 
     friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };

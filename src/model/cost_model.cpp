@@ -22,7 +22,7 @@ const TransferModel& CostTables::transfers(Path path, Direction direction) const
 }
 
 TransferModel built_in_model(Path path) {
-    TransferPiece line;
+    TransferLine line;
     if (path == Path::self || path == Path::direct) {
         line = {.overhead = 50e-9, .per_byte = 0.05e-9, .issue = 50e-9, .issue_per_byte = 0.05e-9};
         return TransferModel{{&line, 1}};

@@ -135,12 +135,12 @@ public:
         if (copy_values_ != CopyModel::lengths.size() + 6) return false;
         for (std::size_t p = 0; p < paths.size(); ++p)
             for (const Direction direction : directions) {
-                const auto& pieces = pieces_[p][static_cast<std::size_t>(direction)];
+                const auto& lines = lines_[p][static_cast<std::size_t>(direction)];
                 const auto overlap = overlaps_[p][static_cast<std::size_t>(direction)];
                 const auto aggregation = aggregations_[p][static_cast<std::size_t>(direction)];
-                if (pieces.empty() != !overlap.has_value() || pieces.empty() != !aggregation.has_value()) return false;
-                if (pieces.empty()) continue;
-                TransferModel model{pieces, *aggregation};
+                if (lines.empty() != !overlap.has_value() || lines.empty() != !aggregation.has_value()) return false;
+                if (lines.empty()) continue;
+                TransferModel model{lines, *aggregation};
                 model.set_overlap(*overlap);
                 tables_.transfers(paths[p], direction) = model;
             }
@@ -177,7 +177,7 @@ private:
         };
         datatype::CopyChoice choice;
         const auto method = datatype::named<datatype::Method>(value);
-        if (!next(choice.where.direction) || !next(choice.where.block) || !next(choice.where.stride) || !next(choice.where.size) ||
+        if (!next(choice.where.movement) || !next(choice.where.block) || !next(choice.where.stride) || !next(choice.where.size) ||
             !next(choice.where.reuse) || !key.empty() || !method)
             return false;
         choice.method = *method;
@@ -205,23 +205,23 @@ private:
             aggregations_[p][d] = aggregation;
             return true;
         }
-        auto& pieces = pieces_[p][d];
-        if (pieces.size() == TransferModel::most_pieces || key != fmt::format("piece.{}", pieces.size())) return false;
-        TransferPiece piece;
-        if (!parse_number(next_word(value), piece.begin_bytes)) return false;
-        for (double* const number : {&piece.latency, &piece.batch_latency, &piece.overhead, &piece.per_byte, &piece.issue,
-                                     &piece.issue_per_byte, &piece.latency_per_byte, &piece.message})
+        auto& lines = lines_[p][d];
+        if (lines.size() == TransferModel::most_lines || key != fmt::format("piece.{}", lines.size())) return false;
+        TransferLine line;
+        if (!parse_number(next_word(value), line.begin_bytes)) return false;
+        for (double* const number : {&line.latency, &line.batch_latency, &line.overhead, &line.per_byte, &line.issue,
+                                     &line.issue_per_byte, &line.latency_per_byte, &line.message})
             if (!parse_number(next_word(value), *number) || !is_time(*number)) return false;
         if (!next_word(value).empty()) return false;
-        const bool in_order = pieces.empty() ? piece.begin_bytes == 0 : piece.begin_bytes > pieces.back().begin_bytes;
-        if (!in_order || !(piece.overhead + piece.per_byte > 0)) return false; // nothing takes no time at all
-        pieces.push_back(piece);
+        const bool in_order = lines.empty() ? line.begin_bytes == 0 : line.begin_bytes > lines.back().begin_bytes;
+        if (!in_order || !(line.overhead + line.per_byte > 0)) return false; // nothing takes no time at all
+        lines.push_back(line);
         return true;
     }
 
     CostTables tables_;
     std::size_t copy_values_ = 0;
-    std::array<std::array<std::vector<TransferPiece>, 2>, 3> pieces_;
+    std::array<std::array<std::vector<TransferLine>, 2>, 3> lines_;
     std::array<std::array<std::optional<double>, 2>, 3> overlaps_;
     std::array<std::array<std::optional<Aggregation>, 2>, 3> aggregations_;
 };
@@ -310,7 +310,7 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
     for (std::size_t i = 0; i < CopyModel::lengths.size(); ++i)
         text += fmt::format("copy.block.{} = {:.6g}\n", CopyModel::lengths[i], copy.block[i]);
     for (const datatype::CopyChoice& choice : tables.choices)
-        text += fmt::format("choice.{}.{}.{}.{}.{} = {}\n", name(choice.where.direction), name(choice.where.block),
+        text += fmt::format("choice.{}.{}.{}.{}.{} = {}\n", name(choice.where.movement), name(choice.where.block),
                             name(choice.where.stride), name(choice.where.size), name(choice.where.reuse), name(choice.method));
     for (const Path path : paths)
         for (const Direction direction : directions) {
@@ -320,8 +320,8 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
             text += fmt::format("{}overlap = {:.6g}\n", prefix, model.overlap());
             const Aggregation& aggregation = model.aggregation();
             text += fmt::format("{}aggregation = {} {} {}\n", prefix, aggregation.largest, aggregation.room, aggregation.head);
-            for (std::size_t i = 0; i < model.pieces().size(); ++i) {
-                const TransferPiece& p = model.pieces()[i];
+            for (std::size_t i = 0; i < model.lines().size(); ++i) {
+                const TransferLine& p = model.lines()[i];
                 text += fmt::format("{}piece.{} = {} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}\n", prefix, i,
                                     p.begin_bytes, p.latency, p.batch_latency, p.overhead, p.per_byte, p.issue,
                                     p.issue_per_byte, p.latency_per_byte, p.message);

@@ -14,7 +14,7 @@ constexpr std::size_t terms = 6;
 using Row = std::array<double, terms>; ///< what a sample's time is a sum of: parameters times these
 
 /// Timers and neighbours on the machine blur every median by about this much, so that a smaller error is no reason for
-/// another piece.
+/// another line.
 constexpr double noise = 0.04;
 
 /// One equation: row * parameters = value, to be met with this weight.
@@ -137,7 +137,7 @@ Solution solve_robustly(std::vector<Equation> equations, unsigned allowed = all_
     return solution;
 }
 
-Solution fit_piece(std::span<const TransferSample> samples, const Aggregation& aggregation) {
+Solution fit_line(std::span<const TransferSample> samples, const Aggregation& aggregation) {
     std::vector<Equation> equations;
     for (const TransferSample& sample : samples) {
         const auto operations = static_cast<double>(sample.operations);
@@ -163,47 +163,91 @@ Solution fit_issue(std::span<const TransferSample> samples) {
     return equations.empty() ? Solution{} : solve_robustly(std::move(equations));
 }
 
-} // namespace
+/// The samples that are of use, in ascending order of their sizes, which go by number.
+class SamplesBySize {
+public:
+    explicit SamplesBySize(std::span<const TransferSample> all) {
+        for (const TransferSample& sample : all)
+            if (std::isfinite(sample.seconds) && sample.seconds > 0 && sample.operations > 0) samples_.push_back(sample);
+        std::ranges::stable_sort(samples_, {}, &TransferSample::bytes);
+        for (std::size_t i = 0; i < samples_.size(); ++i)
+            if (i == 0 || samples_[i].bytes != samples_[i - 1].bytes) starts_.push_back(i);
+        sizes_ = starts_.size();
+        starts_.push_back(samples_.size());
+    }
 
-TransferModel fit_transfers(std::span<const TransferSample> all, const Aggregation& aggregation) {
-    std::vector<TransferSample> samples;
-    for (const TransferSample& sample : all)
-        if (std::isfinite(sample.seconds) && sample.seconds > 0 && sample.operations > 0) samples.push_back(sample);
-    std::ranges::stable_sort(samples, {}, &TransferSample::bytes);
-    std::vector<std::size_t> starts; // where each size begins
-    for (std::size_t i = 0; i < samples.size(); ++i)
-        if (i == 0 || samples[i].bytes != samples[i - 1].bytes) starts.push_back(i);
-    const std::size_t sizes = starts.size();
-    if (sizes < 2) return {};
-    starts.push_back(samples.size());
-    const auto range = [&](std::size_t first, std::size_t last) {
-        return std::span<const TransferSample>{samples}.subspan(starts[first], starts[last] - starts[first]);
-    };
+    [[nodiscard]] std::size_t sizes() const noexcept { return sizes_; }
+    [[nodiscard]] std::size_t samples() const noexcept { return samples_.size(); }
+    [[nodiscard]] std::uint64_t bytes(std::size_t size) const noexcept { return samples_[starts_[size]].bytes; }
+    /// Samples of sizes [first, last).
+    [[nodiscard]] std::span<const TransferSample> range(std::size_t first, std::size_t last) const noexcept {
+        return std::span{samples_}.subspan(starts_[first], starts_[last] - starts_[first]);
+    }
 
-    // The first size that is not aggregated: there, a piece begins.
-    auto first_alone = static_cast<std::size_t>(
-        std::ranges::find_if(starts.begin(), starts.end() - 1, [&](std::size_t at) { return samples[at].bytes > aggregation.largest; }) -
-        starts.begin());
-    if (first_alone < 2 || sizes - first_alone < 2) first_alone = sizes; // one size says nothing of how times grow
-    // Sizes a piece needs: noise would make more of fewer. There may be no more on this side of that.
-    const auto allowed = [&](std::size_t first, std::size_t last) {
+private:
+    std::vector<TransferSample> samples_;
+    std::vector<std::size_t> starts_; ///< where each size begins, and the end
+    std::size_t sizes_ = 0;
+};
+
+/// Where lines may begin and end, and what one must be worth.
+class LineRules {
+public:
+    LineRules(const SamplesBySize& samples, const Aggregation& aggregation)
+        : samples_{samples}, aggregation_{aggregation}, sizes_{samples.sizes()} {
+        while (first_alone_ < sizes_ && samples.bytes(first_alone_) <= aggregation.largest) ++first_alone_;
+        if (first_alone_ < 2 || sizes_ - first_alone_ < 2) first_alone_ = sizes_; // one size says nothing of how times grow
+    }
+
+    /// Whether sizes [first, last) may be a line: noise would make more of fewer. There may be no more on this side of the end of
+    /// aggregation.
+    [[nodiscard]] bool allow(std::size_t first, std::size_t last) const noexcept {
         constexpr std::size_t least = 3;
-        const std::size_t side_begin = first < first_alone ? 0 : first_alone;
-        const std::size_t side_end = first < first_alone ? first_alone : sizes;
+        const std::size_t side_begin = first < first_alone_ ? 0 : first_alone_;
+        const std::size_t side_end = first < first_alone_ ? first_alone_ : sizes_;
         return last <= side_end && (last - first >= least || (first == side_begin && last == side_end));
-    };
-    // What a piece must be worth: a number for each term, of which the last is for messages, and one for its begin.
-    const auto price = [&](std::size_t first) {
-        const double numbers = samples[starts[first]].bytes <= aggregation.largest ? terms + 1 : terms;
-        return numbers * std::log(static_cast<double>(samples.size()));
-    };
-    const std::size_t most = std::min(TransferModel::most_pieces, sizes);
-    constexpr double impossible = std::numeric_limits<double>::infinity();
-    // best[k][j]: least loss and price of the first j sizes in k + 1 pieces; from[k][j]: where the last of them begins.
-    std::vector<std::vector<double>> loss(sizes, std::vector<double>(sizes + 1, impossible));
-    for (std::size_t i = 0; i < sizes; ++i)
+    }
+    /// What a line must be worth: a number for each term, of which the last is for messages, and one for its begin.
+    [[nodiscard]] double price(std::size_t first) const noexcept {
+        const double numbers = samples_.bytes(first) <= aggregation_.largest ? terms + 1 : terms;
+        return numbers * std::log(static_cast<double>(samples_.samples()));
+    }
+    /// From how many bytes on the line counts that begins with size number `first`.
+    [[nodiscard]] std::uint64_t begin_bytes(std::size_t first) const noexcept {
+        if (first == 0) return 0;
+        if (first == first_alone_) return aggregation_.largest + 1;
+        // The change is somewhere between two sizes that were measured: where their ratios are alike.
+        const double product = static_cast<double>(samples_.bytes(first)) * static_cast<double>(samples_.bytes(first - 1));
+        return static_cast<std::uint64_t>(std::sqrt(product)) + 1;
+    }
+
+private:
+    const SamplesBySize& samples_;
+    const Aggregation& aggregation_;
+    std::size_t sizes_;
+    std::size_t first_alone_ = 0; ///< the first size that is not aggregated: there, a line begins
+};
+
+constexpr double impossible = std::numeric_limits<double>::infinity();
+/// Loss and price of the line of sizes [i, j).
+using LineLosses = std::vector<std::vector<double>>;
+
+LineLosses line_losses(const SamplesBySize& samples, const LineRules& rules, const Aggregation& aggregation) {
+    const std::size_t sizes = samples.sizes();
+    LineLosses loss;
+    for (std::size_t i = 0; i < sizes; ++i) {
+        std::vector<double>& from = loss.emplace_back(sizes + 1, impossible);
         for (std::size_t j = i + 1; j <= sizes; ++j)
-            if (allowed(i, j)) loss[i][j] = fit_piece(range(i, j), aggregation).loss + price(i);
+            if (rules.allow(i, j)) from[j] = fit_line(samples.range(i, j), aggregation).loss + rules.price(i);
+    }
+    return loss;
+}
+
+/// Where the lines begin with which the sum of their losses is the least, and the end of the last.
+std::vector<std::size_t> best_cut(const LineLosses& loss) {
+    const std::size_t sizes = loss.size();
+    const std::size_t most = std::min(TransferModel::most_lines, sizes);
+    // best[k][j]: least loss and price of the first j sizes in k + 1 lines; from[k][j]: where the last of them begins.
     std::vector<std::vector<double>> best(most, std::vector<double>(sizes + 1, impossible));
     std::vector<std::vector<std::size_t>> from(most, std::vector<std::size_t>(sizes + 1, 0));
     for (std::size_t j = 0; j <= sizes; ++j) best[0][j] = loss[0][j];
@@ -216,55 +260,58 @@ TransferModel fit_transfers(std::span<const TransferSample> all, const Aggregati
                     from[k][j] = i;
                 }
             }
-
     std::size_t chosen = 0;
     for (std::size_t k = 1; k < most; ++k)
         if (best[k][sizes] < best[chosen][sizes]) chosen = k;
+    std::vector<std::size_t> cut(chosen + 2);
+    cut[chosen + 1] = sizes;
+    for (std::size_t k = chosen; k > 0; --k) cut[k] = from[k][cut[k + 1]];
+    return cut;
+}
 
+/// The model of samples that are one line.
+TransferLine fitted_line(std::span<const TransferSample> samples, const Aggregation& aggregation, std::uint64_t begin_bytes) {
     // A few noisy sizes may seem to take no time of their own: a call does, and a byte moves through some memory.
     constexpr double least_call = 150e-9;
     constexpr double least_overhead = 1e-9; // where the calls were not timed
     constexpr double least_per_byte = 1e-12;
-    std::vector<TransferPiece> pieces(chosen + 1);
-    std::size_t end = sizes;
-    for (std::size_t k = chosen + 1; k-- > 0;) {
-        const std::size_t begin = k == 0 ? 0 : from[k][end];
-        const Row line = fit_piece(range(begin, end), aggregation).parameters;
-        const Row call = fit_issue(range(begin, end)).parameters;
-        std::uint64_t begin_bytes = 0;
-        if (begin != 0 && begin == first_alone) {
-            begin_bytes = aggregation.largest + 1;
-        } else if (begin != 0) {
-            // The change is somewhere between two sizes that were measured: where their ratios are alike.
-            const double product =
-                static_cast<double>(samples[starts[begin]].bytes) * static_cast<double>(samples[starts[begin - 1]].bytes);
-            begin_bytes = static_cast<std::uint64_t>(std::sqrt(product)) + 1;
-        }
-        // Without several at a time or without one alone: the other's latency is the best guess.
-        const bool no_batches = std::ranges::all_of(range(begin, end), [](const auto& s) { return s.operations == 1; });
-        const bool no_single = std::ranges::none_of(range(begin, end), [](const auto& s) { return s.operations == 1; });
-        pieces[k] = {.begin_bytes = begin_bytes,
-                     .latency = no_single ? line[1] : line[0],
-                     .batch_latency = no_batches ? line[0] : line[1],
-                     // Where 16 of the shortest take as long as one, a million still take a call each.
-                     .overhead = std::max({line[2], std::min(call[0], least_call), least_overhead}),
-                     .per_byte = std::max(line[3], least_per_byte),
-                     .issue = call[0],
-                     .issue_per_byte = call[3],
-                     .latency_per_byte = line[4],
-                     .message = line[5]};
-        end = begin;
-    }
-    return TransferModel{pieces, aggregation};
+    const Row times = fit_line(samples, aggregation).parameters;
+    const Row call = fit_issue(samples).parameters;
+    // Without several at a time or without one alone: the other's latency is the best guess.
+    const bool no_batches = std::ranges::all_of(samples, [](const auto& s) { return s.operations == 1; });
+    const bool no_single = std::ranges::none_of(samples, [](const auto& s) { return s.operations == 1; });
+    return {.begin_bytes = begin_bytes,
+            .latency = no_single ? times[1] : times[0],
+            .batch_latency = no_batches ? times[0] : times[1],
+            // Where 16 of the shortest take as long as one, a million still take a call each.
+            .overhead = std::max({times[2], std::min(call[0], least_call), least_overhead}),
+            .per_byte = std::max(times[3], least_per_byte),
+            .issue = call[0],
+            .issue_per_byte = call[3],
+            .latency_per_byte = times[4],
+            .message = times[5]};
+}
+
+} // namespace
+
+TransferModel fit_transfers(std::span<const TransferSample> all, const Aggregation& aggregation) {
+    const SamplesBySize samples{all};
+    if (samples.sizes() < 2) return {};
+    const LineRules rules{samples, aggregation};
+    const std::vector<std::size_t> cut = best_cut(line_losses(samples, rules, aggregation));
+    std::vector<TransferLine> lines;
+    for (std::size_t k = 0; k + 1 < cut.size(); ++k)
+        lines.push_back(fitted_line(samples.range(cut[k], cut[k + 1]), aggregation, rules.begin_bytes(cut[k])));
+    return TransferModel{lines, aggregation};
 }
 
 void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of) {
-    const auto time_on = [](const TransferPiece& piece, double bytes) {
-        return piece.latency + piece.overhead + (piece.latency_per_byte + piece.per_byte) * bytes;
+    const auto time_on = [](const TransferLine& line, double bytes) {
+        return line.latency + line.overhead + (line.latency_per_byte + line.per_byte) * bytes;
     };
-    for (std::size_t i = 1; i < model.pieces().size(); ++i) {
-        const TransferPiece& below = model.pieces()[i - 1];
-        const TransferPiece& above = model.pieces()[i];
+    for (std::size_t i = 1; i < model.lines().size(); ++i) {
+        const TransferLine& below = model.lines()[i - 1];
+        const TransferLine& above = model.lines()[i];
         if (model.aggregation().largest != 0 && above.begin_bytes == model.aggregation().largest + 1) continue;
         auto low = static_cast<double>(above.begin_bytes) / std::sqrt(step);
         auto high = static_cast<double>(above.begin_bytes) * std::sqrt(step);

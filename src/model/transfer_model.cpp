@@ -6,26 +6,26 @@
 
 namespace lapwing::model {
 
-TransferModel::TransferModel(std::span<const TransferPiece> pieces, const Aggregation& aggregation)
-    : count_{std::min(pieces.size(), most_pieces)}, aggregation_{aggregation} {
-    std::ranges::copy_n(pieces.begin(), static_cast<std::ptrdiff_t>(count_), pieces_.begin());
-    pieces_[0].begin_bytes = 0;
+TransferModel::TransferModel(std::span<const TransferLine> lines, const Aggregation& aggregation)
+    : count_{std::min(lines.size(), most_lines)}, aggregation_{aggregation} {
+    std::ranges::copy_n(lines.begin(), static_cast<std::ptrdiff_t>(count_), lines_.begin());
+    lines_[0].begin_bytes = 0;
 }
 
-const TransferPiece& TransferModel::piece(std::uint64_t bytes) const noexcept {
+const TransferLine& TransferModel::line_of(std::uint64_t bytes) const noexcept {
     std::size_t i = count_ == 0 ? 0 : count_ - 1;
-    while (i > 0 && bytes < pieces_[i].begin_bytes) --i;
-    return pieces_[i];
+    while (i > 0 && bytes < lines_[i].begin_bytes) --i;
+    return lines_[i];
 }
 
 double TransferModel::gap(std::uint64_t bytes) const noexcept {
-    const TransferPiece& line = piece(bytes);
+    const TransferLine& line = line_of(bytes);
     const std::uint64_t each = aggregation_.operations_per_message(bytes);
     return line.overhead + line.per_byte * static_cast<double>(bytes) + (each > 0 ? line.message / static_cast<double>(each) : 0);
 }
 
 double TransferModel::time(std::uint64_t bytes, std::uint64_t operations) const noexcept {
-    const TransferPiece& line = piece(bytes);
+    const TransferLine& line = line_of(bytes);
     const auto size = static_cast<double>(bytes);
     return (operations > 1 ? line.batch_latency : line.latency) + line.latency_per_byte * size +
            static_cast<double>(operations) * (line.overhead + line.per_byte * size) +
@@ -37,14 +37,14 @@ double TransferModel::latency(std::uint64_t bytes, std::uint64_t operations) con
 }
 
 double TransferModel::issue(std::uint64_t bytes) const noexcept {
-    const TransferPiece& line = piece(bytes);
+    const TransferLine& line = line_of(bytes);
     return std::min(line.issue + line.issue_per_byte * static_cast<double>(bytes), gap(bytes));
 }
 
 void TransferModel::set_overlap(double overlap) noexcept { overlap_ = std::clamp(overlap, 0.0, 1.0); }
 
 void TransferModel::scale(double factor) noexcept {
-    for (TransferPiece& line : pieces_) {
+    for (TransferLine& line : lines_) {
         line.latency *= factor;
         line.batch_latency *= factor;
         line.overhead *= factor;
@@ -58,15 +58,15 @@ void TransferModel::scale(double factor) noexcept {
 
 TransferModel joined(const TransferModel& below, const TransferModel& above, const Aggregation& aggregation) {
     const std::uint64_t begin_bytes = aggregation.largest + 1;
-    std::vector<TransferPiece> pieces;
-    for (const TransferPiece& piece : below.pieces())
-        if (piece.begin_bytes < begin_bytes) pieces.push_back(piece);
-    pieces.push_back(above.piece(begin_bytes));
-    pieces.back().begin_bytes = begin_bytes;
-    for (const TransferPiece& piece : above.pieces())
-        if (piece.begin_bytes > begin_bytes) pieces.push_back(piece);
-    const std::size_t left_out = pieces.size() - std::min(pieces.size(), TransferModel::most_pieces);
-    TransferModel model{std::span{pieces}.subspan(left_out), aggregation};
+    std::vector<TransferLine> lines;
+    for (const TransferLine& line : below.lines())
+        if (line.begin_bytes < begin_bytes) lines.push_back(line);
+    lines.push_back(above.line_of(begin_bytes));
+    lines.back().begin_bytes = begin_bytes;
+    for (const TransferLine& line : above.lines())
+        if (line.begin_bytes > begin_bytes) lines.push_back(line);
+    const std::size_t left_out = lines.size() - std::min(lines.size(), TransferModel::most_lines);
+    TransferModel model{std::span{lines}.subspan(left_out), aggregation};
     model.set_overlap(above.overlap());
     return model;
 }

@@ -1,18 +1,16 @@
 #pragma once
 
+#include <lapwing/detail/direction.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
 
 namespace lapwing::model {
 
-/// Which way the bytes of a transfer go.
-enum class Direction : std::uint8_t { put, get };
-
-[[nodiscard]] constexpr std::string_view name(Direction direction) { return direction == Direction::put ? "put" : "get"; }
+using window::Direction;
 
 /// How a path aggregates small operations: several travel in one message, which has room for `room` bytes, where an operation
 /// takes `head` bytes and its own, rounded up to 8.
@@ -43,11 +41,11 @@ struct Aggregation {
 /// behind it until its answer is here. The last term is of operations that are aggregated, see Aggregation; the second is
 /// what the memory at both ends takes and hides behind the wire while there are others. Of all that, the calls that start the
 /// transfers keep the origin's processor for issue + issue_per_byte * bytes each.
-struct TransferPiece {
+struct TransferLine {
     std::uint64_t begin_bytes = 0;
     double latency = 0;       ///< L of one operation alone, seconds
     double batch_latency = 0; ///< L of several, seconds
-    double overhead = 0;      ///< o, seconds; may be negative where the piece begins so late that gap() is not
+    double overhead = 0;      ///< o, seconds; may be negative where the line begins so late that gap() is not
     double per_byte = 0;      ///< G, seconds
     double issue = 0;
     double issue_per_byte = 0;
@@ -68,15 +66,15 @@ struct TransferSample {
 /// Lapwing's service path does (inside a packet, or straight from memory).
 class TransferModel {
 public:
-    static constexpr std::size_t most_pieces = 5;
+    static constexpr std::size_t most_lines = 5;
 
     TransferModel() = default;
-    /// Pieces in ascending order; the first begins at 0.
-    explicit TransferModel(std::span<const TransferPiece> pieces, const Aggregation& aggregation = {});
+    /// Lines in ascending order; the first begins at 0.
+    explicit TransferModel(std::span<const TransferLine> lines, const Aggregation& aggregation = {});
 
-    [[nodiscard]] std::span<const TransferPiece> pieces() const noexcept { return {pieces_.data(), count_}; }
+    [[nodiscard]] std::span<const TransferLine> lines() const noexcept { return {lines_.data(), count_}; }
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-    [[nodiscard]] const TransferPiece& piece(std::uint64_t bytes) const noexcept;
+    [[nodiscard]] const TransferLine& line_of(std::uint64_t bytes) const noexcept;
     [[nodiscard]] const Aggregation& aggregation() const noexcept { return aggregation_; }
 
     /// Seconds until `operations` transfers of `bytes` each are complete.
@@ -93,20 +91,20 @@ public:
     [[nodiscard]] double overlap() const noexcept { return overlap_; }
     void set_overlap(double overlap) noexcept;
 
-    /// Piece number `index`, which must not be 0, begins at so many bytes.
-    void set_begin(std::size_t index, std::uint64_t bytes) noexcept { pieces_[index].begin_bytes = bytes; }
+    /// Line number `index`, which must not be 0, begins at so many bytes.
+    void set_begin(std::size_t index, std::uint64_t bytes) noexcept { lines_[index].begin_bytes = bytes; }
 
     /// All times `factor` times as long.
     void scale(double factor) noexcept;
 
 private:
-    std::array<TransferPiece, most_pieces> pieces_{};
+    std::array<TransferLine, most_lines> lines_{};
     std::size_t count_ = 0;
     double overlap_ = 0;
     Aggregation aggregation_;
 };
 
-/// Operations that are aggregated as `below` says, larger ones as `above` does, with the overlap of `above`. Of more pieces than a
+/// Operations that are aggregated as `below` says, larger ones as `above` does, with the overlap of `above`. Of more lines than a
 /// model has, the shortest sizes' go.
 [[nodiscard]] TransferModel joined(const TransferModel& below, const TransferModel& above, const Aggregation& aggregation);
 
@@ -120,14 +118,14 @@ struct FitQuality {
 [[nodiscard]] FitQuality judge(const TransferModel& model, std::span<const TransferSample> samples);
 
 /// Fits a model to samples: least squares of the relative errors, since sizes span seven orders of magnitude, with outliers
-/// weighted down (iteratively reweighted, Huber's loss), parameters not negative, and as many pieces as pay for
-/// themselves (Bayesian information criterion). A piece ends where operations are no longer aggregated, if there are two
+/// weighted down (iteratively reweighted, Huber's loss), parameters not negative, and as many lines as pay for
+/// themselves (Bayesian information criterion). A line ends where operations are no longer aggregated, if there are two
 /// sizes on either side. Samples with a time that is not positive and finite are left out. Gives an empty model when fewer
 /// than two sizes remain.
 [[nodiscard]] TransferModel fit_transfers(std::span<const TransferSample> samples, const Aggregation& aggregation = {});
 
-/// Finds where one piece really gives way to the next, which a fit only knows to be between two sizes that differ by
-/// `step`, by bisection: a size belongs to the piece that `time_of(bytes)`, in seconds, is closer to. Asks for six sizes at
+/// Finds where one line really gives way to the next, which a fit only knows to be between two sizes that differ by
+/// `step`, by bisection: a size belongs to the line that `time_of(bytes)`, in seconds, is closer to. Asks for six sizes at
 /// each change of more than 10 %; others do not matter, and the end of aggregation is known.
 void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of);
 

@@ -18,27 +18,27 @@ using array::BufferShape;
 
 namespace {
 
-/// Takes pieces apart into elements: which place of which owner goes with which place of the buffer.
-class Elements final : public array::PieceVisitor {
+/// Takes sections apart into elements: which place of which owner goes with which place of the buffer.
+class Elements final : public array::SectionVisitor {
 public:
-    void visit(const array::Piece& piece) override {
-        ++pieces;
-        std::vector<std::uint64_t> k(piece.levels.size());
+    void visit(const array::Section& section) override {
+        ++sections;
+        std::vector<std::uint64_t> k(section.levels.size());
         for (;;) {
-            std::uint64_t at_owner = piece.owner_offset;
-            std::uint64_t in_buffer = piece.buffer_offset;
+            std::uint64_t at_owner = section.owner_offset;
+            std::uint64_t in_buffer = section.buffer_offset;
             for (std::size_t d = 0; d < k.size(); ++d) {
-                at_owner += k[d] * piece.levels[d].owner_stride;
-                in_buffer += k[d] * piece.levels[d].buffer_stride;
+                at_owner += k[d] * section.levels[d].owner_stride;
+                in_buffer += k[d] * section.levels[d].buffer_stride;
             }
-            REQUIRE(found.emplace(in_buffer, std::pair{piece.owner, at_owner}).second);
+            REQUIRE(found.emplace(in_buffer, std::pair{section.owner, at_owner}).second);
             std::size_t d = k.size();
-            while (d > 0 && ++k[d - 1] == piece.levels[d - 1].count) k[--d] = 0;
+            while (d > 0 && ++k[d - 1] == section.levels[d - 1].count) k[--d] = 0;
             if (d == 0) return;
         }
     }
 
-    std::size_t pieces = 0;
+    std::size_t sections = 0;
     std::map<std::uint64_t, std::pair<int, std::uint64_t>> found;
 };
 
@@ -73,7 +73,7 @@ void check_random_cuts(unsigned seed, int rounds) {
                 Elements dealt;
                 array::cut(map.dimensions(), domain.ranges(), buffer.offset, buffer.strides, dealt);
                 check_cut(map, domain, dealt, buffer.offset);
-                REQUIRE(dealt.pieces <= domain.size());
+                REQUIRE(dealt.sections <= domain.size());
                 // The general way must come to the same.
                 Elements rows;
                 array::cut_rows(map, domain, buffer, rows);
@@ -83,11 +83,11 @@ void check_random_cuts(unsigned seed, int rounds) {
 }
 
 template <std::size_t N>
-std::size_t pieces(const BlockCyclicMap<N>& map, const Domain<N>& domain) {
+std::size_t sections(const BlockCyclicMap<N>& map, const Domain<N>& domain) {
     Elements elements;
     const BufferShape<N> buffer = BufferShape<N>::row_major(domain);
     array::cut(map.dimensions(), domain.ranges(), 0, buffer.strides, elements);
-    return elements.pieces;
+    return elements.sections;
 }
 
 } // namespace
@@ -97,27 +97,27 @@ TEST_CASE("cuts of two dimensions hold every element once, at its place") { chec
 TEST_CASE("cuts of three dimensions hold every element once, at its place") { check_random_cuts<3>(13, 100); }
 TEST_CASE("cuts of four dimensions hold every element once, at its place") { check_random_cuts<4>(14, 60); }
 
-TEST_CASE("pieces are as few as the distribution allows") {
+TEST_CASE("sections are as few as the distribution allows") {
     const Extents extents{100, 100};
     const Domain<2> all{extents};
     // One for each owner, with strides too.
-    CHECK(pieces(Block{.grid = {2, 2}}.map(extents, 4), all) == 4);
-    CHECK(pieces(Block{.grid = {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(3), Range{10, 90}.by(2)}) == 4);
-    CHECK(pieces(Block{.grid = {4, 1}}.map(extents, 4), Domain<2>{{10, 20}, {0, 100}}) == 1);
-    CHECK(pieces(Cyclic{.grid = {2, 2}}.map(extents, 4), all) == 4);
-    CHECK(pieces(Cyclic{.grid = {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(2), Range{0, 100}.by(2)}) == 1);
-    CHECK(pieces(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), all) == 4);
-    // Edges that are not whole blocks are pieces of their own: one block at each end of both dimensions.
-    CHECK(pieces(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain<2>{{5, 95}, {5, 95}}) == 4 * 4);
+    CHECK(sections(Block{.grid = {2, 2}}.map(extents, 4), all) == 4);
+    CHECK(sections(Block{.grid = {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(3), Range{10, 90}.by(2)}) == 4);
+    CHECK(sections(Block{.grid = {4, 1}}.map(extents, 4), Domain<2>{{10, 20}, {0, 100}}) == 1);
+    CHECK(sections(Cyclic{.grid = {2, 2}}.map(extents, 4), all) == 4);
+    CHECK(sections(Cyclic{.grid = {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(2), Range{0, 100}.by(2)}) == 1);
+    CHECK(sections(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), all) == 4);
+    // Edges that are not whole blocks are sections of their own: one block at each end of both dimensions.
+    CHECK(sections(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain<2>{{5, 95}, {5, 95}}) == 4 * 4);
     // Blocks that hold the same of a stride go together: all whole ones of a process, or every third of them.
-    CHECK(pieces(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(5), Range{0, 100}.by(2)}) == 4);
-    CHECK(pieces(BlockCyclic{{10, 100}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(3), Range{0, 50}}) == 6);
-    CHECK(pieces(BlockCyclic{{8}}.map(Extents{1'000'000}, 4), Domain<1>{{0, 1'000'000}}) == 4);
-    CHECK(pieces(BlockCyclic{{8}}.map(Extents{1'000'000}, 4), Domain<1>{{3, 999'997}}) == 6);
-    // A few elements among very many ranks cost a few pieces.
+    CHECK(sections(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(5), Range{0, 100}.by(2)}) == 4);
+    CHECK(sections(BlockCyclic{{10, 100}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(3), Range{0, 50}}) == 6);
+    CHECK(sections(BlockCyclic{{8}}.map(Extents{1'000'000}, 4), Domain<1>{{0, 1'000'000}}) == 4);
+    CHECK(sections(BlockCyclic{{8}}.map(Extents{1'000'000}, 4), Domain<1>{{3, 999'997}}) == 6);
+    // A few elements among very many ranks cost a few sections.
     const Extents large{1'000'000'000'000};
-    CHECK(pieces(Cyclic{}.map(large, 100'000), Domain<1>{Range{7, 1'000'000'000'000}.by(300'000'000'001)}) == 4);
-    CHECK(pieces(Cyclic{}.map(large, 100'000), Domain<1>{Range{7, 10}}) == 3);
+    CHECK(sections(Cyclic{}.map(large, 100'000), Domain<1>{Range{7, 1'000'000'000'000}.by(300'000'000'001)}) == 4);
+    CHECK(sections(Cyclic{}.map(large, 100'000), Domain<1>{Range{7, 10}}) == 3);
 }
 
 TEST_CASE("cuts of a triangle") {

@@ -76,6 +76,15 @@ struct Corners {
 
 } // namespace
 
+TEST_CASE("arrays and views say how many dimensions they have, by either name") {
+    Runtime runtime;
+    GlobalArray<double, 2> array{runtime, {4, 6}};
+    CHECK(array.dimensions() == 2);
+    CHECK(array.local_view().dimensions() == array.domain().dimensions());
+    STATIC_REQUIRE(GlobalArray<double, 4>::rank() == GlobalArray<double, 4>::dimensions());
+    STATIC_REQUIRE(LocalView<double, 1>::rank() == LocalView<double, 1>::dimensions());
+}
+
 TEST_CASE("every element has the one owner that all ranks name") {
     check_ownership<1>({61});
     check_ownership<2>({11, 11});

@@ -152,7 +152,7 @@ private:
             const std::uint64_t offset = random_() % (size / 8) * 8;
             if (!own(rank, offset, 8)) return;
             attempt([&] { cached_.cache->write_back(rank, offset, 8); });
-            attempt([&] { cached_.cache->forget(rank, offset, 8); });
+            attempt([&] { cached_.cache->invalidate(rank, offset, 8); });
             std::array<std::byte, 8> value{};
             cached_.memory.get(rank, offset, value);
             value[0] ^= std::byte{1};

@@ -71,6 +71,11 @@ TEST_CASE("iteration, contains and size agree for random domains") {
     }
 }
 
+TEST_CASE("a domain says how many dimensions it has, by either name") {
+    STATIC_REQUIRE(Domain<3>::dimensions() == 3);
+    STATIC_REQUIRE(Domain<3>::rank() == Domain<3>::dimensions());
+}
+
 TEST_CASE("the size of a domain is checked") {
     const std::int64_t large = std::int64_t{1} << 32;
     CHECK(Domain<2>{{0, large - 1}, {0, large + 1}}.size() == std::numeric_limits<std::uint64_t>::max());

@@ -168,13 +168,13 @@ std::int64_t slack() { return number(0, 1) == 0 ? 0 : number(0, 70); }
 
 constexpr std::size_t memory_bytes = 1 << 17;
 
-/// Copies one random run by the entry point of `direction` and compares the whole target memory with the oracle's.
+/// Copies one random run by the entry point of `movement` and compares the whole target memory with the oracle's.
 class Check {
 public:
-    [[nodiscard]] bool run(Direction direction, std::uint64_t count, std::uint64_t block_bytes, std::int64_t to_kind,
+    [[nodiscard]] bool run(Movement movement, std::uint64_t count, std::uint64_t block_bytes, std::int64_t to_kind,
                            std::int64_t from_kind, Reuse reuse) {
-        const RandomSide to_side{direction == Direction::gather ? 0 : to_kind, count, block_bytes};
-        const RandomSide from_side{direction == Direction::scatter ? 0 : from_kind, count, block_bytes};
+        const RandomSide to_side{movement == Movement::gather ? 0 : to_kind, count, block_bytes};
+        const RandomSide from_side{movement == Movement::scatter ? 0 : from_kind, count, block_bytes};
         const Hull to_hull = hull(to_side.placement, count, block_bytes);
         const Hull from_hull = hull(from_side.placement, count, block_bytes);
         std::byte* const to = place(target_.bytes(), to_hull, slack(), number(0, 1) == 1);
@@ -183,14 +183,14 @@ public:
             std::copy_n(from + begin_of(from_side.placement, k), block_bytes,
                         expected_.data() + (to - target_.bytes().data()) + begin_of(to_side.placement, k));
         }
-        switch (direction) {
-        case Direction::gather:
+        switch (movement) {
+        case Movement::gather:
             gather(to, from, {count, block_bytes, from_side.placement.stride, from_side.placement.offsets}, reuse);
             break;
-        case Direction::scatter:
+        case Movement::scatter:
             scatter(to, from, {count, block_bytes, to_side.placement.stride, to_side.placement.offsets}, reuse);
             break;
-        case Direction::copy:
+        case Movement::copy:
             copy(to, from, {count, block_bytes, to_side.placement, from_side.placement}, reuse);
             break;
         }
@@ -240,15 +240,15 @@ TEST_CASE("every instruction set and method copies what a loop over bytes copies
             Forced::method(method);
             for (const std::uint64_t length : lengths) {
                 const std::int64_t longest = std::clamp<std::int64_t>(static_cast<std::int64_t>(20000 / length), 2, 80);
-                for (std::size_t d = 0; d < directions; ++d) {
-                    const Direction direction = static_cast<Direction>(d);
+                for (std::size_t d = 0; d < movements; ++d) {
+                    const Movement movement = static_cast<Movement>(d);
                     for (std::int64_t kind = 0; kind < RandomSide::kinds; ++kind) {
-                        const std::int64_t other = direction == Direction::copy ? number(0, RandomSide::kinds - 1) : kind;
+                        const std::int64_t other = movement == Movement::copy ? number(0, RandomSide::kinds - 1) : kind;
                         const std::uint64_t count = static_cast<std::uint64_t>(number(1, longest));
                         const Reuse reuse = number(0, 1) == 0 ? Reuse::soon : Reuse::never;
-                        const bool same = check.run(direction, count, length, kind, other, reuse);
+                        const bool same = check.run(movement, count, length, kind, other, reuse);
                         if (!same) {
-                            CAPTURE(name(method), length, name(direction), kind, other, count);
+                            CAPTURE(name(method), length, name(movement), kind, other, count);
                             REQUIRE(same);
                         }
                     }
@@ -267,12 +267,12 @@ TEST_CASE("counts around the widths of vectors") {
             Forced::method(method);
             for (const std::uint64_t length : {1U, 2U, 4U, 8U, 12U, 16U, 20U, 24U, 28U, 32U}) {
                 for (std::uint64_t count = 1; count <= 70; ++count) {
-                    for (std::size_t d = 0; d < directions; ++d) {
+                    for (std::size_t d = 0; d < movements; ++d) {
                         const std::int64_t kind = number(0, RandomSide::kinds - 1);
                         const std::int64_t other = number(0, RandomSide::kinds - 1);
-                        const bool same = check.run(static_cast<Direction>(d), count, length, kind, other, Reuse::soon);
+                        const bool same = check.run(static_cast<Movement>(d), count, length, kind, other, Reuse::soon);
                         if (!same) {
-                            CAPTURE(name(method), length, name(static_cast<Direction>(d)), kind, other, count);
+                            CAPTURE(name(method), length, name(static_cast<Movement>(d)), kind, other, count);
                             REQUIRE(same);
                         }
                     }
@@ -386,7 +386,7 @@ TEST_CASE("block classes cover every length") {
 
 TEST_CASE("a table of choices goes to a flat list and back") {
     CopyChoices choices;
-    const CopyCase where{Direction::scatter, BlockClass::b12, StrideClass::indexed, SizeClass::level2, Reuse::never};
+    const CopyCase where{Movement::scatter, BlockClass::b12, StrideClass::indexed, SizeClass::level2, Reuse::never};
     choices.set(where, Method::library);
     CHECK(choices.method(where) == Method::library);
     CopyChoices copied;
@@ -399,7 +399,7 @@ TEST_CASE("a table of choices goes to a flat list and back") {
     CHECK(named<BlockClass>(name(BlockClass::b33_to_64)) == BlockClass::b33_to_64);
     CHECK(named<StrideClass>("indexed") == StrideClass::indexed);
     CHECK_FALSE(named<SizeClass>("huge").has_value());
-    CHECK_FALSE(named<Direction>("").has_value());
+    CHECK_FALSE(named<Movement>("").has_value());
 }
 
 TEST_CASE("a measured table is valid, keeps to its time, and copies what the built-in one copies") {
@@ -415,12 +415,12 @@ TEST_CASE("a measured table is valid, keeps to its time, and copies what the bui
     use_copy_choices(measured);
     Check check;
     for (int i = 0; i < 2000; ++i) {
-        const Direction direction = static_cast<Direction>(number(0, 2));
+        const Movement movement = static_cast<Movement>(number(0, 2));
         const std::uint64_t length = static_cast<std::uint64_t>(number(1, 300));
         const std::uint64_t count = static_cast<std::uint64_t>(number(1, 60));
         const std::int64_t to_kind = number(0, RandomSide::kinds - 1);
         const std::int64_t from_kind = number(0, RandomSide::kinds - 1);
-        REQUIRE(check.run(direction, count, length, to_kind, from_kind, Reuse::soon));
+        REQUIRE(check.run(movement, count, length, to_kind, from_kind, Reuse::soon));
     }
     use_copy_choices(before);
 }
@@ -436,7 +436,7 @@ TEST_CASE("a damaged table does not damage a copy") {
         use_copy_choices(choices);
         for (int i = 0; i < 300; ++i) {
             const std::uint64_t length = static_cast<std::uint64_t>(number(1, 100));
-            REQUIRE(check.run(static_cast<Direction>(number(0, 2)), static_cast<std::uint64_t>(number(1, 60)), length,
+            REQUIRE(check.run(static_cast<Movement>(number(0, 2)), static_cast<std::uint64_t>(number(1, 60)), length,
                               number(0, RandomSide::kinds - 1), number(0, RandomSide::kinds - 1),
                               number(0, 1) == 0 ? Reuse::soon : Reuse::never));
         }

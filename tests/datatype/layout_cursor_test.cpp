@@ -165,7 +165,7 @@ TEST_CASE("a list of blocks of which some were adjacent is one run of those bloc
     CHECK(cursor.next_run()[0] == ByteBlock{60, 4});
     CHECK(cursor.next_run()[0] == ByteBlock{20, 2});
     CHECK(cursor.done());
-    // The pieces of each repetition are its own.
+    // The units of each repetition are its own.
     const Layout twice = nodes.repeat(2, 100);
     cursor = LayoutCursor{twice};
     CHECK(cursor.next_run().count == 8);

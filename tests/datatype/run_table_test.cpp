@@ -1,7 +1,7 @@
 // The description of a layout that travels in messages, against the offset of every byte; and what is none.
 #include "datatype/random_layout.hpp"
 
-#include "datatype/equal_pieces.hpp"
+#include "datatype/equal_units.hpp"
 #include "datatype/run_table.hpp"
 
 #include <catch2/catch.hpp>
@@ -140,10 +140,10 @@ TEST_CASE("blocks of one length of which a few are adjacent travel as the same b
     CHECK(right);
 }
 
-TEST_CASE("a list in equal pieces has the bytes of its blocks, in their order") {
+TEST_CASE("a list in equal units has the bytes of its blocks, in their order") {
     test::RandomLayouts random{13};
-    datatype::PieceOffsets room;
-    std::uint64_t in_pieces = 0;
+    datatype::UnitOffsets room;
+    std::uint64_t in_units = 0;
     for (int round = 0; round < 2000; ++round) {
         // Mostly one length, or its multiples, or anything.
         const std::uint64_t unit = random.size(1, 20);
@@ -161,22 +161,22 @@ TEST_CASE("a list in equal pieces has the bytes of its blocks, in their order") 
         const std::span<std::int64_t> some{room.data(), random.size(1, room.size())};
         std::uint64_t done = 0;
         while (done < count) {
-            const auto found = datatype::equal_pieces(offsets.data() + done, starts.data() + done, count - done, some);
+            const auto found = datatype::equal_units(offsets.data() + done, starts.data() + done, count - done, some);
             REQUIRE(found.blocks >= 1);
             REQUIRE(found.blocks <= count - done);
-            if (found.pieces > 0) {
-                REQUIRE(found.pieces <= some.size());
-                REQUIRE(found.pieces * found.piece_bytes == starts[done + found.blocks] - starts[done]);
-                std::uint64_t piece = 0;
+            if (found.units > 0) {
+                REQUIRE(found.units <= some.size());
+                REQUIRE(found.units * found.unit_bytes == starts[done + found.blocks] - starts[done]);
+                std::uint64_t unit = 0;
                 for (std::uint64_t i = done; i < done + found.blocks; ++i)
-                    for (std::uint64_t k = 0; k < starts[i + 1] - starts[i]; k += found.piece_bytes)
-                        REQUIRE(some[piece++] == offsets[i] + static_cast<std::int64_t>(k));
-                in_pieces += found.blocks;
+                    for (std::uint64_t k = 0; k < starts[i + 1] - starts[i]; k += found.unit_bytes)
+                        REQUIRE(some[unit++] == offsets[i] + static_cast<std::int64_t>(k));
+                in_units += found.blocks;
             }
             done += found.blocks;
         }
     }
-    CHECK(in_pieces > 100000); // most of the blocks of the first two kinds
+    CHECK(in_units > 100000); // most of the blocks of the first two kinds
 }
 
 TEST_CASE("what is no table of the data within the extent is refused, and nothing outside is touched") {

@@ -30,7 +30,7 @@ std::vector<std::uint64_t> sizes_of(const Chunks& chunks, std::uint64_t total) {
 
 /// A network on which a byte takes `per_byte` and nothing of it needs the processor.
 TransferModel network(double per_byte, double overhead, double overlap) {
-    TransferModel model{std::vector<TransferPiece>{{0, 10e-6, 10e-6, overhead, per_byte, 0, 0}}};
+    TransferModel model{std::vector<TransferLine>{{0, 10e-6, 10e-6, overhead, per_byte, 0, 0}}};
     model.set_overlap(overlap);
     return model;
 }
@@ -117,25 +117,25 @@ TEST_CASE("targets of many small blocks are unpacked by their owner, if it has a
     const TransferModel wire = network(1e-9, 1e-6, 0.5);
     TransferShape shape = column(Direction::put, Path::service, 1 << 20, 8);
     shape.remote = shape.local;
-    CHECK(decide(shape, wire, wire, processor(1e-9), {}).strategy != Strategy::served);
-    shape.may_be_served = true;
+    CHECK(decide(shape, wire, wire, processor(1e-9), {}).strategy != Strategy::owner_packed);
+    shape.may_be_owner_packed = true;
     for (const Path path : {Path::service, Path::rma})
         for (const Direction direction : {Direction::put, Direction::get}) {
             shape.path = path;
             shape.direction = direction;
             shape.table_share = 0;
-            const Decision served = decide(shape, wire, wire, processor(1e-9), {});
-            CHECK(served.strategy == Strategy::served);
-            CHECK(served.chunks.largest <= largest_served_chunk);
+            const Decision owner_packed = decide(shape, wire, wire, processor(1e-9), {});
+            CHECK(owner_packed.strategy == Strategy::owner_packed);
+            CHECK(owner_packed.chunks.largest <= largest_owner_packed_chunk);
             // The description of the blocks goes over the wire too.
             shape.table_share = 1;
-            CHECK(decide(shape, wire, wire, processor(1e-9), {}).seconds > served.seconds);
+            CHECK(decide(shape, wire, wire, processor(1e-9), {}).seconds > owner_packed.seconds);
         }
     // Over MPI's windows messages also carry what is contiguous at the target, where they are the faster wire.
     shape = column(Direction::put, Path::rma, 1 << 20, 8);
-    shape.may_be_served = true;
-    CHECK(decide(shape, network(1e-9, 1e-6, 0.5), network(4e-9, 1e-6, 0.5), processor(1e-9), {}).strategy != Strategy::served);
-    CHECK(decide(shape, network(4e-9, 1e-6, 0.5), network(1e-9, 1e-6, 0.5), processor(1e-9), {}).strategy == Strategy::served);
+    shape.may_be_owner_packed = true;
+    CHECK(decide(shape, network(1e-9, 1e-6, 0.5), network(4e-9, 1e-6, 0.5), processor(1e-9), {}).strategy != Strategy::owner_packed);
+    CHECK(decide(shape, network(4e-9, 1e-6, 0.5), network(1e-9, 1e-6, 0.5), processor(1e-9), {}).strategy == Strategy::owner_packed);
 }
 
 TEST_CASE("many operations must be worth it") {
@@ -189,7 +189,7 @@ TEST_CASE("a largest chunk that is asked for is kept to, whatever the memory and
     TransferShape shape = column(Direction::put, Path::rma, 40 << 20, 8);
     for (const std::uint64_t memory : {100'000U, 50'000U, 1U << 20, 32U << 20})
         for (const std::uint64_t largest : {1000U, 5000U, 16384U})
-            for (const Strategy strategy : {Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::served}) {
+            for (const Strategy strategy : {Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::owner_packed}) {
                 shape.most_memory = memory;
                 const Decision decision = decide(shape, wire, wire, processor(1e-9), {.strategy = strategy, .largest_chunk = largest});
                 CHECK(decision.strategy == strategy);
@@ -209,15 +209,15 @@ TEST_CASE("a largest chunk that is asked for is kept to, whatever the memory and
     }
 }
 
-TEST_CASE("a served get asks for no more than a description of it can name") {
+TEST_CASE("an owner-packed get asks for no more than a description of it can name") {
     const TransferModel wire = network(1e-9, 1e-6, 0.5);
     TransferShape shape = column(Direction::get, Path::rma, 1 << 20, 4);
     shape.remote = shape.local;
-    shape.may_be_served = true;
+    shape.may_be_owner_packed = true;
     shape.table_share = 1;
     shape.table_limit = 4096;
-    const Decision decision = decide(shape, wire, wire, processor(1e-9), {.strategy = Strategy::served});
+    const Decision decision = decide(shape, wire, wire, processor(1e-9), {.strategy = Strategy::owner_packed});
     CHECK(decision.chunks.largest <= 4096);
     shape.direction = Direction::put; // whose table travels with the data
-    CHECK(decide(shape, wire, wire, processor(1e-9), {.strategy = Strategy::served}).chunks.largest > 4096);
+    CHECK(decide(shape, wire, wire, processor(1e-9), {.strategy = Strategy::owner_packed}).chunks.largest > 4096);
 }

@@ -12,7 +12,7 @@ using namespace lapwing::model;
 
 namespace {
 
-const TransferModel line{std::vector<TransferPiece>{{0, 10e-6, 10e-6, 1e-6, 1e-9, 0, 0}}};
+const TransferModel line{std::vector<TransferLine>{{0, 10e-6, 10e-6, 1e-6, 1e-9, 0, 0}}};
 
 } // namespace
 

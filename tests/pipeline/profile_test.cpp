@@ -75,7 +75,7 @@ private:
 CostTables tables_of(double seconds) {
     CostTables tables;
     tables.transfers(Path::rma, Direction::put) =
-        TransferModel{std::vector<TransferPiece>{{0, seconds, seconds, 1e-6, 1e-9, 0, 0}}};
+        TransferModel{std::vector<TransferLine>{{0, seconds, seconds, 1e-6, 1e-9, 0, 0}}};
     return tables;
 }
 

@@ -20,14 +20,14 @@ CostTables some_tables() {
     CostTables tables;
     tables.copy.block[3] = 1.25e-9;
     tables.copy.cache_bytes = 123456;
-    tables.choices = {{.where = {.direction = datatype::Direction::scatter,
+    tables.choices = {{.where = {.movement = datatype::Movement::scatter,
                                  .block = datatype::BlockClass::b5_to_7,
                                  .stride = datatype::StrideClass::indexed,
                                  .size = datatype::SizeClass::last_level,
                                  .reuse = datatype::Reuse::never},
                        .method = datatype::Method::moves_ahead},
                       {.where = {.block = datatype::BlockClass::b4097_up}, .method = datatype::Method::library}};
-    TransferModel model{std::vector<TransferPiece>{{0, 1e-6, 2e-6, 3e-7, 4e-10, 5e-8, 6e-11}, {4097, 7e-6, 8e-6, 9e-7, 1e-10, 0, 0, 3e-10, 5e-6}},
+    TransferModel model{std::vector<TransferLine>{{0, 1e-6, 2e-6, 3e-7, 4e-10, 5e-8, 6e-11}, {4097, 7e-6, 8e-6, 9e-7, 1e-10, 0, 0, 3e-10, 5e-6}},
                         {.largest = 4096, .room = 8000, .head = 48}};
     model.set_overlap(0.75);
     tables.transfers(Path::rma, Direction::put) = model;
@@ -69,17 +69,17 @@ TEST_CASE("a profile is read back as it was written") {
     CHECK(tables->copy.cache_bytes == 123456);
     CHECK(tables->choices == some_tables().choices);
     const TransferModel& put = tables->transfers(Path::rma, Direction::put);
-    REQUIRE(put.pieces().size() == 2);
+    REQUIRE(put.lines().size() == 2);
     CHECK(put.overlap() == 0.75);
-    CHECK(put.pieces()[1].begin_bytes == 4097);
-    CHECK(put.pieces()[0].batch_latency == 2e-6);
-    CHECK(put.pieces()[0].issue_per_byte == 6e-11);
-    CHECK(put.pieces()[1].latency_per_byte == 3e-10);
-    CHECK(put.pieces()[1].message == 5e-6);
+    CHECK(put.lines()[1].begin_bytes == 4097);
+    CHECK(put.lines()[0].batch_latency == 2e-6);
+    CHECK(put.lines()[0].issue_per_byte == 6e-11);
+    CHECK(put.lines()[1].latency_per_byte == 3e-10);
+    CHECK(put.lines()[1].message == 5e-6);
     CHECK(put.aggregation() == Aggregation{.largest = 4096, .room = 8000, .head = 48});
-    CHECK(tables->transfers(Path::service, Direction::get).pieces()[0].latency == 2e-6);
-    CHECK(tables->transfers(Path::service, Direction::get).pieces()[1].latency_per_byte == 6e-10);
-    CHECK(tables->transfers(Path::service, Direction::get).pieces()[1].message == 10e-6);
+    CHECK(tables->transfers(Path::service, Direction::get).lines()[0].latency == 2e-6);
+    CHECK(tables->transfers(Path::service, Direction::get).lines()[1].latency_per_byte == 6e-10);
+    CHECK(tables->transfers(Path::service, Direction::get).lines()[1].message == 10e-6);
     CHECK(tables->transfers(Path::rma, Direction::get).empty());
 }
 

@@ -67,7 +67,7 @@ inline lapwing::PlanOptions random_options(RandomLayouts& random, lapwing::Path 
     using lapwing::PlanOptions;
     using lapwing::Strategy;
     constexpr std::array strategies{Strategy::automatic,     Strategy::per_block,   Strategy::full_pack, Strategy::fixed_pipeline,
-                                    Strategy::superpipeline, Strategy::direct_copy, Strategy::served};
+                                    Strategy::superpipeline, Strategy::direct_copy, Strategy::owner_packed};
     PlanOptions options{.strategy = strategies[random.size(0, strategies.size() - 1)],
                         .first_chunk = random.size(1, 300),
                         .growth = 1 + static_cast<double>(random.size(0, 20)) / 10,
@@ -75,7 +75,7 @@ inline lapwing::PlanOptions random_options(RandomLayouts& random, lapwing::Path 
     if (random.number(0, 1) == 0) options = {.strategy = options.strategy}; // chunks by the cost model
     const bool mapped = path == Path::direct || path == Path::self;
     if (options.strategy == Strategy::direct_copy && !mapped) options.strategy = Strategy::superpipeline;
-    if (options.strategy == Strategy::served && mapped) options.strategy = Strategy::fixed_pipeline;
+    if (options.strategy == Strategy::owner_packed && mapped) options.strategy = Strategy::fixed_pipeline;
     return options;
 }
 

@@ -34,8 +34,8 @@ std::vector<TransferSample> samples_of(const TransferModel& model, double noise 
 }
 
 const TransferModel one_line{
-    std::vector<TransferPiece>{{0, 20e-6, 28e-6, 2e-6, 0.4e-9, 1e-6, 0.05e-9}}};
-const TransferModel eager_and_rendezvous{std::vector<TransferPiece>{{0, 3e-6, 3e-6, 0.3e-6, 0.9e-9, 0.2e-6, 0.1e-9},
+    std::vector<TransferLine>{{0, 20e-6, 28e-6, 2e-6, 0.4e-9, 1e-6, 0.05e-9}}};
+const TransferModel eager_and_rendezvous{std::vector<TransferLine>{{0, 3e-6, 3e-6, 0.3e-6, 0.9e-9, 0.2e-6, 0.1e-9},
                                                                     {65537, 40e-6, 30e-6, 9e-6, 0.12e-9, 3e-6, 0}}};
 
 void require_near(TransferModel fitted, const TransferModel& truth, double tolerance) {
@@ -51,21 +51,21 @@ void require_near(TransferModel fitted, const TransferModel& truth, double toler
 
 TEST_CASE("a line is found again, with its latency, overhead and gap apart") {
     const TransferModel fitted = fit_transfers(samples_of(one_line));
-    REQUIRE(fitted.pieces().size() == 1);
-    const TransferPiece& piece = fitted.pieces().front();
-    CHECK(piece.latency == Approx(20e-6).epsilon(1e-3));
-    CHECK(piece.batch_latency == Approx(28e-6).epsilon(1e-3));
-    CHECK(piece.overhead == Approx(2e-6).epsilon(1e-3));
-    CHECK(piece.per_byte == Approx(0.4e-9).epsilon(1e-3));
-    CHECK(piece.issue == Approx(1e-6).epsilon(1e-3));
-    CHECK(piece.issue_per_byte == Approx(0.05e-9).epsilon(1e-3));
+    REQUIRE(fitted.lines().size() == 1);
+    const TransferLine& line = fitted.lines().front();
+    CHECK(line.latency == Approx(20e-6).epsilon(1e-3));
+    CHECK(line.batch_latency == Approx(28e-6).epsilon(1e-3));
+    CHECK(line.overhead == Approx(2e-6).epsilon(1e-3));
+    CHECK(line.per_byte == Approx(0.4e-9).epsilon(1e-3));
+    CHECK(line.issue == Approx(1e-6).epsilon(1e-3));
+    CHECK(line.issue_per_byte == Approx(0.05e-9).epsilon(1e-3));
 }
 
 TEST_CASE("a change of protocol gives a second line") {
     const TransferModel fitted = fit_transfers(samples_of(eager_and_rendezvous));
-    REQUIRE(fitted.pieces().size() == 2);
-    CHECK(fitted.pieces()[1].begin_bytes > 65536);
-    CHECK(fitted.pieces()[1].begin_bytes <= 131072);
+    REQUIRE(fitted.lines().size() == 2);
+    CHECK(fitted.lines()[1].begin_bytes > 65536);
+    CHECK(fitted.lines()[1].begin_bytes <= 131072);
     require_near(fitted, eager_and_rendezvous, 0.01);
 }
 
@@ -76,15 +76,15 @@ TEST_CASE("where a protocol changes is found by asking") {
         ++questions;
         return eager_and_rendezvous.time(bytes);
     });
-    REQUIRE(fitted.pieces().size() == 2);
-    CHECK(fitted.pieces()[1].begin_bytes > 65536);
-    CHECK(fitted.pieces()[1].begin_bytes < 65536 + 2048);
+    REQUIRE(fitted.lines().size() == 2);
+    CHECK(fitted.lines()[1].begin_bytes > 65536);
+    CHECK(fitted.lines()[1].begin_bytes < 65536 + 2048);
     CHECK(questions == 6);
 }
 
 TEST_CASE("noise does not add lines, and outliers do not bend them") {
     const std::vector<TransferSample> noisy = samples_of(one_line, 0.03);
-    CHECK(fit_transfers(noisy).pieces().size() == 1);
+    CHECK(fit_transfers(noisy).lines().size() == 1);
     require_near(fit_transfers(noisy), one_line, 0.05);
     require_near(fit_transfers(samples_of(one_line, 0.03, 11)), one_line, 0.05);
     require_near(fit_transfers(samples_of(eager_and_rendezvous, 0.03, 11)), eager_and_rendezvous, 0.1);
@@ -116,14 +116,14 @@ TEST_CASE("samples that are no times are left out") {
 TEST_CASE("few samples give one line that is never negative") {
     const std::vector<TransferSample> samples{{8, 1, 10e-6, 0}, {4096, 1, 9e-6, 0}}; // noise: larger and faster
     const TransferModel fitted = fit_transfers(samples);
-    REQUIRE(fitted.pieces().size() == 1);
-    CHECK(fitted.pieces().front().per_byte >= 0);
+    REQUIRE(fitted.lines().size() == 1);
+    CHECK(fitted.lines().front().per_byte >= 0);
     CHECK(fitted.time(8) == Approx(9.5e-6).epsilon(0.1));
     CHECK(fitted.gap(1 << 20) >= 0);
 }
 
 TEST_CASE("the call that starts a transfer takes no longer than the transfer") {
-    const TransferModel model{std::vector<TransferPiece>{{0, 0, 0, 1e-6, 0, 5e-6, 0}}};
+    const TransferModel model{std::vector<TransferLine>{{0, 0, 0, 1e-6, 0, 5e-6, 0}}};
     CHECK(model.issue(8) == model.gap(8));
 }
 
@@ -133,9 +133,9 @@ TEST_CASE("sizes that all take equally long still cost something each, so that a
         for (const std::uint64_t operations : {1U, 4U}) samples.push_back({bytes, operations, 20e-6, 1e-6});
     const TransferModel model = fit_transfers(samples);
     REQUIRE_FALSE(model.empty());
-    for (const TransferPiece& piece : model.pieces()) {
-        CHECK(piece.overhead > 0);
-        CHECK(piece.per_byte > 0);
+    for (const TransferLine& line : model.lines()) {
+        CHECK(line.overhead > 0);
+        CHECK(line.per_byte > 0);
     }
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("operations that travel together take time by the message") {
     CHECK(aggregation.operations_per_message(4000) == 1);
     CHECK(aggregation.operations_per_message(4001) == 0);
     CHECK(Aggregation{}.operations_per_message(0) == 0);
-    const TransferModel truth{std::vector<TransferPiece>{{0, 12e-6, 25e-6, 0.1e-6, 0.5e-9, 0, 0, 0, 9e-6},
+    const TransferModel truth{std::vector<TransferLine>{{0, 12e-6, 25e-6, 0.1e-6, 0.5e-9, 0, 0, 0, 9e-6},
                                                          {4001, 30e-6, 60e-6, 30e-6, 0.2e-9, 0, 0, 0.3e-9}},
                               aggregation};
     CHECK(truth.time(3000, 2) == Approx(25e-6 + 0.2e-6 + 6000 * 0.5e-9));
@@ -162,10 +162,10 @@ TEST_CASE("operations that travel together take time by the message") {
     CHECK(truth.time(10000, 2) == Approx(60e-6 + 0.3e-9 * 10000 + 2 * (30e-6 + 10000 * 0.2e-9)));
 
     const TransferModel fitted = fit_transfers(samples_of(truth), aggregation);
-    REQUIRE(fitted.pieces().size() == 2);
-    CHECK(fitted.pieces()[1].begin_bytes == 4001); // known, not asked for
-    CHECK(fitted.pieces()[0].message == Approx(9e-6).epsilon(0.01));
-    CHECK(fitted.pieces()[1].latency_per_byte == Approx(0.3e-9).epsilon(0.01));
+    REQUIRE(fitted.lines().size() == 2);
+    CHECK(fitted.lines()[1].begin_bytes == 4001); // known, not asked for
+    CHECK(fitted.lines()[0].message == Approx(9e-6).epsilon(0.01));
+    CHECK(fitted.lines()[1].latency_per_byte == Approx(0.3e-9).epsilon(0.01));
     int questions = 0;
     TransferModel refined = fitted;
     refine_changes(refined, 2, [&](std::uint64_t bytes) {
@@ -194,43 +194,43 @@ TEST_CASE("a packet holds as many operations as the model says") {
     }
 }
 
-TEST_CASE("where aggregation ends a piece begins, if there are two sizes on either side") {
+TEST_CASE("where aggregation ends a line begins, if there are two sizes on either side") {
     const Aggregation aggregation{.largest = 100, .room = 1000, .head = 50};
     const std::vector<TransferSample> samples{{8, 1, 10e-6, 0}, {64, 1, 11e-6, 0}, {512, 1, 50e-6, 0}, {4096, 1, 80e-6, 0}};
     const TransferModel fitted = fit_transfers(samples, aggregation);
-    REQUIRE(fitted.pieces().size() == 2);
-    CHECK(fitted.pieces()[1].begin_bytes == 101);
+    REQUIRE(fitted.lines().size() == 2);
+    CHECK(fitted.lines()[1].begin_bytes == 101);
     CHECK(fitted.time(100) < 20e-6);
     CHECK(fitted.time(101) > 40e-6);
     // All on one side.
-    CHECK(fit_transfers(samples, {.largest = 1 << 20, .room = 2 << 20, .head = 50}).pieces().size() == 1);
-    CHECK(fit_transfers(samples, {.largest = 4, .room = 2000, .head = 50}).pieces().size() == 1);
+    CHECK(fit_transfers(samples, {.largest = 1 << 20, .room = 2 << 20, .head = 50}).lines().size() == 1);
+    CHECK(fit_transfers(samples, {.largest = 4, .room = 2000, .head = 50}).lines().size() == 1);
     // One size on one side says nothing of how times grow there.
     for (const std::uint64_t largest : {std::uint64_t{8}, std::uint64_t{512}}) {
         const TransferModel one = fit_transfers(samples, {.largest = largest, .room = 2000, .head = 50});
-        REQUIRE(one.pieces().size() == 1);
+        REQUIRE(one.lines().size() == 1);
         CHECK(one.time(1 << 20) > 1e-3);
     }
 }
 
 TEST_CASE("two models are joined where one ends") {
     const Aggregation aggregation{.largest = 4000, .room = 8000, .head = 50};
-    const TransferModel below{std::vector<TransferPiece>{{0, 1e-6}, {512, 2e-6}, {4001, 3e-6}}, aggregation};
-    TransferModel above{std::vector<TransferPiece>{{0, 4e-6}, {2000, 5e-6}, {65536, 6e-6}}};
+    const TransferModel below{std::vector<TransferLine>{{0, 1e-6}, {512, 2e-6}, {4001, 3e-6}}, aggregation};
+    TransferModel above{std::vector<TransferLine>{{0, 4e-6}, {2000, 5e-6}, {65536, 6e-6}}};
     above.set_overlap(0.5);
     const TransferModel model = joined(below, above, aggregation);
-    REQUIRE(model.pieces().size() == 4);
-    CHECK(model.piece(0).latency == 1e-6);
-    CHECK(model.piece(4000).latency == 2e-6);
-    CHECK(model.piece(4001).latency == 5e-6);
-    CHECK(model.piece(65536).latency == 6e-6);
+    REQUIRE(model.lines().size() == 4);
+    CHECK(model.line_of(0).latency == 1e-6);
+    CHECK(model.line_of(4000).latency == 2e-6);
+    CHECK(model.line_of(4001).latency == 5e-6);
+    CHECK(model.line_of(65536).latency == 6e-6);
     CHECK(model.aggregation() == aggregation);
     CHECK(model.overlap() == 0.5);
-    // More pieces than there may be: the shortest sizes' are left out.
-    const TransferModel many{std::vector<TransferPiece>{{0, 1e-6}, {100, 2e-6}, {200, 3e-6}, {300, 4e-6}}};
+    // More lines than there may be: the shortest sizes' are left out.
+    const TransferModel many{std::vector<TransferLine>{{0, 1e-6}, {100, 2e-6}, {200, 3e-6}, {300, 4e-6}}};
     const TransferModel both = joined(many, above, {.largest = 399, .room = 1000, .head = 50});
-    CHECK(both.pieces().size() == TransferModel::most_pieces);
-    CHECK(both.piece(0).latency == 3e-6);
-    CHECK(both.piece(399).latency == 4e-6);
-    CHECK(both.piece(65536).latency == 6e-6);
+    CHECK(both.lines().size() == TransferModel::most_lines);
+    CHECK(both.line_of(0).latency == 3e-6);
+    CHECK(both.line_of(399).latency == 4e-6);
+    CHECK(both.line_of(65536).latency == 6e-6);
 }

@@ -42,8 +42,8 @@ struct DimensionMap {
     /// Most indices that a process has.
     [[nodiscard]] std::uint64_t capacity() const noexcept;
     /// Places of `process` in this dimension, which the strides of the dimensions before it are made of: as many as it has
-    /// indices, so that its part has no gaps. Only where blocks of several indices are dealt in several rounds, and processes
-    /// have one of three numbers of them, all keep those of the largest part.
+    /// indices, so that its segment has no gaps. Only where blocks of several indices are dealt in several rounds, and processes
+    /// have one of three numbers of them, all keep those of the largest segment.
     [[nodiscard]] std::uint64_t room(std::uint64_t process) const noexcept { return process < split ? many : few; }
     /// Whether some process keeps more places than it has indices.
     [[nodiscard]] bool has_gaps() const noexcept;
@@ -58,7 +58,7 @@ struct DimensionMap {
 };
 
 /// Fills `dimensions` (as many as extents). `blocks` is read for Dealing::blocks only. Throws RangeError; `name` is the
-/// distribution's, for its text. Returns the capacity of a part in elements.
+/// distribution's, for its text. Returns the capacity of a segment in elements.
 std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* name, std::span<const std::int64_t> extents,
                               int ranks, std::span<const int> grid, std::span<const std::int64_t> blocks,
                               Dealing dealing);
@@ -68,11 +68,11 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
 /// The map behind Block, Cyclic, BlockCyclic and Replicated: each dimension by itself is dealt in blocks to the processes
 /// of one dimension of a grid.
 ///
-/// A rank stores its part as a row-major N-dimensional array: of exactly its own elements, so that rows follow each other
+/// A rank stores its segment as a row-major N-dimensional array: of exactly its own elements, so that rows follow each other
 /// without gaps, wherever a process has one of two numbers of indices (one block each, single indices dealt, or one process).
 /// The place of an element then follows from its index and one comparison a dimension, and still needs no table. Where
 /// blocks of several indices are dealt in several rounds there are three numbers, and that arithmetic would cost each access
-/// to an element of this node a third more: there all parts have the shape of the largest one, as ScaLAPACK's have with
+/// to an element of this node a third more: there all segments have the shape of the largest one, as ScaLAPACK's have with
 /// their leading dimension, and smaller ones unused elements at the end of a row.
 template <std::size_t N>
 class BlockCyclicMap {
@@ -89,7 +89,7 @@ public:
     /// The index must be within the extents.
     [[nodiscard]] Location locate(const Index<N>& index) const noexcept {
         Location location{Rank{0}};
-        std::uint64_t stride = 1; // of the owner's part, whose rows are as long as what it has of them
+        std::uint64_t stride = 1; // of the owner's segment, whose rows are as long as what it has of them
         for (std::size_t d = N; d-- > 0;) {
             const array::DimensionMap& dimension = dimensions_[d];
             const auto i = static_cast<std::uint64_t>(index[d]);
@@ -103,7 +103,7 @@ public:
         return location;
     }
     [[nodiscard]] std::uint64_t local_capacity() const noexcept { return capacity_; }
-    /// Elements of the part of `rank` between neighbours in each dimension.
+    /// Elements of the segment of `rank` between neighbours in each dimension.
     [[nodiscard]] std::array<std::uint64_t, N> strides(Rank rank) const noexcept {
         std::array<std::uint64_t, N> strides;
         std::uint64_t stride = 1;
@@ -113,7 +113,7 @@ public:
         }
         return strides;
     }
-    /// Whether rows of some part have unused elements at their ends.
+    /// Whether rows of some segment have unused elements at their ends.
     [[nodiscard]] bool has_gaps() const noexcept {
         return std::any_of(dimensions_.begin() + 1, dimensions_.end(), [](const auto& dimension) { return dimension.has_gaps(); });
     }
@@ -138,7 +138,7 @@ public:
     }
 
     [[nodiscard]] const std::array<array::DimensionMap, N>& dimensions() const noexcept { return dimensions_; }
-    /// Whether no process has more than one block in any dimension, so that every part is one dense box of indices.
+    /// Whether no process has more than one block in any dimension, so that every segment is one dense box of indices.
     [[nodiscard]] bool one_round() const noexcept {
         return std::ranges::all_of(dimensions_, &array::DimensionMap::one_round);
     }

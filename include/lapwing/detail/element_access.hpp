@@ -57,15 +57,15 @@ private:
 };
 
 /// The elements of the ranks of this node, where those ranks are a box of the process grid (of a dimension that is dealt in
-/// several rounds: all its processes), their parts lie at equal distances in memory, and their rows are of one length.
+/// several rounds: all its processes), their segments lie at equal distances in memory, and their rows are of one length.
 /// Others find nothing here: the map then says where each is.
 ///
 /// The address of an element is then linear in its index and in the quotients by which the map deals it (see DimensionMap).
 /// With i the index in a dimension, b the block, P the processes, S and A the distances in memory between neighbour
-/// elements of a part and between the parts of neighbour processes, the place in that dimension is
+/// elements of a segment and between the segments of neighbour processes, the place in that dimension is
 ///     i S + q (A - b S)                    one block a process: q = i / b is the process
 ///     i S + q (A - b S) + r (b S - P A)    several: r = q / P is the round
-/// and where parts lie one behind the other as their indices do, A = b S, no division is left at all.
+/// and where segments lie one behind the other as their indices do, A = b S, no division is left at all.
 template <std::size_t N>
 class NodeElements {
 public:

@@ -17,7 +17,7 @@ std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-bool GlobalArray<T, N>::same_part(const GlobalArray& other) const {
+bool GlobalArray<T, N>::same_segment(const GlobalArray& other) const {
     return foreign_ == nullptr && other.foreign_ == nullptr && replicated_ == other.replicated_ &&
            (replicated_ || own_rank_ == other.own_rank_) && map_ == other.map_;
 }
@@ -84,10 +84,10 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     other.begin_collective("copy");
     if (&other.team() != team_) this->begin_collective("copy");
     if (this != &other) {
-        if (same_part(other)) {
+        if (same_segment(other)) {
             if (capacity_ != 0) std::memcpy(own_bytes().data(), other.own_bytes().data(), own_bytes().size());
         } else {
-            // The own part is the buffer; what other ranks own is fetched with as many transfers under way as there are.
+            // The own segment is the buffer; what other ranks own is fetched with as many transfers under way as there are.
             array::PatchTransfer patch{other.window_, array::Direction::get, own_bytes().data(), sizeof(T),
                                        other.replicated_};
             fetch_own(other, patch);
@@ -112,7 +112,7 @@ void GlobalArray<T, N>::broadcast(Rank root) {
 template <TriviallyCopyable T, std::size_t N>
 template <class Value, class OverRanks>
 Value GlobalArray<T, N>::reduced(Value own, OverRanks over_ranks) const {
-    // What needs a value of every rank ends after every rank has read its part.
+    // What needs a value of every rank ends after every rank has read its segment.
     if (!replicated_) return over_ranks(own);
     barrier();
     return own;

@@ -212,14 +212,19 @@ Location GlobalArray<T, N>::checked_location(const char* call, const Index<N>& i
 template <TriviallyCopyable T, std::size_t N>
 template <bool Checked>
 T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
-    if (typename array::RemoteElements<N>::Place place; remote_.find(index, place)) return nullptr;
+    // Whose the element is, the access itself works out.
+    if (node_.serves()) {
+        if constexpr (Checked) check_bounds(call, index);
+        return nullptr;
+    }
+    if (RemotePlace place; remote_.find(index, place)) return nullptr;
     if constexpr (Checked) check_bounds(call, index);
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
         this->throw_not_stored(call, index);
     if (location.owner.value == own_rank_) return own_ + location.offset;
-    auto* const base = reinterpret_cast<T*>(window_.map().base(location.owner.value));
-    return base == nullptr ? nullptr : base + location.offset;
+    auto* const segment = reinterpret_cast<T*>(window_.map().base(location.owner.value));
+    return segment == nullptr ? nullptr : segment + location.offset;
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -239,50 +244,58 @@ template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_cached(Index<N> index) const {
     if constexpr (window::HotPageTable::serves<T>) {
         window::HotPageTable& table = hot_pages_->mine();
-        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+        if (RemotePlace place; remote_.find(index, place)) {
             if (const T* const value = table.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
-                if (table.follows(index[N - 1])) [[unlikely]] enter_stretch(index, false);
+                if (table.follows(index[N - 1])) [[unlikely]] enter_stretch(index, place, false);
                 return *value;
             }
+            return get_far(index, place);
+        }
     }
-    return get_far(index);
+    return get_far(index, place_of(index));
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
     if constexpr (window::HotPageTable::serves<T>) {
         window::HotPageTable& table = hot_pages_->mine();
-        if (typename array::RemoteElements<N>::Place place; remote_.find(index, place))
+        if (RemotePlace place; remote_.find(index, place)) {
             if (table.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
-                if (table.follows(index[N - 1])) [[unlikely]] enter_stretch(index, true);
+                if (table.follows(index[N - 1])) [[unlikely]] enter_stretch(index, place, true);
                 return;
             }
+            return put_far(index, place, value);
+        }
     }
-    put_far(index, value);
+    put_far(index, place_of(index), value);
 }
 
 template <TriviallyCopyable T, std::size_t N>
-T GlobalArray<T, N>::get_far(Index<N> index) const {
+auto GlobalArray<T, N>::place_of(const Index<N>& index) const -> RemotePlace {
     const Location location = locate(index);
-    const T value = window_.template get<T>(location.owner, Offset::of<T>(location.offset));
-    enter_stretch(index, false);
+    return {location.owner.value, location.offset};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::get_far(Index<N> index, RemotePlace place) const {
+    const T value = window_.template get<T>(Rank{place.owner}, Offset::of<T>(place.offset));
+    enter_stretch(index, place, false);
     return value;
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::enter_stretch(Index<N> index, bool written) const {
-    if constexpr (window::HotPageTable::serves<T>)
-        if (typename array::RemoteElements<N>::Place place; remote_.has_rows() && remote_.find(index, place))
-            hot_pages_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
+void GlobalArray<T, N>::put_far(Index<N> index, RemotePlace place, T value) const {
+    const Offset offset = Offset::of<T>(place.offset);
+    if (replicated_) return this->put_to_all(offset, &value, sizeof(T));
+    window_.put(Rank{place.owner}, offset, value);
+    enter_stretch(index, place, true);
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::put_far(Index<N> index, T value) const {
-    const Location location = locate(index);
-    const Offset offset = Offset::of<T>(location.offset);
-    if (replicated_) return this->put_to_all(offset, &value, sizeof(T));
-    window_.put(location.owner, offset, value);
-    enter_stretch(index, true);
+void GlobalArray<T, N>::enter_stretch(Index<N> index, RemotePlace place, bool written) const {
+    if constexpr (window::HotPageTable::serves<T>)
+        if (remote_.has_rows())
+            hot_pages_->mine().template enter_stretch<T>(remote_.with_neighbours(index, place, sizeof(T)), written);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -329,7 +342,7 @@ LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
 template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::dense_view(const char* call) const {
     const LocalView<T, N> dense = view(call);
-    // On every rank, whether its own part has gaps or not: else a program fails on the one with the odd part only.
+    // On every rank, whether its own segment has gaps or not: else a program fails on the one with the odd segment only.
     if (map_.has_gaps()) this->throw_gaps(call);
     return dense;
 }
@@ -418,7 +431,7 @@ struct GlobalArray<T, N>::CheckedMap {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::cut(const Domain<N>& domain, const array::BufferShape<N>& buffer,
-                            array::PieceVisitor& visitor) const {
+                            array::SectionVisitor& visitor) const {
     if (foreign_ == nullptr)
         array::cut(map_.dimensions(), domain.ranges(), buffer.offset, buffer.strides, visitor);
     else

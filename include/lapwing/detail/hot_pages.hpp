@@ -29,13 +29,13 @@ struct HotPageWriteEntry {
     std::uint8_t* dirty = nullptr; ///< one bit a byte
 };
 
-/// An element of an array that lies in another rank's part.
+/// An element of an array that lies in another rank's segment.
 template <std::size_t N>
 struct HotPageElement {
     Index<N> index;
     int rank = 0;
     std::uint64_t offset = 0; ///< in bytes
-    std::uint64_t before = 0; ///< elements of its row that lie before it in the part, one behind the other
+    std::uint64_t before = 0; ///< elements of its row that lie before it in the segment, one behind the other
     std::uint64_t after = 0;  ///< the same from it on
 };
 
@@ -243,7 +243,7 @@ public:
     constexpr HotPageTables() noexcept { hot_pages_.fill(&nothing); }
     /// That of the calling thread; one that finds nothing if it has none.
     [[nodiscard]] HotPageTable& mine() const noexcept { return *hot_pages_[support::thread_number_plus_one]; }
-    void forget_mine() noexcept { hot_pages_[support::thread_number_plus_one] = &nothing; }
+    void drop_mine() noexcept { hot_pages_[support::thread_number_plus_one] = &nothing; }
     void set_mine(HotPageTable& table) noexcept { hot_pages_[support::thread_number_plus_one] = &table; }
 
 private:

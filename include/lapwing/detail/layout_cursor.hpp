@@ -13,7 +13,7 @@ namespace lapwing {
 
 inline constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
-/// Consecutive blocks of a layout, or equal pieces of them, in a form that a copy kernel can take in one call:
+/// Consecutive blocks of a layout, or equal units of them, in a form that a copy kernel can take in one call:
 ///
 /// | form | block i is at | bytes of block i |
 /// |---|---|---|
@@ -63,10 +63,10 @@ public:
         if (limit == 0) return {};
         ByteBlock block{block_offset() + static_cast<std::int64_t>(in_block_), 0};
         for (;;) {
-            const std::uint64_t piece = std::min(block_bytes() - in_block_, limit);
-            step(piece);
-            block.bytes += piece;
-            limit -= piece;
+            const std::uint64_t bytes = std::min(block_bytes() - in_block_, limit);
+            step(bytes);
+            block.bytes += bytes;
+            limit -= bytes;
             // An outer iteration may begin where the one before ended.
             if (limit == 0 || !layout_->joins_ || block_offset() != block.offset + static_cast<std::int64_t>(block.bytes))
                 return block;
@@ -75,7 +75,7 @@ public:
 
     /// As many blocks from here on as can be described in one go, at most `limit` bytes, and moves behind them. A block
     /// that the cursor, the end of the layout or the limit cuts is a run of its own. So that runs stay long, neighbours are
-    /// not joined across levels, and a list whose blocks consist of equal pieces is given in those; without blocks at the end.
+    /// not joined across levels, and a list whose blocks consist of equal units is given in those; without blocks at the end.
     [[nodiscard]] BlockRun next_run(std::uint64_t limit = no_limit) noexcept {
         const BlockRun run = peek_run(limit);
         skip(run.bytes());

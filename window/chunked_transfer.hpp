@@ -1,5 +1,7 @@
 #pragma once
 
+#include <lapwing/detail/direction.hpp>
+
 #include <boost/intrusive/list.hpp>
 
 #include <atomic>
@@ -9,18 +11,18 @@
 
 namespace lapwing::window {
 
-/// A non-blocking transfer in many parts, of which only the first have been started: those behind them wait for memory. Its
+/// A non-blocking transfer in chunks, of which only the first have been started: those behind them wait for memory. Its
 /// window knows it until all are complete at this end, so that a flush completes it whole, and later accesses to the same
 /// bytes come behind it.
-class LongTransfer : public boost::intrusive::list_base_hook<> {
+class ChunkedTransfer : public boost::intrusive::list_base_hook<> {
 public:
-    /// It may touch `bytes` from `offset` of the part of `target`.
-    LongTransfer(int target, std::uint64_t offset, std::uint64_t bytes, bool write) noexcept
-        : target_{target}, offset_{offset}, bytes_{bytes}, write_{write} {}
-    LongTransfer(const LongTransfer&) = delete;
-    LongTransfer& operator=(const LongTransfer&) = delete;
+    /// It may touch `bytes` from `offset` of the segment of `target`.
+    ChunkedTransfer(int target, std::uint64_t offset, std::uint64_t bytes, Direction direction) noexcept
+        : target_{target}, offset_{offset}, bytes_{bytes}, direction_{direction} {}
+    ChunkedTransfer(const ChunkedTransfer&) = delete;
+    ChunkedTransfer& operator=(const ChunkedTransfer&) = delete;
 
-    // By a thread that has the turn (LongTransfers::Turn). Both take the transfer out of its window's list.
+    // By a thread that has the turn (ChunkedTransfers::Turn). Both take the transfer out of its window's list.
 
     /// Starts the rest, and returns when all is complete at this end. Throws what it failed with, as will the one who waits
     /// for the transfer.
@@ -30,27 +32,28 @@ public:
     /// Whether it has memory that others wait for.
     [[nodiscard]] virtual bool holds_memory() const noexcept = 0;
 
+    /// Whether an access to these bytes must not pass it.
     [[nodiscard]] bool meets(int target, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
-        return target == target_ && (write || write_) && offset < offset_ + bytes_ && offset_ < offset + bytes;
+        return target == target_ && (write || direction_ == Direction::put) && offset < offset_ + bytes_ && offset_ < offset + bytes;
     }
     [[nodiscard]] int target() const noexcept { return target_; }
 
 protected:
-    ~LongTransfer() = default;
+    ~ChunkedTransfer() = default;
 
 private:
     int target_;
     std::uint64_t offset_;
     std::uint64_t bytes_;
-    bool write_;
+    Direction direction_;
 };
 
 /// Those of a window. One thread at a time moves them on: the one that waits for them, or one that flushes.
-class LongTransfers {
+class ChunkedTransfers {
 public:
     class Turn {
     public:
-        explicit Turn(LongTransfers& transfers) : transfers_{transfers}, guard_{transfers.turn_} {
+        explicit Turn(ChunkedTransfers& transfers) : transfers_{transfers}, guard_{transfers.turn_} {
             transfers_.holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         }
         ~Turn() { transfers_.holder_.store({}, std::memory_order_relaxed); }
@@ -58,13 +61,13 @@ public:
         Turn& operator=(const Turn&) = delete;
 
     private:
-        LongTransfers& transfers_;
+        ChunkedTransfers& transfers_;
         std::lock_guard<std::mutex> guard_;
     };
 
     [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
-    void add(LongTransfer& transfer);
-    void remove(LongTransfer& transfer) noexcept;
+    void add(ChunkedTransfer& transfer);
+    void remove(ChunkedTransfer& transfer) noexcept;
 
     /// Before an access: finishes those that it conflicts with. Nothing by the thread that has the turn: it is moving one on.
     void before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
@@ -80,7 +83,7 @@ private:
     template <class Wanted>
     void finish_if(Wanted&& wanted);
     template <class Wanted>
-    [[nodiscard]] LongTransfer* find(Wanted&& wanted);
+    [[nodiscard]] ChunkedTransfer* find(Wanted&& wanted);
     [[nodiscard]] bool has_turn() const noexcept {
         return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
@@ -88,7 +91,7 @@ private:
     std::mutex turn_;
     std::atomic<std::thread::id> holder_{};
     std::mutex mutex_; ///< of the list; taken after the turn
-    boost::intrusive::list<LongTransfer> list_;
+    boost::intrusive::list<ChunkedTransfer> list_;
     std::atomic<std::size_t> count_{0}; ///< release: who sees it empty sees what the transfers wrote
 };
 

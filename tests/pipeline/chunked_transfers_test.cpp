@@ -53,12 +53,12 @@ Bytes moved(const Bytes& source, Blocks from, Blocks to) {
     return result;
 }
 
-constexpr std::array strategies{Strategy::automatic, Strategy::full_pack, Strategy::superpipeline, Strategy::served};
+constexpr std::array strategies{Strategy::automatic, Strategy::full_pack, Strategy::superpipeline, Strategy::owner_packed};
 
 /// What there is of it on this path.
 PlanOptions forced(Strategy strategy, Path path) {
     const bool mapped = path == Path::direct || path == Path::self;
-    return {.strategy = mapped && strategy == Strategy::served ? Strategy::fixed_pipeline : strategy};
+    return {.strategy = mapped && strategy == Strategy::owner_packed ? Strategy::fixed_pipeline : strategy};
 }
 
 } // namespace

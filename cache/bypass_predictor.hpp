@@ -4,11 +4,11 @@
 
 namespace lapwing::cache {
 
-/// Whether reading through the cache pays. Reads at random that nearly never meet a page again only cost time: after some
-/// of them in a row reads pass by for a while, each time for longer, before it is tried again.
-class Benefit {
+/// Predicts whether reading through the cache pays, or reads had better pass by it. Reads at random that nearly never meet a page
+/// again only cost time: after some of them in a row reads pass by for a while, each time for longer, before it is tried again.
+class BypassPredictor {
 public:
-    explicit Benefit(bool adapt) noexcept : adapt_{adapt} {}
+    explicit BypassPredictor(bool adapt) noexcept : adapt_{adapt} {}
 
     /// Whether a read of `page`, which the hot-page table did not serve, should pass by the cache. Neighbouring reads one after the
     /// other end that at once.
@@ -30,8 +30,8 @@ public:
         hits_ += hit ? 1U : 0U;
         misses_ += hit ? 0U : 1U;
         if (misses_ < probe_) return false;
-        const std::uint64_t served = hits_ + (hot_hits - hot_hits_before_);
-        const bool pays = served * least_hits_per_misses >= misses_;
+        const std::uint64_t all_hits = hits_ + (hot_hits - hot_hits_before_);
+        const bool pays = all_hits * least_hits_per_misses >= misses_;
         hot_hits_before_ = hot_hits;
         hits_ = 0;
         misses_ = 0;

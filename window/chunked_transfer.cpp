@@ -1,0 +1,66 @@
+#include "window/chunked_transfer.hpp"
+
+#include "src/support/first_problem.hpp"
+
+namespace lapwing::window {
+
+void ChunkedTransfers::add(ChunkedTransfer& transfer) {
+    const std::lock_guard guard{mutex_};
+    list_.push_back(transfer);
+    count_.store(list_.size(), std::memory_order_release);
+}
+
+void ChunkedTransfers::remove(ChunkedTransfer& transfer) noexcept {
+    const std::lock_guard guard{mutex_};
+    if (transfer.is_linked()) list_.erase(list_.iterator_to(transfer));
+    count_.store(list_.size(), std::memory_order_release);
+}
+
+template <class Wanted>
+ChunkedTransfer* ChunkedTransfers::find(Wanted&& wanted) {
+    const std::lock_guard guard{mutex_};
+    for (ChunkedTransfer& transfer : list_)
+        if (wanted(transfer)) return &transfer;
+    return nullptr;
+}
+
+template <class Wanted>
+void ChunkedTransfers::finish_if(Wanted&& wanted) {
+    support::FirstProblem problem;
+    while (ChunkedTransfer* const transfer = find(wanted)) problem.attempt([&] { transfer->finish(); });
+    problem.rethrow();
+}
+
+void ChunkedTransfers::before(int target, std::uint64_t offset, std::uint64_t bytes, bool write) {
+    if (has_turn()) return;
+    const auto wanted = [&](const ChunkedTransfer& transfer) { return transfer.meets(target, offset, bytes, write); };
+    if (find(wanted) == nullptr) return; // without waiting for a thread that moves others on
+    const Turn turn{*this};
+    finish_if(wanted);
+}
+
+void ChunkedTransfers::finish(int target) {
+    if (has_turn()) return;
+    const Turn turn{*this};
+    finish_if([target](const ChunkedTransfer& transfer) { return transfer.target() == target; });
+}
+
+void ChunkedTransfers::finish() {
+    if (has_turn()) return;
+    const Turn turn{*this};
+    finish_if([](const ChunkedTransfer&) { return true; });
+}
+
+void ChunkedTransfers::free_memory() {
+    const auto wanted = [](const ChunkedTransfer& transfer) { return transfer.holds_memory(); };
+    if (has_turn()) return finish_if(wanted);
+    const Turn turn{*this};
+    finish_if(wanted);
+}
+
+void ChunkedTransfers::discard() noexcept {
+    const Turn turn{*this};
+    while (ChunkedTransfer* const transfer = find([](const ChunkedTransfer&) { return true; })) transfer->discard();
+}
+
+} // namespace lapwing::window
