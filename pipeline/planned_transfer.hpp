@@ -125,7 +125,9 @@ private:
     /// Both parts of a slot begin aligned.
     [[nodiscard]] std::uint64_t table_space() const noexcept { return support::rounded_to_alignment(table_room_); }
     [[nodiscard]] std::uint64_t slot_space() const noexcept { return table_space() + support::rounded_to_alignment(data_room_); }
-    [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept { return (own_memory_ != nullptr ? own_memory_ : buffers_->memory).get() + slot * slot_space(); }
+    [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept {
+        return (own_memory_ != nullptr ? own_memory_ : buffers_->memory).get() + slot * slot_space();
+    }
     /// Where the packed bytes of a get are, behind room for its table.
     [[nodiscard]] std::byte* slot_data(std::uint64_t slot) const noexcept { return slot_memory(slot) + table_space(); }
 

@@ -29,11 +29,11 @@ struct TransferShape {
     std::uint64_t bytes = 0;
     model::BlockShape local;
     model::BlockShape remote;
-    std::uint64_t most_memory = 0; ///< bytes of chunk buffers that it may use
+    std::uint64_t most_memory = 0;    ///< bytes of chunk buffers that it may use
     bool may_be_owner_packed = false; ///< the owner's progress thread may pack or unpack
-    std::uint64_t table_limit = 0; ///< bytes of a message's description of the remote side
-    double table_share = 0;        ///< bytes that describe the remote side, a byte of data
-    bool produced = false;         ///< the bytes are computed while the first of them travel already
+    std::uint64_t table_limit = 0;    ///< bytes of a message's description of the remote side
+    double table_share = 0;           ///< bytes that describe the remote side, a byte of data
+    bool produced = false;            ///< the bytes are computed while the first of them travel already
 
     /// Blocks that are contiguous on both sides: at least the blocks of the finer side.
     [[nodiscard]] std::uint64_t pairs() const noexcept { return std::max(local.blocks, remote.blocks); }
@@ -80,7 +80,7 @@ struct Decision {
                                     const model::TransferModel& transfers, const model::CopyModel& copies);
 /// Of chunks that the owner unpacks or packs. `messages` is the model of the service path.
 [[nodiscard]] double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
-                                    const model::TransferModel& messages, const model::CopyModel& copies);
+                                          const model::TransferModel& messages, const model::CopyModel& copies);
 /// Of one operation a block.
 [[nodiscard]] double predict_per_block(const TransferShape& shape, const model::TransferModel& transfers);
 [[nodiscard]] double predict_direct(const TransferShape& shape, const model::CopyModel& copies);

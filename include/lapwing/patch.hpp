@@ -42,6 +42,7 @@ struct Section {
     std::span<const SectionLevel> levels;
 };
 
+/// What is done with the sections of a domain, one by one.
 class SectionVisitor {
 public:
     virtual void visit(const Section& section) = 0;
