@@ -1,7 +1,7 @@
 // pack/kernels: the copy loops under pack and unpack, beside what programs write by hand and beside MPI's derived datatypes.
 #include "harness.hpp"
 
-#include "datatype/kernels/copy_kernels.hpp"
+#include "src/kernels/copy_kernels.hpp"
 
 #include <lapwing/runtime.hpp>
 
@@ -103,10 +103,10 @@ public:
           lines_{touched_lines()}, datatype_{count_, cell.block_bytes, stride_, offsets_} {}
 
     void by_lapwing() {
-        const datatype::Run run{count_, cell_.block_bytes, static_cast<std::int64_t>(stride_),
+        const kernels::Run run{count_, cell_.block_bytes, static_cast<std::int64_t>(stride_),
                                 offsets_.empty() ? nullptr : offsets_.data()};
-        if (cell_.pack) datatype::gather(packed_.data, blocks_.data, run);
-        else datatype::scatter(blocks_.data, packed_.data, run);
+        if (cell_.pack) kernels::gather(packed_.data, blocks_.data, run);
+        else kernels::scatter(blocks_.data, packed_.data, run);
     }
 
     void by_memcpy() {

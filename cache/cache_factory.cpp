@@ -182,7 +182,7 @@ public:
     std::unique_ptr<window::RemoteCache> make(window::WindowState& window, const CacheOptions& options) const override {
         const Settings& settings = window.team_state().settings();
         const CacheMode mode = this->mode(settings, options);
-        const window::MemoryMap& map = window.map();
+        const transport::MemoryMap& map = window.map();
         if (mode == CacheMode::off || map.node_count == map.ranks) return nullptr; // nobody to cache
         PageCacheConfiguration configuration = configuration_of(settings, options);
         std::vector<int> near;

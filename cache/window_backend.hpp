@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cache/backend.hpp"
-#include "window/pending_transfer.hpp"
+#include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
 #include <cstdint>
@@ -17,10 +17,10 @@ public:
     explicit WindowBackend(window::WindowState& window) : window_{window} {}
 
     Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
-        return keep(window_.puts_and_gets().begin_get(rank, offset, destination, window::Access::Starter::cache));
+        return keep(window_.puts_and_gets().begin_get(rank, offset, destination, transport::Access::Starter::cache));
     }
     Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
-        return keep(window_.puts_and_gets().begin_put(rank, offset, source, window::Access::Starter::cache));
+        return keep(window_.puts_and_gets().begin_put(rank, offset, source, transport::Access::Starter::cache));
     }
     bool test(Token token) override {
         if (!transfers_[token - 1]->test()) return false;
@@ -29,7 +29,7 @@ public:
     }
     void wait(Token token) override {
         if (token == complete) return;
-        const std::unique_ptr<window::PendingTransfer> transfer = drop(token); // not waited for again if it throws
+        const std::unique_ptr<transport::PendingTransfer> transfer = drop(token); // not waited for again if it throws
         transfer->wait();
     }
     void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
@@ -42,7 +42,7 @@ public:
     std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }
 
 private:
-    Token keep(std::unique_ptr<window::PendingTransfer> transfer) {
+    Token keep(std::unique_ptr<transport::PendingTransfer> transfer) {
         if (transfer == nullptr) return complete;
         if (free_.empty()) {
             free_.reserve(transfers_.size() + 1); // so that giving one back cannot fail
@@ -54,13 +54,13 @@ private:
         transfers_[token - 1] = std::move(transfer);
         return token;
     }
-    std::unique_ptr<window::PendingTransfer> drop(Token token) {
+    std::unique_ptr<transport::PendingTransfer> drop(Token token) {
         free_.push_back(token);
         return std::move(transfers_[token - 1]);
     }
 
     window::WindowState& window_;
-    std::vector<std::unique_ptr<window::PendingTransfer>> transfers_; ///< of token t at t - 1
+    std::vector<std::unique_ptr<transport::PendingTransfer>> transfers_; ///< of token t at t - 1
     std::vector<Token> free_;
 };
 

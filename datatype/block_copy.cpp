@@ -1,8 +1,8 @@
 #include "datatype/block_copy.hpp"
 
 #include "datatype/equal_units.hpp"
-#include "datatype/kernels/copy_choices.hpp"
-#include "datatype/kernels/copy_kernels.hpp"
+#include "src/kernels/copy_choices.hpp"
+#include "src/kernels/copy_kernels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
         const BlockRun run = cursor.next_run(bytes - packed);
         if (run.starts == nullptr) {
             copy(packed, run.offset,
-                 datatype::Run{.count = run.count, .block_bytes = run.block_bytes, .stride = run.stride, .offsets = run.offsets});
+                 kernels::Run{.count = run.count, .block_bytes = run.block_bytes, .stride = run.stride, .offsets = run.offsets});
         } else {
             for (std::uint64_t i = 0; i < run.count;) {
                 const std::uint64_t at = packed + run.starts[i] - run.starts[0];
@@ -28,14 +28,14 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
                     datatype::equal_units(run.offsets + i, run.starts + i, run.count - i, units);
                 if (equal.units > 0) {
                     copy(at, run.offset,
-                         datatype::Run{.count = equal.units, .block_bytes = equal.unit_bytes, .offsets = units.data()});
+                         kernels::Run{.count = equal.units, .block_bytes = equal.unit_bytes, .offsets = units.data()});
                     i += equal.blocks;
                     continue;
                 }
                 for (const std::uint64_t end = i + equal.blocks; i < end; ++i) {
                     const ByteBlock block = run[i];
                     copy(packed + run.starts[i] - run.starts[0], block.offset,
-                         datatype::Run{.count = 1, .block_bytes = block.bytes});
+                         kernels::Run{.count = 1, .block_bytes = block.bytes});
                 }
             }
         }
@@ -44,10 +44,10 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
 }
 
 void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes,
-                 datatype::Reuse reuse) noexcept {
-    for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const datatype::Run& run) {
+                 kernels::Reuse reuse) noexcept {
+    for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const kernels::Run& run) {
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(packed + at, base + offset, run.block_bytes);
-        else datatype::gather(packed + at, base + offset, run, reuse);
+        else kernels::gather(packed + at, base + offset, run, reuse);
     });
 }
 
@@ -63,18 +63,18 @@ bool meet_in_odd_blocks(const Layout& a, const Layout& b) {
            (of_a.starts != nullptr || of_b.starts != nullptr || of_a.block_bytes != of_b.block_bytes);
 }
 
-datatype::Placement placement(const BlockRun& run) { return {.stride = run.stride, .offsets = run.offsets}; }
+kernels::Placement placement(const BlockRun& run) { return {.stride = run.stride, .offsets = run.offsets}; }
 
 } // namespace
 
 void pack(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes) noexcept {
-    gather_next(packed, base, cursor, bytes, datatype::Reuse::soon); // it is sent
+    gather_next(packed, base, cursor, bytes, kernels::Reuse::soon); // it is sent
 }
 
 void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std::uint64_t bytes) noexcept {
-    for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const datatype::Run& run) {
+    for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const kernels::Run& run) {
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(base + offset, packed + at, run.block_bytes);
-        else datatype::scatter(base + offset, packed + at, run);
+        else kernels::scatter(base + offset, packed + at, run);
     });
 }
 
@@ -88,10 +88,10 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
     if (target.is_contiguous() && source.bytes() == target.bytes()) {
         // What exceeds the last cache has left it before anyone reads it. Only this way round is there code that goes around
         // the caches: short blocks scattered so would write lines in parts.
-        const bool large = source.bytes() > datatype::copy_choices().limits().last_level;
+        const bool large = source.bytes() > kernels::copy_choices().limits().last_level;
         LayoutCursor cursor{source};
         return gather_next(to + target.lower(), from, cursor, source.bytes(),
-                           large ? datatype::Reuse::never : datatype::Reuse::soon);
+                           large ? kernels::Reuse::never : kernels::Reuse::soon);
     }
     if (source.is_contiguous() && source.bytes() == target.bytes()) {
         LayoutCursor cursor{target};
@@ -116,7 +116,7 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
         if (run.source.count == 1 && run.source.offsets == nullptr && run.target.offsets == nullptr)
             std::memcpy(to + run.target.offset, from + run.source.offset, run.source.block_bytes);
         else
-            datatype::copy(to + run.target.offset, from + run.source.offset,
+            kernels::copy(to + run.target.offset, from + run.source.offset,
                            {.count = run.source.count,
                             .block_bytes = run.source.block_bytes,
                             .to = placement(run.target),

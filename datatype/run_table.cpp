@@ -1,7 +1,7 @@
 #include "datatype/run_table.hpp"
 
 #include "datatype/equal_units.hpp"
-#include "datatype/kernels/copy_kernels.hpp"
+#include "src/kernels/copy_kernels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -188,7 +188,7 @@ private:
             ByteBlock block;
             std::memcpy(&block, table_.data() + i * sizeof block, sizeof block);
             if (block.bytes > data_bytes_ - done_ || !within(record.offset, block.offset, block.bytes, extent_)) return false;
-            copy_(record.offset + block.offset, done_, Run{.count = 1, .block_bytes = block.bytes});
+            copy_(record.offset + block.offset, done_, kernels::Run{.count = 1, .block_bytes = block.bytes});
             done_ += block.bytes;
         }
         table_ = table_.subspan(record.count * sizeof(ByteBlock));
@@ -201,7 +201,7 @@ private:
             __builtin_mul_overflow(static_cast<std::int64_t>(record.count - 1), record.stride, &last) ||
             !within(record.offset, 0, record.block_bytes, extent_) || !within(record.offset, last, record.block_bytes, extent_))
             return false;
-        copy_(record.offset, done_, Run{.count = record.count, .block_bytes = record.block_bytes, .stride = record.stride});
+        copy_(record.offset, done_, kernels::Run{.count = record.count, .block_bytes = record.block_bytes, .stride = record.stride});
         done_ += record.count * record.block_bytes;
         return true;
     }
@@ -218,7 +218,7 @@ private:
             if (!within(record.offset, lowest, record.block_bytes, extent_) ||
                 !within(record.offset, highest, record.block_bytes, extent_))
                 return false;
-            copy_(record.offset, done_, Run{.count = some.size(), .block_bytes = record.block_bytes, .offsets = some.data()});
+            copy_(record.offset, done_, kernels::Run{.count = some.size(), .block_bytes = record.block_bytes, .offsets = some.data()});
             done_ += some.size() * record.block_bytes;
         }
         const std::uint64_t entries = padded(record.count * width);
@@ -262,7 +262,7 @@ bool for_each_run(std::span<const std::byte> table, std::uint64_t extent, std::u
 
 bool scatter_runs(std::span<const std::byte> table, std::byte* base, std::uint64_t extent,
                   std::span<const std::byte> data) noexcept {
-    return for_each_run(table, extent, data.size(), [&](std::int64_t at, std::uint64_t from, const Run& run) {
+    return for_each_run(table, extent, data.size(), [&](std::int64_t at, std::uint64_t from, const kernels::Run& run) {
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(base + at, data.data() + from, run.block_bytes);
         else scatter(base + at, data.data() + from, run);
     });
@@ -270,7 +270,7 @@ bool scatter_runs(std::span<const std::byte> table, std::byte* base, std::uint64
 
 bool gather_runs(std::span<const std::byte> table, const std::byte* base, std::uint64_t extent,
                  std::span<std::byte> data) noexcept {
-    return for_each_run(table, extent, data.size(), [&](std::int64_t at, std::uint64_t to, const Run& run) {
+    return for_each_run(table, extent, data.size(), [&](std::int64_t at, std::uint64_t to, const kernels::Run& run) {
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(data.data() + to, base + at, run.block_bytes);
         else gather(data.data() + to, base + at, run);
     });

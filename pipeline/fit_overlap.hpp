@@ -11,7 +11,7 @@
 
 namespace lapwing::pipeline {
 
-using window::Direction;
+using transport::Direction;
 
 /// The overlap with which the model predicts best what pipelines of `bytes` really gain over packing everything first: the one
 /// that model::measure_overlap() finds is of one transfer and a computation in the cache, and says little of chunks that follow each

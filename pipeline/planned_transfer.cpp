@@ -136,7 +136,7 @@ std::uint64_t PlannedTransfer::start_owner_packed(std::uint64_t slot, std::uint6
     window::WindowState& window = plan_->window;
     const bool put = plan_->direction == Direction::put;
     const std::int64_t lower = plan_->remote.lower();
-    const window::Touched touched{
+    const transport::Touched touched{
         .offset = static_cast<std::uint64_t>(lower), .bytes = plan_->remote.span(), .first = started_ == 0};
     std::byte* const table = slot_memory(slot);
     const bool one_block = plan_->remote.is_contiguous();

@@ -6,7 +6,7 @@
 #include "src/support/aligned_memory.hpp"
 #include "src/support/recycled.hpp"
 #include "window/chunked_transfer.hpp"
-#include "window/pending_transfer.hpp"
+#include "src/transport/pending_transfer.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
 
@@ -63,7 +63,7 @@ public:
 
 /// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. What is under way
 /// is given back, and the window left, as soon as it is complete: the object may outlive the window.
-class PlannedTransfer final : public window::PendingTransfer,
+class PlannedTransfer final : public transport::PendingTransfer,
                               public window::ChunkedTransfer,
                               public support::Recycled<PlannedTransfer> {
 public:

@@ -15,7 +15,7 @@
 
 namespace lapwing::pipeline {
 
-using window::Direction;
+using transport::Direction;
 
 inline constexpr std::size_t strategies = 7;
 

@@ -1,7 +1,7 @@
 // lapwing-tune: measures how long contiguous transfers and copies of blocks take on this machine, MPI and network, fits the
 // cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with the same
 // mpirun options, on two hosts or more where that is what the network joins.
-#include "datatype/kernels/measure_kernels.hpp"
+#include "src/kernels/measure_kernels.hpp"
 #include "pipeline/fit_overlap.hpp"
 #include "src/model/copy_model.hpp"
 #include "src/model/measure_transfers.hpp"
@@ -131,15 +131,15 @@ void print_copies(const model::CopyModel& copy) {
 }
 
 /// Puts the fastest copy kernels into use, and returns where they are not the built-in ones.
-std::vector<datatype::CopyChoice> measure_choices(double seconds) {
-    const datatype::CopyChoices before;
-    const datatype::CopyChoices measured = datatype::measure_copy_kernels(seconds);
-    std::vector<datatype::CopyChoice> changed;
-    for (const datatype::CopyChoice& choice : measured.entries())
+std::vector<kernels::CopyChoice> measure_choices(double seconds) {
+    const kernels::CopyChoices before;
+    const kernels::CopyChoices measured = kernels::measure_copy_kernels(seconds);
+    std::vector<kernels::CopyChoice> changed;
+    for (const kernels::CopyChoice& choice : measured.entries())
         if (choice.method != before.method(choice.where)) changed.push_back(choice);
-    datatype::use_copy_choices(measured);
+    kernels::use_copy_choices(measured);
     fmt::print("copy kernels: {} of {} cells of the table are faster another way than built in\n", changed.size(),
-               datatype::CopyChoices::cells);
+               kernels::CopyChoices::cells);
     return changed;
 }
 

@@ -11,7 +11,7 @@ namespace lapwing::window {
 
 // ---- before an access -----------------------------------------------------------------------------------------------
 
-void AccessOrder::complete_before(const Access& access) {
+void AccessOrder::complete_before(const transport::Access& access) {
     bool conflict = false;
     bool full = false;
     {
@@ -27,19 +27,19 @@ void AccessOrder::complete_before(const Access& access) {
     }
 }
 
-BegunAccess AccessOrder::begin(const Access& whole, std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes) {
+transport::BegunAccess AccessOrder::begin(const transport::Access& whole, std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes) {
     for (const mpi::ListedAtomic& one : values)
         cache_before({.target = whole.target, .offset = one.offset, .bytes = value_bytes, .kind = whole.kind});
-    Access access = whole;
-    access.starter = Access::Starter::cache; // which has nothing of them any more
-    BegunAccess begun = begin(access);
-    begun.starter = whole.starter;
-    return begun;
+    transport::Access access = whole;
+    access.starter = transport::Access::Starter::cache; // which has nothing of them any more
+    transport::BegunAccess started = begin(access);
+    started.starter = whole.starter;
+    return started;
 }
 
 // ---- adds -----------------------------------------------------------------------------------------------------------
 
-void AccessOrder::add(const Access& access, AddKind kind, const void* operand) {
+void AccessOrder::add(const transport::Access& access, transport::AddKind kind, const void* operand) {
     facts_.state.check_reachable(access.call, access.target);
     if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.before(access.target, access.offset, access.bytes, true);
     cache_before(access);
@@ -52,8 +52,8 @@ AddSender::Limits AccessOrder::add_limits() const {
             .ranks = static_cast<std::size_t>(facts_.state.size())};
 }
 
-void AccessOrder::send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) {
-    const Access access{.target = target, .offset = begin, .bytes = end - begin, .kind = Access::Kind::update, .call = "Window::add"};
+void AccessOrder::send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) {
+    const transport::Access access{.target = target, .offset = begin, .bytes = end - begin, .kind = transport::Access::Kind::update, .call = "Window::add"};
     facts_.state.check_reachable(access.call, target);
     bool conflict = false;
     bool full = false;
@@ -67,12 +67,12 @@ void AccessOrder::send_adds(int target, AddKind kind, std::uint64_t begin, std::
         complete_started(target);
     }
     if (full) complete_sent_adds();
-    messages_.adds(BegunAccess{access}, kind, adds);
+    messages_.adds(begun(access), kind, adds);
 }
 
 void AccessOrder::complete_sent_adds() {
     std::vector<int> targets;
-    AccessLedger::Versions reached;
+    transport::AccessLedger::Versions reached;
     {
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
         targets = ledger_.ranks_of_adds();
@@ -179,7 +179,7 @@ void AccessOrder::complete_started(int target) {
         }
     } else {
         support::BiasedMutex::Guard guard{ledger_.mutex()};
-        const AccessLedger::Versions reached = ledger_.versions();
+        const transport::AccessLedger::Versions reached = ledger_.versions();
         const bool by_window = ledger_.outstanding().touches_by_window(target);
         guard.unlock();
         // Both are under way at a time.
@@ -203,16 +203,16 @@ void AccessOrder::complete_started() {
     if (ledger_.empty() && !ledger_.messages_under_way()) return;
     support::BiasedMutex::Guard guard{ledger_.mutex()};
     rma_.flush();
-    const AccessLedger::Versions reached = ledger_.versions();
+    const transport::AccessLedger::Versions reached = ledger_.versions();
     if (ledger_.messages_under_way() && messages_.busy()) {
         guard.unlock();
         messages_.flush();
         guard.lock();
     }
-    ledger_.complete(AccessLedger::any_rank, reached);
+    ledger_.complete(transport::AccessLedger::any_rank, reached);
 }
 
-void AccessOrder::end_transfers(void (WindowTransfer::*end)()) {
+void AccessOrder::end_transfers(void (transport::WindowTransfer::*end)()) {
     chunked_transfers_.discard(); // before those that they consist of
     ledger_.end_transfers(end);
 }

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "src/mpi/atomics.hpp"
-#include "window/access_ledger.hpp"
+#include "src/transport/access_ledger.hpp"
 #include "window/gathered_adds.hpp"
 #include "window/chunked_transfer.hpp"
-#include "window/message_transport.hpp"
+#include "src/transport/message_transport.hpp"
 #include "window/remote_cache.hpp"
-#include "window/rma_transport.hpp"
+#include "src/transport/rma_transport.hpp"
 
 #include <cstdint>
 #include <span>
@@ -17,33 +17,33 @@ namespace lapwing::window {
 /// same bytes in program order, whatever carries them, and a release completes them all. Every operation passes begin(), the
 /// only place that knows all that may be under way: chunked transfers, what is cached, gathered adds, and what transports
 /// have started.
-class AccessOrder final : private AddSender {
+class AccessOrder final : private transport::AccessGate, private AddSender {
 public:
-    AccessOrder(AccessLedger& ledger, RmaTransport& rma, MessageTransport& messages) noexcept
+    AccessOrder(transport::AccessLedger& ledger, transport::RmaTransport& rma, transport::MessageTransport& messages) noexcept
         : facts_{ledger.facts()}, ledger_{ledger}, rma_{rma}, messages_{messages} {}
     AccessOrder(const AccessOrder&) = delete;
     AccessOrder& operator=(const AccessOrder&) = delete;
 
     /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or everything if
     /// too much is under way to tell.
-    [[nodiscard]] BegunAccess begin(const Access& access) {
+    [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
         facts_.state.check_reachable(access.call, access.target);
         if (access.continues) {
             // Every part of a write: lines may have been read since the last one.
-            if (access.writes() && access.starter == Access::Starter::program) cache_before(access);
-            return BegunAccess{access};
+            if (access.writes() && access.starter == transport::Access::Starter::program) cache_before(access);
+            return begun(access);
         }
         if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.before(access.target, access.offset, access.bytes, access.writes());
-        if (access.starter == Access::Starter::program) cache_before(access);
+        if (access.starter == transport::Access::Starter::program) cache_before(access);
         if (!adds_.empty()) adds_.before(access.target, access.offset, access.bytes);
         if (!ledger_.empty() || ledger_.has_adds_that_may_be_overtaken()) complete_before(access);
-        return BegunAccess{access};
+        return begun(access);
     }
     /// The same for values in a range, at these offsets: the cache loses no more than them.
-    [[nodiscard]] BegunAccess begin(const Access& whole, std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes);
+    [[nodiscard]] transport::BegunAccess begin(const transport::Access& whole, std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes);
 
     /// An atomic without a result, which leaves with others.
-    void add(const Access& access, AddKind kind, const void* operand);
+    void add(const transport::Access& access, transport::AddKind kind, const void* operand);
 
     /// Completes what is under way to `target`, or all of it, of which the cache and the gathered adds hold nothing back.
     void complete(int target);
@@ -68,18 +68,18 @@ public:
 
     [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
     /// The window is about to go.
-    void end_transfers(void (WindowTransfer::*end)());
+    void end_transfers(void (transport::WindowTransfer::*end)());
     /// Null: not cached, or not any more. The caller keeps the cache.
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
 
 private:
     /// What the program itself starts comes after its cached writes, and cached bytes must not hide it later.
-    void cache_before(const Access& access) {
+    void cache_before(const transport::Access& access) {
         if (cache_ == nullptr || access.bytes == 0) return;
-        if (access.kind != Access::Kind::write) cache_->before_read(access.target, access.offset, access.bytes);
-        if (access.kind != Access::Kind::read) cache_->before_write(access.target, access.offset, access.bytes);
+        if (access.kind != transport::Access::Kind::write) cache_->before_read(access.target, access.offset, access.bytes);
+        if (access.kind != transport::Access::Kind::read) cache_->before_write(access.target, access.offset, access.bytes);
     }
-    void complete_before(const Access& access);
+    void complete_before(const transport::Access& access);
     /// The same of what transports have started: the rest of chunked transfers conflicts with nothing that is, and may ask for this.
     void complete_started(int target);
     void complete_started();
@@ -87,7 +87,7 @@ private:
     void complete_sent_adds();
     // AddSender
     [[nodiscard]] AddSender::Limits add_limits() const override;
-    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) override;
+    void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
     /// A step of a release: when it fails because a rank left, lost adds say more.
     template <class Step>
@@ -95,10 +95,10 @@ private:
     [[noreturn]] void throw_lost_adds(const char* call);
     void release_all(const char* call);
 
-    WindowFacts& facts_;
-    AccessLedger& ledger_;
-    RmaTransport& rma_;
-    MessageTransport& messages_;
+    transport::WindowFacts& facts_;
+    transport::AccessLedger& ledger_;
+    transport::RmaTransport& rma_;
+    transport::MessageTransport& messages_;
     ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
     RemoteCache* cache_ = nullptr;

@@ -17,7 +17,7 @@ namespace lapwing::window {
 class ChunkedTransfer : public boost::intrusive::list_base_hook<> {
 public:
     /// It may touch `bytes` from `offset` of the segment of `target`.
-    ChunkedTransfer(int target, std::uint64_t offset, std::uint64_t bytes, Direction direction) noexcept
+    ChunkedTransfer(int target, std::uint64_t offset, std::uint64_t bytes, transport::Direction direction) noexcept
         : target_{target}, offset_{offset}, bytes_{bytes}, direction_{direction} {}
     ChunkedTransfer(const ChunkedTransfer&) = delete;
     ChunkedTransfer& operator=(const ChunkedTransfer&) = delete;
@@ -34,7 +34,7 @@ public:
 
     /// Whether an access to these bytes must not pass it.
     [[nodiscard]] bool meets(int target, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
-        return target == target_ && (write || direction_ == Direction::put) && offset < offset_ + bytes_ && offset_ < offset + bytes;
+        return target == target_ && (write || direction_ == transport::Direction::put) && offset < offset_ + bytes_ && offset_ < offset + bytes;
     }
     [[nodiscard]] int target() const noexcept { return target_; }
 
@@ -45,7 +45,7 @@ private:
     int target_;
     std::uint64_t offset_;
     std::uint64_t bytes_;
-    Direction direction_;
+    transport::Direction direction_;
 };
 
 /// Those of a window. One thread at a time moves them on: the one that waits for them, or one that flushes.

@@ -10,9 +10,11 @@ namespace lapwing {
 class Team;
 }
 
-namespace lapwing::window {
-
+namespace lapwing::transport {
 struct WindowFacts;
+}
+
+namespace lapwing::window {
 
 /// Collective. Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its
 /// negative, as with_cache_choices() has them.
@@ -20,6 +22,6 @@ void check_cache_choices(Team& team, const std::string& what, const CacheChoices
                          std::span<const std::int64_t, 2 * cache_choices> least);
 
 /// Collective. `same`: all ranks' parts have the same size.
-void share_sizes(WindowFacts& facts, bool same);
+void share_sizes(transport::WindowFacts& facts, bool same);
 
 } // namespace lapwing::window

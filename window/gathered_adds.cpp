@@ -42,7 +42,7 @@ std::uint64_t add_memory(const Settings& settings) { return memory_setting.get(s
 /// What waits for one rank.
 struct GatheredAdds::Batch : intrusive::list_base_hook<>, intrusive::unordered_set_base_hook<> {
     int target = -1;
-    AddKind kind;
+    transport::AddKind kind;
     std::uint32_t count = 0;
     std::uint32_t first = none; ///< the adds are a chain, in program order
     std::uint32_t last = none;
@@ -96,7 +96,7 @@ public:
         for (auto at = in_use_.begin(); at != in_use_.end();) visit(*at++);
     }
 
-    [[nodiscard]] Batch& begin_batch(int target, AddKind kind) {
+    [[nodiscard]] Batch& begin_batch(int target, transport::AddKind kind) {
         Batch& batch = free_batches_.front();
         free_batches_.pop_front();
         batch.target = target;
@@ -162,7 +162,7 @@ private:
 GatheredAdds::GatheredAdds(AddSender& sender) noexcept : sender_{sender} {}
 GatheredAdds::~GatheredAdds() = default;
 
-void GatheredAdds::add(int target, std::uint64_t offset, AddKind kind, const void* operand) {
+void GatheredAdds::add(int target, std::uint64_t offset, transport::AddKind kind, const void* operand) {
     const support::BiasedMutex::Guard guard{mutex_};
     if (pool_ == nullptr) pool_ = std::make_unique<Pool>(sender_.add_limits());
     Batch* batch = pool_->find(target);

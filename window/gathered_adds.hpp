@@ -2,6 +2,7 @@
 
 #include "src/messages/request.hpp"
 #include "src/support/biased_mutex.hpp"
+#include "src/transport/add_kind.hpp"
 
 #include <lapwing/settings.hpp>
 
@@ -15,14 +16,6 @@
 
 namespace lapwing::window {
 
-/// What all adds of a message are: an add, or another atomic without a result.
-struct AddKind {
-    mpi::AtomicOperation operation = mpi::AtomicOperation::add;
-    mpi::AtomicType type{};
-
-    friend bool operator==(const AddKind&, const AddKind&) = default;
-};
-
 /// What GatheredAdds needs of its window.
 class AddSender {
 public:
@@ -33,7 +26,7 @@ public:
     };
     [[nodiscard]] virtual Limits add_limits() const = 0;
     /// Sends adds to one rank, which lie in [begin, end): all, or throws.
-    virtual void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end,
+    virtual void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                            std::span<const messages::AddPayload> adds) = 0;
     /// Nothing can be sent to that rank any more.
     [[nodiscard]] virtual bool has_left(int target) = 0;
@@ -65,7 +58,7 @@ public:
     /// May be called without a lock: what a thread must wait for, it has seen before.
     [[nodiscard]] bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
 
-    void add(int target, std::uint64_t offset, AddKind kind, const void* operand);
+    void add(int target, std::uint64_t offset, transport::AddKind kind, const void* operand);
     /// Before another access to [offset, offset + bytes): adds there come first.
     void before(int target, std::uint64_t offset, std::uint64_t bytes);
     /// Sends what has been gathered (for one rank); the caller then completes it. When that throws for one rank, the others'

@@ -18,7 +18,7 @@ void Notifications::check(unsigned counter, const char* call) const {
 }
 
 void Notifications::raise_by_message(int target, unsigned counter) {
-    messages_.put(order_.begin({.target = target, .kind = Access::Kind::write, .call = "Window::put_notify"}), {}, counter + 1);
+    messages_.put(order_.begin({.target = target, .kind = transport::Access::Kind::write, .call = "Window::put_notify"}), {}, counter + 1);
 }
 
 void Notifications::put(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
@@ -36,10 +36,10 @@ void Notifications::put(int target, std::uint64_t offset, std::span<const std::b
         std::atomic_thread_fence(std::memory_order_seq_cst);
         return raise_by_message(target, counter);
     }
-    const BegunAccess access = order_.begin({.target = target,
+    const transport::BegunAccess access = order_.begin({.target = target,
                                              .offset = offset,
                                              .bytes = source.size(),
-                                             .kind = Access::Kind::write,
+                                             .kind = transport::Access::Kind::write,
                                              .call = "Window::put_notify"});
     if (facts_.network != Path::rma || source.size() <= messages_.inline_limit()) return messages_.put(access, source, counter + 1);
     if (rma_.carries(target, offset, source.size())) rma_.put(access, source);

@@ -17,7 +17,7 @@ inline constexpr unsigned most_counters = 4096;
 /// The notification counters of a window, and the puts that raise those of other ranks.
 class Notifications {
 public:
-    Notifications(WindowFacts& facts, AccessOrder& order, RmaTransport& rma, MessageTransport& messages, unsigned counters)
+    Notifications(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma, transport::MessageTransport& messages, unsigned counters)
         : facts_{facts}, order_{order}, rma_{rma}, messages_{messages}, told_(counters) {}
 
     [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(told_.size()); }
@@ -42,10 +42,10 @@ private:
     /// Raises a counter of that rank, behind all messages before.
     void raise_by_message(int target, unsigned counter);
 
-    WindowFacts& facts_;
+    transport::WindowFacts& facts_;
     AccessOrder& order_;
-    RmaTransport& rma_;
-    MessageTransport& messages_;
+    transport::RmaTransport& rma_;
+    transport::MessageTransport& messages_;
     const WindowMemory* memory_ = nullptr;
     std::vector<std::atomic<std::uint64_t>> private_; ///< of adopted windows
     std::atomic<std::uint64_t>* own_ = nullptr;       ///< this rank's

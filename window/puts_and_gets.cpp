@@ -23,11 +23,11 @@ void PutsAndGets::put(int target, std::uint64_t offset, std::span<const std::byt
 }
 
 void PutsAndGets::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    const BegunAccess access = order_.begin({.target = target,
+    const transport::BegunAccess access = order_.begin({.target = target,
                                              .offset = offset,
                                              .bytes = destination.size(),
                                              .call = "Window::get",
-                                             .starter = Access::Starter::cache});
+                                             .starter = transport::Access::Starter::cache});
     if (rma_.carries(target, offset, destination.size())) [[likely]]
         rma_.get(access, destination);
     else
@@ -35,12 +35,12 @@ void PutsAndGets::get_uncached(int target, std::uint64_t offset, std::span<std::
 }
 
 void PutsAndGets::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source) {
-    const BegunAccess access = order_.begin({.target = target,
+    const transport::BegunAccess access = order_.begin({.target = target,
                                              .offset = offset,
                                              .bytes = source.size(),
-                                             .kind = Access::Kind::write,
+                                             .kind = transport::Access::Kind::write,
                                              .call = "Window::put",
-                                             .starter = Access::Starter::cache});
+                                             .starter = transport::Access::Starter::cache});
     if (rma_.carries(target, offset, source.size())) [[likely]]
         rma_.put(access, source);
     else
@@ -49,7 +49,7 @@ void PutsAndGets::put_uncached(int target, std::uint64_t offset, std::span<const
 
 void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) {
     // MPI's puts of more than fits the stage are waited for one by one.
-    const bool staged = std::ranges::all_of(runs, [](const DirtyRun& run) { return run.bytes <= RmaTransport::largest_staged_bytes; });
+    const bool staged = std::ranges::all_of(runs, [](const DirtyRun& run) { return run.bytes <= transport::RmaTransport::largest_staged_bytes; });
     if (facts_.network != Path::rma || (staged && runs.size() < least_runs_by_messages)) {
         for (const DirtyRun& run : runs) put_uncached(target, run.offset, {run.source, run.bytes});
         return;
@@ -58,9 +58,9 @@ void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) 
         return order_.begin({.target = target,
                              .offset = run.offset,
                              .bytes = run.bytes,
-                             .kind = Access::Kind::write,
+                             .kind = transport::Access::Kind::write,
                              .call = "Window::put",
-                             .starter = Access::Starter::cache,
+                             .starter = transport::Access::Starter::cache,
                              .continues = continues});
     };
     // Many of them fit one message to the owner's progress thread, while MPI sends each put by itself: in MPICH over TCP a
@@ -75,32 +75,32 @@ void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) 
 
 Completion PutsAndGets::start_get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return {};
-    return Completion{begin_get(target, offset, destination, Access::Starter::program)};
+    return Completion{begin_get(target, offset, destination, transport::Access::Starter::program)};
 }
 
 Completion PutsAndGets::start_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return {};
-    return Completion{begin_put(target, offset, source, Access::Starter::program)};
+    return Completion{begin_put(target, offset, source, transport::Access::Starter::program)};
 }
 
-std::unique_ptr<PendingTransfer> PutsAndGets::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
-                                                        Access::Starter starter) {
-    const BegunAccess access = order_.begin(
+std::unique_ptr<transport::PendingTransfer> PutsAndGets::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
+                                                        transport::Access::Starter starter) {
+    const transport::BegunAccess access = order_.begin(
         {.target = target, .offset = offset, .bytes = destination.size(), .call = "Window::start_get", .starter = starter});
     if (rma_.carries(target, offset, destination.size())) return rma_.start_get(access, destination);
     return messages_.start_get(access, offset, destination);
 }
 
-std::unique_ptr<PendingTransfer> PutsAndGets::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
-                                                        Access::Starter starter) {
-    const BegunAccess access = order_.begin({.target = target,
+std::unique_ptr<transport::PendingTransfer> PutsAndGets::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
+                                                        transport::Access::Starter starter) {
+    const transport::BegunAccess access = order_.begin({.target = target,
                                              .offset = offset,
                                              .bytes = source.size(),
-                                             .kind = Access::Kind::write,
+                                             .kind = transport::Access::Kind::write,
                                              .call = "Window::start_put",
                                              .starter = starter});
     if (rma_.carries(target, offset, source.size())) {
-        if (source.size() > RmaTransport::largest_staged_bytes) return rma_.start_put(access, source);
+        if (source.size() > transport::RmaTransport::largest_staged_bytes) return rma_.start_put(access, source);
         rma_.put(access, source); // copied: complete at once
         return {};
     }
@@ -109,7 +109,7 @@ std::unique_ptr<PendingTransfer> PutsAndGets::begin_put(int target, std::uint64_
     return {};
 }
 
-BegunAccess PutsAndGets::begin_part(int target, const Touched& touched, Access::Kind kind, const char* call) {
+transport::BegunAccess PutsAndGets::begin_part(int target, const transport::Touched& touched, transport::Access::Kind kind, const char* call) {
     return order_.begin({.target = target,
                          .offset = touched.offset,
                          .bytes = touched.bytes,
@@ -118,25 +118,25 @@ BegunAccess PutsAndGets::begin_part(int target, const Touched& touched, Access::
                          .continues = !touched.first});
 }
 
-Completion PutsAndGets::start_put_by_messages(int target, const Touched& touched, std::uint64_t offset,
+Completion PutsAndGets::start_put_by_messages(int target, const transport::Touched& touched, std::uint64_t offset,
                                               std::span<const std::byte> source) {
-    return Completion{messages_.start_put(begin_part(target, touched, Access::Kind::update, "Window::put"), offset, source)};
+    return Completion{messages_.start_put(begin_part(target, touched, transport::Access::Kind::update, "Window::put"), offset, source)};
 }
 
-Completion PutsAndGets::start_get_by_messages(int target, const Touched& touched, std::uint64_t offset,
+Completion PutsAndGets::start_get_by_messages(int target, const transport::Touched& touched, std::uint64_t offset,
                                               std::span<std::byte> destination) {
-    return Completion{messages_.start_get(begin_part(target, touched, Access::Kind::read, "Window::get"), offset, destination)};
+    return Completion{messages_.start_get(begin_part(target, touched, transport::Access::Kind::read, "Window::get"), offset, destination)};
 }
 
-Completion PutsAndGets::start_scatter(int target, const Touched& touched, std::span<const std::byte> message,
+Completion PutsAndGets::start_scatter(int target, const transport::Touched& touched, std::span<const std::byte> message,
                                       std::uint64_t table_bytes) {
     return Completion{
-        messages_.start_scatter(begin_part(target, touched, Access::Kind::update, "Window::put"), message, table_bytes)};
+        messages_.start_scatter(begin_part(target, touched, transport::Access::Kind::update, "Window::put"), message, table_bytes)};
 }
 
-Completion PutsAndGets::start_gather(int target, const Touched& touched, std::span<const std::byte> table,
+Completion PutsAndGets::start_gather(int target, const transport::Touched& touched, std::span<const std::byte> table,
                                      std::span<std::byte> destination) {
-    return Completion{messages_.start_gather(begin_part(target, touched, Access::Kind::read, "Window::get"), table, destination)};
+    return Completion{messages_.start_gather(begin_part(target, touched, transport::Access::Kind::read, "Window::get"), table, destination)};
 }
 
 } // namespace lapwing::window

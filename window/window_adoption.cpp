@@ -160,7 +160,7 @@ void begin_epochs(const std::string& where, const team::TeamState& state, MPI_Wi
 }
 
 /// Collective over the node: the parts of its ranks that this one can load and store.
-void find_parts(WindowFacts& facts, const HostWindow& host) {
+void find_parts(transport::WindowFacts& facts, const HostWindow& host) {
     const mpi::Topology& topology = facts.state.topology();
     if (host.flavor == MPI_WIN_FLAVOR_SHARED) {
         for (const int rank : topology.members()) {
@@ -194,7 +194,7 @@ struct Common {
 };
 
 /// Collective. Throws MismatchError, before any epoch begins, unless all ranks have chosen the same cache.
-Common compare(const WindowFacts& facts, const std::string& where, const CacheOptions& cache) {
+Common compare(const transport::WindowFacts& facts, const std::string& where, const CacheOptions& cache) {
     const auto size = static_cast<std::int64_t>(facts.map.own_bytes);
     const std::int64_t unit = facts.unit;
     const auto choices = upper_rooms().caches.chosen(facts.state.settings(), cache);
@@ -206,7 +206,7 @@ Common compare(const WindowFacts& facts, const std::string& where, const CacheOp
 }
 
 /// Collective: displacements of other ranks.
-void share_units(WindowFacts& facts, bool same) {
+void share_units(transport::WindowFacts& facts, bool same) {
     if (!same) {
         facts.units.resize(static_cast<std::size_t>(facts.state.size()));
         check_mpi(MPI_Allgather(&facts.unit, 1, MPI_INT, facts.units.data(), 1, MPI_INT, facts.state.communicator()), "MPI_Allgather",
@@ -280,7 +280,7 @@ void WindowState::on_host_free(bool gone) noexcept {
 }
 
 void WindowState::lose_memory() noexcept {
-    order_.end_transfers(&WindowTransfer::lose);
+    order_.end_transfers(&transport::WindowTransfer::lose);
     facts_.state.epoch().remove(*this);
     HostCall::remove(*this);
     facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::dropped);

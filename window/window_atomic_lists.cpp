@@ -16,7 +16,7 @@ namespace window {
 namespace {
 
 /// The messages of a list, whose answers go to the caller's results as they come.
-class PendingAtomics final : public PendingTransfer {
+class PendingAtomics final : public transport::PendingTransfer {
 public:
     PendingAtomics(std::span<const mpi::ListedAtomic> list, std::uint64_t value_bytes)
         : answers_(list.size()), value_bytes_{value_bytes} {
@@ -86,10 +86,10 @@ Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType 
     const bool swaps = list.front().expected != nullptr;
     const std::uint64_t bytes = mpi::size_of(type);
     const auto [lowest, highest] = std::ranges::minmax(list, {}, &mpi::ListedAtomic::offset);
-    const BegunAccess access = order_.begin({.target = target,
+    const transport::BegunAccess access = order_.begin({.target = target,
                                              .offset = lowest.offset,
                                              .bytes = highest.offset + bytes - lowest.offset,
-                                             .kind = Access::Kind::update,
+                                             .kind = transport::Access::Kind::update,
                                              .call = "Window::fetch"},
                                             list, bytes);
 

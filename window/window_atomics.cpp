@@ -42,10 +42,10 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
     } else if (std::byte* const base = processor_base(target)) {
         mpi::processor_fetch(operation, type, base + offset, operand, result);
     } else {
-        const BegunAccess access = order_.begin({.target = target,
+        const transport::BegunAccess access = order_.begin({.target = target,
                                                  .offset = offset,
                                                  .bytes = mpi::size_of(type),
-                                                 .kind = Access::Kind::update,
+                                                 .kind = transport::Access::Kind::update,
                                                  .call = "Window::fetch"});
         if (facts_.mpi_atomics) {
             rma_.fetch(access, operation, type, operand, result);
@@ -71,7 +71,7 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
     order_.add({.target = target,
                 .offset = offset,
                 .bytes = mpi::size_of(type),
-                .kind = Access::Kind::update,
+                .kind = transport::Access::Kind::update,
                 .call = "Window::add"},
                {operation, type}, operand);
 }
@@ -96,10 +96,10 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
     if (std::byte* const base = processor_base(target)) {
         mpi::processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
-        const BegunAccess access = order_.begin({.target = target,
+        const transport::BegunAccess access = order_.begin({.target = target,
                                                  .offset = offset,
                                                  .bytes = mpi::size_of(type),
-                                                 .kind = Access::Kind::update,
+                                                 .kind = transport::Access::Kind::update,
                                                  .call = "Window::compare_swap"});
         if (facts_.mpi_atomics) {
             rma_.compare_swap(access, type, expected, desired, result);

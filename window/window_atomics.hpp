@@ -14,7 +14,7 @@ namespace lapwing::window {
 /// The atomics of a window, on any rank: the processor's, MPI's, or by messages to the owner.
 class WindowAtomics {
 public:
-    WindowAtomics(WindowFacts& facts, AccessOrder& order, RmaTransport& rma, MessageTransport& messages) noexcept
+    WindowAtomics(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma, transport::MessageTransport& messages) noexcept
         : facts_{facts}, order_{order}, rma_{rma}, messages_{messages} {}
 
     /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the offset, or a
@@ -43,10 +43,10 @@ private:
     void fetch_here(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::byte* base,
                     std::span<const mpi::ListedAtomic> list);
 
-    WindowFacts& facts_;
+    transport::WindowFacts& facts_;
     AccessOrder& order_;
-    RmaTransport& rma_;
-    MessageTransport& messages_;
+    transport::RmaTransport& rma_;
+    transport::MessageTransport& messages_;
 };
 
 } // namespace lapwing::window

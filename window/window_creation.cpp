@@ -30,7 +30,7 @@ constexpr unsigned least_alignment = 8;
 constexpr unsigned most_alignment = 64;
 
 /// Throws RangeError or SettingError when what this rank asks for is never allowed.
-void check_options(const WindowFacts& facts, const WindowOptions& options) {
+void check_options(const transport::WindowFacts& facts, const WindowOptions& options) {
     if (options.notification_counters > most_counters)
         throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", facts.state.who(),
                                      options.notification_counters, most_counters)};
@@ -79,7 +79,7 @@ struct Demand {
 };
 
 /// Collective. Throws RangeError on all ranks when one cannot have its part: `worst` is the least of all ranks' Demand::ordered().
-void check_demands(const WindowFacts& facts, const std::string& what, std::uint64_t bytes, const Demand& own, std::int64_t worst) {
+void check_demands(const transport::WindowFacts& facts, const std::string& what, std::uint64_t bytes, const Demand& own, std::int64_t worst) {
     if (worst == 0) return;
     const MPI_Comm communicator = facts.state.communicator();
     if (Demand::excess_of(worst) == Demand::Excess::not_mappable)
@@ -95,7 +95,7 @@ void check_demands(const WindowFacts& facts, const std::string& what, std::uint6
 
 /// Collective. A rank that cannot have its part must not leave the others waiting: they agree first. Throws on all ranks when
 /// one cannot, or when they ask for what must be alike and is not. Returns whether all ask for as many bytes.
-bool agree_on_memory(const WindowFacts& facts, std::uint64_t bytes, const WindowOptions& options) {
+bool agree_on_memory(const transport::WindowFacts& facts, std::uint64_t bytes, const WindowOptions& options) {
     const std::string what = fmt::format("{}: {}", facts.state.who(), facts.label());
     const MemoryLimit limit = memory_limit(facts.state.topology().largest_node() > 1);
     const Demand demand{bytes, bytes_of_node(facts.state, bytes), limit};
@@ -123,7 +123,7 @@ bool agree_on_memory(const WindowFacts& facts, std::uint64_t bytes, const Window
 }
 
 /// How memory of Lapwing's own is reached.
-void describe(WindowFacts& facts, const WindowMemory& memory, std::uint64_t bytes) {
+void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::uint64_t bytes) {
     const mpi::Topology& topology = facts.state.topology();
     facts.network = facts.state.paths().network;
     facts.plain_rma = facts.network == Path::rma;
@@ -179,7 +179,7 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
 WindowState::~WindowState() = default;
 
 messages::ExposedMemory WindowState::exposed() const noexcept {
-    const MemoryMap& map = facts_.map;
+    const transport::MemoryMap& map = facts_.map;
     return {map.own,      map.own_bytes, notifications_.own(), notifications_.count(), facts_.mpi_atomics ? facts_.remote : MPI_WIN_NULL,
             facts_.unit, map.own_rank};
 }
@@ -201,7 +201,7 @@ void check_cache_choices(Team& team, const std::string& what, const CacheChoices
     }
 }
 
-void share_sizes(WindowFacts& facts, bool same) {
+void share_sizes(transport::WindowFacts& facts, bool same) {
     facts.map.uniform_bytes = facts.map.own_bytes;
     if (same) return;
     facts.sizes.resize(static_cast<std::size_t>(facts.state.size()));
@@ -226,7 +226,7 @@ void WindowState::close() {
 }
 
 void WindowState::close_behind_barrier() {
-    order_.end_transfers(&WindowTransfer::detach); // complete, though nobody has waited for them
+    order_.end_transfers(&transport::WindowTransfer::detach); // complete, though nobody has waited for them
     facts_.state.epoch().remove(*this);
     HostCall::remove(*this);
     end_cache();

@@ -1,16 +1,16 @@
 #pragma once
 
 #include "src/team/epoch_member.hpp"
-#include "window/access_ledger.hpp"
+#include "src/transport/access_ledger.hpp"
 #include "window/access_order.hpp"
 #include "window/memory.hpp"
-#include "window/message_transport.hpp"
+#include "src/transport/message_transport.hpp"
 #include "window/notifications.hpp"
 #include "window/puts_and_gets.hpp"
 #include "window/remote_cache.hpp"
-#include "window/rma_transport.hpp"
+#include "src/transport/rma_transport.hpp"
 #include "window/window_atomics.hpp"
-#include "window/window_facts.hpp"
+#include "src/transport/window_facts.hpp"
 
 #include <lapwing/window.hpp>
 
@@ -37,8 +37,8 @@ public:
     WindowState(const WindowState&) = delete;
     WindowState& operator=(const WindowState&) = delete;
 
-    [[nodiscard]] const WindowFacts& facts() const noexcept { return facts_; }
-    [[nodiscard]] const MemoryMap& map() const noexcept { return facts_.map; }
+    [[nodiscard]] const transport::WindowFacts& facts() const noexcept { return facts_; }
+    [[nodiscard]] const transport::MemoryMap& map() const noexcept { return facts_.map; }
     [[nodiscard]] support::Statistics& statistics() noexcept { return facts_.statistics; }
     /// "rank 2 of 4: Window("a").get", the start of a message.
     [[nodiscard]] std::string who(const char* call) const { return facts_.who(call); }
@@ -74,7 +74,7 @@ public:
     /// Of an adopted window: the epoch on it is Lapwing's, not the program's.
     [[nodiscard]] bool has_own_epoch() const noexcept { return own_epoch_; }
     /// `copy` of map() is kept up to date.
-    void keep_copy(MemoryMap* copy) noexcept { map_of_window_ = copy; }
+    void keep_copy(transport::MemoryMap* copy) noexcept { map_of_window_ = copy; }
 
     /// Collective.
     void close();
@@ -96,10 +96,10 @@ private:
     void lose_memory() noexcept;
     [[nodiscard]] messages::ExposedMemory exposed() const noexcept;
 
-    WindowFacts facts_;
-    AccessLedger ledger_{facts_};
-    RmaTransport rma_{ledger_};
-    MessageTransport messages_{ledger_};
+    transport::WindowFacts facts_;
+    transport::AccessLedger ledger_{facts_};
+    transport::RmaTransport rma_{ledger_};
+    transport::MessageTransport messages_{ledger_};
     AccessOrder order_{ledger_, rma_, messages_};
     PutsAndGets puts_and_gets_{facts_, order_, rma_, messages_};
     WindowAtomics atomics_{facts_, order_, rma_, messages_};
@@ -107,7 +107,7 @@ private:
 
     std::unique_ptr<WindowMemory> memory_; ///< null: adopted
     bool own_epoch_ = false;
-    MemoryMap* map_of_window_ = nullptr; ///< the copy that the inline accesses of a Window use
+    transport::MemoryMap* map_of_window_ = nullptr; ///< the copy that the inline accesses of a Window use
     int exceptions_at_start_ = std::uncaught_exceptions();
     /// The last to be made and the first to go: its transfers are in the ledger.
     std::unique_ptr<RemoteCache> cache_;

@@ -1,13 +1,13 @@
-// Room: window
+// Room: transport
 #pragma once
 
 #include <memory>
 
 namespace lapwing {
 
-namespace window {
+namespace transport {
 class PendingTransfer;
-} // namespace window
+} // namespace transport
 
 /// The completion of a non-blocking transfer. Complete means: for a get, the value is in the destination; for a put, the
 /// source may be reused (flush() completes it at the owner). Transfers through memory are complete from the start, and
@@ -17,7 +17,7 @@ public:
     /// A transfer that is complete.
     Completion() noexcept;
     /// Made by the calls that start transfers.
-    explicit Completion(std::unique_ptr<window::PendingTransfer> pending) noexcept;
+    explicit Completion(std::unique_ptr<transport::PendingTransfer> pending) noexcept;
     Completion(Completion&&) noexcept;
     /// Waits for the transfer that this object stood for, then takes over the other.
     Completion& operator=(Completion&&);
@@ -31,7 +31,7 @@ public:
     void wait();
 
 private:
-    std::unique_ptr<window::PendingTransfer> pending_;
+    std::unique_ptr<transport::PendingTransfer> pending_;
 };
 
 } // namespace lapwing

@@ -107,7 +107,7 @@ void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buf
 }
 
 class PendingTransfers;
-using window::Direction;
+using transport::Direction;
 
 /// Carries out the sections of patches: memory that can be reached is copied at once, the rest is started and collected in
 /// one completion.

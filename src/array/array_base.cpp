@@ -86,7 +86,7 @@ bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const 
 
 void ArrayBase::put_to_all(Offset offset, const void* value, std::uint64_t bytes) const {
     const std::span<const std::byte> source{static_cast<const std::byte*>(value), static_cast<std::size_t>(bytes)};
-    const window::MemoryMap& map = window_.map();
+    const transport::MemoryMap& map = window_.map();
     // Each rank starts with its neighbour, so that they do not all write to the same one at a time.
     for (int step = 1; step <= map.ranks; ++step)
         window_.put_bytes(Rank{(map.own_rank + step) % map.ranks}, offset, source);
@@ -262,7 +262,7 @@ void ArrayBase::throw_list_lengths(const char* call, std::size_t indices, std::s
 
 Completion ArrayBase::start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes, std::byte* values) const {
     auto pending = std::make_unique<PendingTransfers>();
-    const window::MemoryMap& map = window_.map();
+    const transport::MemoryMap& map = window_.map();
     for (int step = 1; step <= map.ranks; ++step) { // as put_to_all()
         for (ListedPlace& place : places) place.owner = (map.own_rank + step) % map.ranks;
         pending->add(start_list(window_, Direction::put, places, element_bytes, values));

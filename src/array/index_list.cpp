@@ -58,7 +58,7 @@ std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks
 
 Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places,
                       std::uint64_t element_bytes, std::byte* values) {
-    const window::MemoryMap& map = window.map();
+    const transport::MemoryMap& map = window.map();
     std::vector<Listed> far;
     for (std::size_t k = 0; k < places.size(); ++k) {
         const ListedPlace& place = places[k];

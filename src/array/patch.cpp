@@ -24,14 +24,14 @@ PatchTransfer::~PatchTransfer() = default;
 
 void PatchTransfer::visit(const Section& section) {
     if (!replicated_) return carry(section.owner, section);
-    const window::MemoryMap& map = window_.map();
+    const transport::MemoryMap& map = window_.map();
     if (direction_ == Direction::get) return carry(map.own_rank, section);
     // Each rank starts with its neighbour, so that they do not all write to the same one at a time.
     for (int step = 1; step <= map.ranks; ++step) carry((map.own_rank + step) % map.ranks, section);
 }
 
 void PatchTransfer::carry(int owner, const Section& section) {
-    const window::MemoryMap& map = window_.map();
+    const transport::MemoryMap& map = window_.map();
     // A distribution of the program's own may be wrong; nothing is read or written outside of the owner's segment.
     uint128 end = section.owner_offset + uint128{1};
     for (const SectionLevel& level : section.levels) end += uint128{level.count - 1} * level.owner_stride;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "window/pending_transfer.hpp"
+#include "src/transport/pending_transfer.hpp"
 
 #include <lapwing/completion.hpp>
 
@@ -11,7 +11,7 @@
 namespace lapwing::array {
 
 /// Transfers that are under way together, as one.
-class PendingTransfers final : public window::PendingTransfer {
+class PendingTransfers final : public transport::PendingTransfer {
 public:
     bool test() override {
         for (; next_ < completions_.size(); ++next_)

@@ -1,7 +1,7 @@
 #include "src/array/strided_copy.hpp"
 
-#include "datatype/kernels/copy_choices.hpp"
-#include "datatype/kernels/copy_kernels.hpp"
+#include "src/kernels/copy_choices.hpp"
+#include "src/kernels/copy_kernels.hpp"
 
 #include <lapwing/patch.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 /// Levels around blocks of `block_bytes`; strides in bytes.
 class Nest {
 public:
-    Nest(std::uint64_t block_bytes, datatype::Reuse reuse) noexcept : block_bytes_{block_bytes}, reuse_{reuse} {}
+    Nest(std::uint64_t block_bytes, kernels::Reuse reuse) noexcept : block_bytes_{block_bytes}, reuse_{reuse} {}
 
     void copy(std::byte* to, const std::byte* from, std::span<const CopyLevel> levels) const noexcept {
         const CopyLevel& outer = levels[0];
@@ -39,7 +39,7 @@ private:
     static constexpr std::uint64_t strip = 256;
 
     void copy_run(std::byte* to, const std::byte* from, const CopyLevel& level, std::uint64_t count) const noexcept {
-        datatype::copy(to, from,
+        kernels::copy(to, from,
                        {.count = count,
                         .block_bytes = block_bytes_,
                         .to = {.stride = static_cast<std::int64_t>(level.to_stride)},
@@ -48,7 +48,7 @@ private:
     }
 
     std::uint64_t block_bytes_;
-    datatype::Reuse reuse_;
+    kernels::Reuse reuse_;
 };
 
 } // namespace
@@ -87,8 +87,8 @@ void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_by
     }
     if (elements == 0) return;
     // As in pipeline::copy: what exceeds the last cache has left it before anyone reads it.
-    const bool large = contiguous == elements && elements * element_bytes > datatype::copy_choices().limits().last_level;
-    const Nest nest{block * element_bytes, large ? datatype::Reuse::never : datatype::Reuse::soon};
+    const bool large = contiguous == elements && elements * element_bytes > kernels::copy_choices().limits().last_level;
+    const Nest nest{block * element_bytes, large ? kernels::Reuse::never : kernels::Reuse::soon};
     nest.copy(to, from, {joined.data() + begin, max_section_levels - begin});
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "datatype/kernels/copy_choices.hpp"
+#include "src/kernels/copy_choices.hpp"
 #include "src/model/copy_model.hpp"
 #include "src/model/transfer_model.hpp"
 
@@ -40,7 +40,7 @@ struct CostTables {
     };
     CopyModel copy;
     /// Where other copy kernels than the built-in ones were found faster, and which.
-    std::vector<datatype::CopyChoice> choices;
+    std::vector<kernels::CopyChoice> choices;
     std::array<PathTables, 3> paths;
 
     [[nodiscard]] TransferModel& transfers(Path path, Direction direction);

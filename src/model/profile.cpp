@@ -171,12 +171,12 @@ private:
             const std::string_view word = key.substr(0, key.find('.'));
             // The last word has no point behind it.
             key.remove_prefix(key.size() > word.size() + 1 ? word.size() + 1 : word.size());
-            const auto found = datatype::named<Enum>(word);
+            const auto found = kernels::named<Enum>(word);
             if (found) to = *found;
             return found.has_value();
         };
-        datatype::CopyChoice choice;
-        const auto method = datatype::named<datatype::Method>(value);
+        kernels::CopyChoice choice;
+        const auto method = kernels::named<kernels::Method>(value);
         if (!next(choice.where.movement) || !next(choice.where.block) || !next(choice.where.stride) || !next(choice.where.size) ||
             !next(choice.where.reuse) || !key.empty() || !method)
             return false;
@@ -309,7 +309,7 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
                         copy.cache_bytes, copy.call, copy.offset, copy.list, copy.line_near, copy.line_far);
     for (std::size_t i = 0; i < CopyModel::lengths.size(); ++i)
         text += fmt::format("copy.block.{} = {:.6g}\n", CopyModel::lengths[i], copy.block[i]);
-    for (const datatype::CopyChoice& choice : tables.choices)
+    for (const kernels::CopyChoice& choice : tables.choices)
         text += fmt::format("choice.{}.{}.{}.{}.{} = {}\n", name(choice.where.movement), name(choice.where.block),
                             name(choice.where.stride), name(choice.where.size), name(choice.where.reuse), name(choice.method));
     for (const Path path : paths)

@@ -9,9 +9,9 @@ void use_profile(Team& team) {
     if (!tables) return;
     TeamCosts::of(team).model().set(*tables, Source::profile);
     // One table of copy kernels serves the process: it is about its processor.
-    datatype::CopyChoices choices;
+    kernels::CopyChoices choices;
     choices.set(tables->choices);
-    if (choices != datatype::copy_choices()) datatype::use_copy_choices(choices);
+    if (choices != kernels::copy_choices()) kernels::use_copy_choices(choices);
 }
 
 } // namespace lapwing::model

@@ -10,7 +10,7 @@
 
 namespace lapwing::model {
 
-using window::Direction;
+using transport::Direction;
 
 /// How a path aggregates small operations: several travel in one message, which has room for `room` bytes, where an operation
 /// takes `head` bytes and its own, rounded up to 8.

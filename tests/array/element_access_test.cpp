@@ -18,7 +18,7 @@ namespace {
 /// A node that holds the ranks [first, first + count) of a team. No byte of it is touched.
 struct Node {
     std::vector<std::byte*> bases;
-    window::MemoryMap map;
+    transport::MemoryMap map;
 
     Node(int ranks, int first, int count) {
         for (int i = 0; i < count; ++i) bases.push_back(reinterpret_cast<std::byte*>(std::uintptr_t(i + 1) << 48U));

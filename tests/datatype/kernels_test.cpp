@@ -1,9 +1,9 @@
 // Copy kernels against a byte-by-byte oracle: every instruction set of this processor, every method, memory that ends
 // where the blocks end.
-#include "datatype/kernels/copy_choices.hpp"
-#include "datatype/kernels/copy_kernels.hpp"
-#include "datatype/kernels/kernel_set.hpp"
-#include "datatype/kernels/measure_kernels.hpp"
+#include "src/kernels/copy_choices.hpp"
+#include "src/kernels/copy_kernels.hpp"
+#include "src/kernels/kernel_set.hpp"
+#include "src/kernels/measure_kernels.hpp"
 
 #include <catch2/catch.hpp>
 #include <hwy/targets.h>

@@ -1,6 +1,6 @@
 // Times of packing: what the model says of shapes, and that what it measures is plausible.
 #include "datatype/block_copy.hpp"
-#include "datatype/kernels/copy_choices.hpp"
+#include "src/kernels/copy_choices.hpp"
 #include "pipeline/planner.hpp"
 #include "src/model/copy_model.hpp"
 
@@ -105,7 +105,7 @@ TEST_CASE("what is measured are the copy kernels in use") {
     const CopyModel fast = measure_copies(0.02);
     const CopyChoices before = copy_choices();
     CopyChoices slow = before;
-    for (const lapwing::datatype::CopyChoice& choice : before.entries()) slow.set(choice.where, Method::library);
+    for (const lapwing::kernels::CopyChoice& choice : before.entries()) slow.set(choice.where, Method::library);
     use_copy_choices(slow);
     const CopyModel loop = measure_copies(0.02);
     use_copy_choices(before);

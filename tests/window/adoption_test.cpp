@@ -183,7 +183,7 @@ TEST_CASE("windows that cannot be adopted are refused, and stay usable by the ho
     CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, MPI_WIN_NULL); }),
                says({runtime.who(), "Window::adopt", "MPI_WIN_NULL"}));
     {
-        // This program is not linked to the library that tells of the program's calls: tests/window/transparent_test.cpp is.
+        // This program is not linked to the library that tells of the program's calls: tests/src/transparent_test.cpp is.
         HostWindow host{Kind::created, 64, 1};
         CHECK_THAT(message_of<UsageError>([&] {
                        (void)Window::adopt(runtime, host.get(), false,

@@ -15,7 +15,7 @@
 
 namespace {
 
-using lapwing::window::AddKind;
+using lapwing::transport::AddKind;
 using lapwing::messages::AddPayload;
 using lapwing::window::AddSender;
 using lapwing::mpi::AtomicOperation;

@@ -1,6 +1,6 @@
 // Transfers under way do not complete each other, unless they overlap; and what is kept to know that is exact.
 #include "src/team/team_state.hpp"
-#include "window/outstanding_accesses.hpp"
+#include "src/transport/outstanding_accesses.hpp"
 #include "window/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -21,7 +21,7 @@ using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::Window;
-using lapwing::window::OutstandingAccesses;
+using lapwing::transport::OutstandingAccesses;
 using Carrier = OutstandingAccesses::Carrier;
 
 TEST_CASE("outstanding accesses conflict where they overlap and one writes, and nowhere else") {

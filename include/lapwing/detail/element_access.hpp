@@ -70,7 +70,7 @@ template <std::size_t N>
 class NodeElements {
 public:
     NodeElements() noexcept = default;
-    NodeElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory, std::size_t element_bytes) noexcept {
+    NodeElements(const BlockCyclicMap<N>& map, const transport::MemoryMap& memory, std::size_t element_bytes) noexcept {
         if (memory.node_index != nullptr || memory.node_count == 0) return;
         const auto distance = static_cast<std::uint64_t>(memory.node_count > 1 ? memory.bases[1] - memory.bases[0] : 0);
         for (int i = 1; i < memory.node_count; ++i)

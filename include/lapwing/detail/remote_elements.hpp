@@ -28,7 +28,7 @@ public:
 
     RemoteElements() noexcept = default;
     /// `near_served`: NodeElements finds all elements of this node.
-    RemoteElements(const BlockCyclicMap<N>& map, const window::MemoryMap& memory, bool near_served) noexcept {
+    RemoteElements(const BlockCyclicMap<N>& map, const transport::MemoryMap& memory, bool near_served) noexcept {
         if (memory.node_index != nullptr) return;
         std::array<Dimension, N> dimensions{};
         for (std::size_t d = 0; d < N; ++d) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "datatype/kernels/copy_kernels.hpp"
+#include "src/kernels/copy_kernels.hpp"
 
 #include <array>
 #include <bit>
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 /// The compiled copy loops of one instruction set, and the classes of blocks that each is made for.
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 
 /// How the blocks of one side lie.
 enum class Place : std::uint8_t { contiguous, strided, indexed };
@@ -108,4 +108,4 @@ struct KernelSet {
 /// For tests: what the entry points use from now on.
 void use_kernel_set(const KernelSet& set) noexcept;
 
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels

@@ -1,9 +1,9 @@
-#include "window/window_transfer.hpp"
+#include "src/transport/window_transfer.hpp"
 
 #include "src/support/backoff.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
-#include "window/access_ledger.hpp"
+#include "src/transport/access_ledger.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -11,7 +11,7 @@
 
 #include <exception>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 const WindowFacts& WindowTransfer::window() const noexcept { return ledger_->facts(); }
 
@@ -128,4 +128,4 @@ void ServiceTransfer::give_up() noexcept {
     if (!operation_.done()) window().state.engine().abandon(operation_);
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

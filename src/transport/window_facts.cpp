@@ -1,10 +1,10 @@
-#include "window/window_facts.hpp"
+#include "src/transport/window_facts.hpp"
 
 #include "src/support/mpi_error.hpp"
 
 #include <fmt/format.h>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 std::string WindowFacts::label() const {
     if (!name.empty()) return fmt::format("Window(\"{}\")", name);
@@ -23,4 +23,4 @@ void WindowFacts::order_memory() const {
     if (remote != MPI_WIN_NULL && remote != shared) support::check_mpi(MPI_Win_sync(remote), "MPI_Win_sync", state.who());
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

@@ -6,7 +6,7 @@
 #define LAPWING_DATATYPE_KERNELS_MOVES_INL_HPP
 #endif
 
-#include "datatype/kernels/kernel_set.hpp"
+#include "src/kernels/kernel_set.hpp"
 
 #include <hwy/highway.h>
 
@@ -15,7 +15,7 @@
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -330,6 +330,6 @@ void copy_by_library(std::byte* to, Placement to_place, const std::byte* from, P
 }
 
 } // namespace HWY_NAMESPACE
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels
 HWY_AFTER_NAMESPACE();
 #endif

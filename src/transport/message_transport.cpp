@@ -1,4 +1,4 @@
-#include "window/message_transport.hpp"
+#include "src/transport/message_transport.hpp"
 
 #include "src/mpi/atomics.hpp"
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 void MessageTransport::wait(messages::Operation& operation, const BegunAccess& access) {
     try {
@@ -169,4 +169,4 @@ void MessageTransport::flush() {
     flush(targets);
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

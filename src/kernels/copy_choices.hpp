@@ -1,6 +1,6 @@
 #pragma once
 
-#include "datatype/kernels/kernel_set.hpp"
+#include "src/kernels/kernel_set.hpp"
 
 #include <array>
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <vector>
 
 /// Which method copies which kind of run: a built-in table, replaceable by what was measured on this machine.
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 
 enum class Movement : std::uint8_t { gather, scatter, copy };
 inline constexpr std::size_t movements = 3;
@@ -120,4 +120,4 @@ private:
 /// allocated, so call this when a profile is loaded, not in a loop.
 void use_copy_choices(const CopyChoices& choices);
 
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels

@@ -1,6 +1,6 @@
-#include "datatype/kernels/measure_kernels.hpp"
+#include "src/kernels/measure_kernels.hpp"
 
-#include "datatype/kernels/kernel_set.hpp"
+#include "src/kernels/kernel_set.hpp"
 
 #include <hwy/cache_control.h>
 
@@ -15,7 +15,7 @@
 #include <random>
 #include <vector>
 
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -198,4 +198,4 @@ CopyChoices measure_copy_kernels(double budget_seconds) {
     return choices;
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels

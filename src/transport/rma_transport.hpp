@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/mpi/pieces.hpp"
-#include "window/access_ledger.hpp"
+#include "src/transport/access_ledger.hpp"
 
 #include <lapwing/detail/atomic.hpp>
 
@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 /// A window's operations through MPI's one-sided calls, where the path is rma.
 class RmaTransport {
@@ -93,4 +93,4 @@ private:
     std::size_t staged_ = 0;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

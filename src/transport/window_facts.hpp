@@ -2,7 +2,9 @@
 
 #include "src/team/team_state.hpp"
 
-#include <lapwing/window.hpp>
+#include <lapwing/detail/memory_map.hpp>
+#include <lapwing/statistics.hpp>
+#include <lapwing/team.hpp>
 
 #include <mpi.h>
 
@@ -13,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 /// What the parts of a window share: where its memory is, and how it is reached and called. It stays as the creation sets it.
 struct WindowFacts {
@@ -55,4 +57,4 @@ struct WindowFacts {
     void order_memory() const;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "datatype/kernels/copy_choices.hpp"
+#include "src/kernels/copy_choices.hpp"
 
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 
 /// Measures the copy kernels on the calling thread's processor and returns a table of the fastest ones, for
 /// use_copy_choices() or a profile. This is the algorithm of figure 4 in Schneider, Gerstenberger, Hoefler (see
@@ -16,4 +16,4 @@ namespace lapwing::datatype {
 /// itself. Throws std::bad_alloc.
 [[nodiscard]] CopyChoices measure_copy_kernels(double budget_seconds);
 
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels

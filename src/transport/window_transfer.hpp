@@ -2,14 +2,14 @@
 
 #include "src/messages/engine.hpp"
 #include "src/support/recycled.hpp"
-#include "window/pending_transfer.hpp"
+#include "src/transport/pending_transfer.hpp"
 
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <mpi.h>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 class AccessLedger;
 struct WindowFacts;
@@ -79,4 +79,4 @@ private:
     messages::Operation operation_;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

@@ -1,17 +1,17 @@
 // Compiles the copy loops for each instruction set and finds the best one at run time.
 
-#include "datatype/kernels/kernel_set.hpp"
+#include "src/kernels/kernel_set.hpp"
 
 // SSE4 and AVX3_DL add nothing to copies beyond SSSE3 and AVX3; vectors of unknown length could not be members of a block.
 #define HWY_DISABLED_TARGETS                                                                                           \
     (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "datatype/kernels/kernel_set.cpp"
+#define HWY_TARGET_INCLUDE "src/kernels/kernel_set.cpp"
 #include <hwy/foreach_target.h>
 
-#include "datatype/kernels/lookup-inl.hpp"
-#include "datatype/kernels/moves-inl.hpp"
-#include "datatype/kernels/permute-inl.hpp"
+#include "src/kernels/lookup-inl.hpp"
+#include "src/kernels/moves-inl.hpp"
+#include "src/kernels/permute-inl.hpp"
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
@@ -21,7 +21,7 @@
 #include <cstring>
 
 HWY_BEFORE_NAMESPACE();
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 namespace HWY_NAMESPACE {
 
 /// Highway's streaming stores are aligned ones; the ends are written as usual.
@@ -161,11 +161,11 @@ const KernelSet& set_of_target() {
 }
 
 } // namespace HWY_NAMESPACE
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 
 HWY_EXPORT(set_of_target);
 
@@ -190,5 +190,5 @@ const KernelSet& kernel_set() noexcept {
 
 void use_kernel_set(const KernelSet& set) noexcept { used.store(&set, std::memory_order_relaxed); }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels
 #endif // HWY_ONCE

@@ -6,15 +6,15 @@
 #define LAPWING_DATATYPE_KERNELS_LOOKUP_INL_HPP
 #endif
 
-#include "datatype/kernels/kernel_set.hpp"
-#include "datatype/kernels/moves-inl.hpp"
+#include "src/kernels/kernel_set.hpp"
+#include "src/kernels/moves-inl.hpp"
 
 #include <hwy/highway.h>
 
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 namespace HWY_NAMESPACE {
 
 // Elsewhere Highway takes the words one by one.
@@ -78,6 +78,6 @@ void lookup_indexed(std::byte* to, Placement to_place, const std::byte* from, Pl
 #endif
 
 } // namespace HWY_NAMESPACE
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels
 HWY_AFTER_NAMESPACE();
 #endif

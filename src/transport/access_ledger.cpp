@@ -1,6 +1,6 @@
-#include "window/access_ledger.hpp"
+#include "src/transport/access_ledger.hpp"
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 std::vector<int> AccessLedger::ranks_of_adds() const {
     std::vector<int> ranks;
@@ -39,4 +39,4 @@ void AccessLedger::end_transfers(void (WindowTransfer::*end)()) {
     }
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "src/support/biased_mutex.hpp"
-#include "window/access.hpp"
-#include "window/outstanding_accesses.hpp"
-#include "window/window_facts.hpp"
-#include "window/window_transfer.hpp"
+#include "src/transport/access.hpp"
+#include "src/transport/outstanding_accesses.hpp"
+#include "src/transport/window_facts.hpp"
+#include "src/transport/window_transfer.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 /// What a window has under way to other ranks: what transports enter when they start something, and what a flush takes out.
 class AccessLedger {
@@ -104,4 +104,4 @@ private:
     std::atomic<std::uint64_t> messages_complete_{0};
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

@@ -1,13 +1,13 @@
 #include <lapwing/completion.hpp>
 
-#include "window/pending_transfer.hpp"
+#include "src/transport/pending_transfer.hpp"
 
 #include <utility>
 
 namespace lapwing {
 
 Completion::Completion() noexcept = default;
-Completion::Completion(std::unique_ptr<window::PendingTransfer> pending) noexcept : pending_{std::move(pending)} {}
+Completion::Completion(std::unique_ptr<transport::PendingTransfer> pending) noexcept : pending_{std::move(pending)} {}
 Completion::Completion(Completion&&) noexcept = default;
 
 Completion& Completion::operator=(Completion&& other) {

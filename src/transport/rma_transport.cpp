@@ -1,4 +1,4 @@
-#include "window/rma_transport.hpp"
+#include "src/transport/rma_transport.hpp"
 
 #include "src/mpi/atomics.hpp"
 #include "src/support/mpi_error.hpp"
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 namespace {
 
 using support::check_mpi;
@@ -172,4 +172,4 @@ void RmaTransport::flush() {
     ledger_.outstanding().for_each_rank_by_window([&](int target) { flush(target); });
 }
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

@@ -1,4 +1,4 @@
-#include "datatype/kernels/copy_choices.hpp"
+#include "src/kernels/copy_choices.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <unistd.h>
 
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 namespace {
 
 using namespace std::string_view_literals;
@@ -201,4 +201,4 @@ void use_copy_choices(const CopyChoices& choices) {
     in_use.store(tables.back().get(), std::memory_order_release);
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels

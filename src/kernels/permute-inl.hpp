@@ -6,15 +6,15 @@
 #define LAPWING_DATATYPE_KERNELS_PERMUTE_INL_HPP
 #endif
 
-#include "datatype/kernels/kernel_set.hpp"
-#include "datatype/kernels/moves-inl.hpp"
+#include "src/kernels/kernel_set.hpp"
+#include "src/kernels/moves-inl.hpp"
 
 #include <hwy/highway.h>
 
 #include <algorithm>
 
 HWY_BEFORE_NAMESPACE();
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 namespace HWY_NAMESPACE {
 
 #if LAPWING_MASKS_REACH_MEMORY
@@ -138,6 +138,6 @@ inline std::uint64_t permuted_blocks(std::uint64_t, std::int64_t) { return 0; }
 #endif
 
 } // namespace HWY_NAMESPACE
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels
 HWY_AFTER_NAMESPACE();
 #endif

@@ -1,13 +1,13 @@
-#include "datatype/kernels/copy_kernels.hpp"
+#include "src/kernels/copy_kernels.hpp"
 
-#include "datatype/kernels/copy_choices.hpp"
-#include "datatype/kernels/kernel_set.hpp"
+#include "src/kernels/copy_choices.hpp"
+#include "src/kernels/kernel_set.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-namespace lapwing::datatype {
+namespace lapwing::kernels {
 namespace {
 
 /// One side and the class that chooses among its loops.
@@ -145,4 +145,4 @@ void copy(std::byte* to, const std::byte* from, const PairedRun& run, Reuse reus
     run_kernel(to, run.to, from, run.from, run.count, run.block_bytes, reuse);
 }
 
-} // namespace lapwing::datatype
+} // namespace lapwing::kernels

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 /// An operation on bytes of a rank that is not reached by load and store. The range has been checked.
 struct Access {
@@ -27,10 +27,17 @@ struct Access {
     [[nodiscard]] bool writes() const noexcept { return kind != Kind::read; }
 };
 
-/// An access that may be started: what transports ask for, so that no operation gets there past AccessOrder::begin().
+/// An access that may be started: what transports ask for, so that no operation gets there past AccessGate.
 class BegunAccess : public Access {
-    friend class AccessOrder;
+    friend class AccessGate;
     explicit BegunAccess(const Access& access) noexcept : Access{access} {}
+};
+
+/// Lets accesses start. Who derives from it has to know all that may be under way.
+class AccessGate {
+protected:
+    [[nodiscard]] static BegunAccess begun(const Access& access) noexcept { return BegunAccess{access}; }
+    ~AccessGate() = default;
 };
 
 /// The bytes of a rank that a transfer of several parts may touch.
@@ -40,4 +47,4 @@ struct Touched {
     bool first = true; ///< nothing of the transfer has been started yet
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::transport

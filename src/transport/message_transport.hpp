@@ -1,15 +1,15 @@
 #pragma once
 
 #include "src/messages/engine.hpp"
-#include "window/access_ledger.hpp"
-#include "window/gathered_adds.hpp"
+#include "src/transport/access_ledger.hpp"
+#include "src/transport/add_kind.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
-namespace lapwing::window {
+namespace lapwing::transport {
 
 /// A window's operations as messages to the owner, whose progress thread carries them out: all of them on the path service, and
 /// on the path rma what is faster so, or what MPI's windows cannot do.
@@ -80,4 +80,4 @@ private:
     WindowFacts& facts_;
 };
 
-} // namespace lapwing::window
+} // namespace lapwing::transport
