@@ -22,7 +22,7 @@
 
 namespace {
 
-using namespace lapwing::datatype;
+using namespace lapwing::kernels;
 
 std::mt19937_64& random_bits() {
     static std::mt19937_64 bits{20131};

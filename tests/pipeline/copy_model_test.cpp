@@ -102,6 +102,7 @@ TEST_CASE("a part takes its share") {
 
 TEST_CASE("what is measured are the copy kernels in use") {
     using namespace lapwing::datatype;
+using namespace lapwing::kernels;
     const CopyModel fast = measure_copies(0.02);
     const CopyChoices before = copy_choices();
     CopyChoices slow = before;
@@ -126,6 +127,7 @@ TEST_CASE("measured copies are times") {
 TEST_CASE("copies larger than the last cache move the same bytes") {
     using lapwing::Layout;
     using namespace lapwing::datatype;
+using namespace lapwing::kernels;
     const CopyChoices before = copy_choices();
     CopyChoices choices = before;
     choices.set_limits({.tiny = 64, .level1 = 128, .level2 = 256, .last_level = 1024}); // of a very small machine
