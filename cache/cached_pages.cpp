@@ -1,0 +1,121 @@
+#include "cache/cached_pages.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace lapwing::cache {
+namespace {
+
+constexpr std::size_t page_alignment = 4096;
+
+/// Words of a page's valid bits.
+[[nodiscard]] constexpr std::size_t words_of_lines(std::uint64_t page_bytes) noexcept {
+    return (page_bytes / line_bytes + 63) / 64;
+}
+
+} // namespace
+
+CachedPages::CachedPages(const PageCacheConfiguration& configuration, const Backend& backend,
+                         const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages, ReadAhead& ahead,
+                         support::Statistics& statistics)
+    : backend_{backend}, epoch_{epoch}, ahead_{ahead}, statistics_{statistics}, hot_pages_{epoch, configuration.alone},
+      dirty_{configuration, dirty_pages}, bytes_{configuration.bytes},
+      memory_{support::allocate_aligned(configuration.bytes, page_alignment)} {}
+
+void CachedPages::lay_out(const PageCacheLayout& layout, std::uint64_t largest_part) {
+    page_bytes_ = layout.page_bytes;
+    valid_words_ = words_of_lines(layout.page_bytes);
+    pages_.assign(layout.frames, {});
+    valid_.assign(layout.frames * valid_words_, 0);
+    buckets_.assign(std::bit_ceil<std::size_t>(layout.frames), no_frame);
+    dirty_.lay_out(layout);
+    hot_pages_.lay_out(layout, largest_part);
+}
+
+void CachedPages::enter(Frame frame, int rank, std::uint64_t start) noexcept {
+    Page& page = pages_[frame];
+    page.number = number_of(rank, start);
+    page.epoch = now();
+    page.start = start;
+    page.rank = rank;
+    page.unread = false;
+    Frame& head = buckets_[bucket(page.number)];
+    page.next = head;
+    head = frame;
+}
+
+void CachedPages::leave(Frame frame) noexcept {
+    Page& page = pages_[frame];
+    hot_pages_.leave_reads(page.number);
+    Frame* link = &buckets_[bucket(page.number)];
+    while (*link != frame) link = &pages_[*link].next;
+    *link = page.next;
+    page.number = no_page;
+    std::ranges::fill(valid_words(frame), 0);
+}
+
+bool CachedPages::readable_as_written(Frame frame, Lines lines) noexcept {
+    if (pages_[frame].dirty == DirtyPages::none) return false;
+    const auto dirty = dirty_.bits(pages_[frame].dirty);
+    bool all = true;
+    for (std::uint64_t line = lines.first; line < lines.last; ++line) {
+        if (dirty[line] == ~std::uint64_t{0}) make_valid(frame, {line, line + 1});
+        else all = all && bits::all(valid(frame), line, line + 1);
+    }
+    return all;
+}
+
+bool CachedPages::was_read(Frame frame) const noexcept {
+    const Page& page = pages_[frame];
+    return !page.unread && page.dirty == DirtyPages::none && bits::all(valid(frame), 0, all_lines(frame).last);
+}
+
+bool CachedPages::was_read(int rank, std::uint64_t offset) const noexcept {
+    const Frame frame = find(number_of(rank, offset));
+    return frame != no_frame && was_read(frame);
+}
+
+std::uint64_t CachedPages::pages_read_with(Frame frame, std::uint64_t most) const noexcept {
+    const std::uint64_t epoch = pages_[frame].epoch;
+    const auto read_with_it = [&](Frame other) { return other != no_frame && pages_[other].epoch == epoch && was_read(other); };
+    std::uint64_t count = 0;
+    for (std::uint64_t number = pages_[frame].number; count <= most && read_with_it(frame); ++count) frame = find(++number);
+    return count;
+}
+
+void CachedPages::renew(Frame frame, std::uint64_t epoch) noexcept {
+    drop_unread(pages_[frame]);
+    std::ranges::fill(valid_words(frame), 0);
+    pages_[frame].epoch = epoch;
+}
+
+void CachedPages::invalidate(Frame frame, Lines lines) noexcept {
+    bits::clear(valid_words(frame), lines.first, lines.last);
+    hot_pages_.leave_reads(pages_[frame].number);
+}
+
+void CachedPages::lose(Frame frame) noexcept {
+    std::ranges::fill(valid_words(frame), 0);
+    drop_unread(pages_[frame]);
+    hot_pages_.leave_reads(pages_[frame].number);
+}
+
+void CachedPages::drop_unread(Page& page) noexcept {
+    if (!page.unread) return;
+    ahead_.wasted();
+    statistics_.add(Counter::read_ahead_wasted);
+    page.unread = false;
+}
+
+std::uint64_t CachedPages::memory_bytes() const noexcept {
+    return bytes_ + pages_.capacity() * sizeof(Page) + valid_.capacity() * sizeof(std::uint64_t) +
+           buckets_.capacity() * sizeof(Frame) + dirty_.memory_bytes() + hot_pages_.memory_bytes();
+}
+
+std::uint64_t CachedPages::memory_for(const PageCacheConfiguration& configuration) noexcept {
+    const PageCacheLayout most{configuration, least_page_bytes(configuration)};
+    return configuration.bytes + most.frames * (sizeof(Page) + words_of_lines(most.page_bytes) * sizeof(std::uint64_t)) +
+           std::bit_ceil(most.frames) * sizeof(Frame) + DirtyPages::memory_for(configuration) + FilledHotPages::memory_for(most);
+}
+
+} // namespace lapwing::cache

@@ -1,0 +1,156 @@
+#pragma once
+
+#include "cache/backend.hpp"
+#include "cache/bits.hpp"
+#include "cache/dirty_pages.hpp"
+#include "cache/filled_hot_pages.hpp"
+#include "cache/page_cache_configuration.hpp"
+#include "cache/read_ahead.hpp"
+#include "cache/replacement.hpp"
+#include "src/support/aligned_memory.hpp"
+
+#include <lapwing/statistics.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lapwing::cache {
+
+inline constexpr std::uint64_t no_page = HotPageTable::no_page;
+inline constexpr std::uint32_t no_operation = ~std::uint32_t{0};
+
+/// What a frame holds.
+struct Page {
+    std::uint64_t number = no_page;
+    std::uint64_t epoch = 0; ///< of the valid lines
+    std::uint64_t start = 0; ///< offset in the part of `rank`
+    int rank = 0;
+    Frame next = no_frame;                  ///< in the bucket of the hash table
+    std::uint32_t operation = no_operation; ///< get or put under way that uses the frame
+    DirtyPages::Mask dirty = DirtyPages::none;
+    bool unread = false; ///< read ahead and not used yet
+};
+
+/// Lines of one page.
+struct Lines {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0; ///< not included
+};
+/// Those with some of these bytes.
+[[nodiscard]] constexpr Lines lines_of(std::uint64_t within, std::uint64_t bytes) noexcept {
+    return {within / line_bytes, (within + bytes + line_bytes - 1) / line_bytes};
+}
+
+/// The cache's memory: which page lies in which frame, which of its lines are valid, and which of its bytes may be read. Sends
+/// and receives nothing.
+class CachedPages final : public RecentUse {
+public:
+    /// `ahead` is told of pages that are dropped unread.
+    CachedPages(const PageCacheConfiguration& configuration, const Backend& backend, const std::atomic<std::uint64_t>& epoch,
+                std::atomic<std::uint32_t>& dirty_pages, ReadAhead& ahead, support::Statistics& statistics);
+
+    /// Empties all frames; `largest_part` is of all ranks.
+    void lay_out(const PageCacheLayout& layout, std::uint64_t largest_part);
+
+    [[nodiscard]] std::uint64_t now() const noexcept { return epoch_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
+    [[nodiscard]] Frame frames() const noexcept { return static_cast<Frame>(pages_.size()); }
+    [[nodiscard]] FilledHotPages& hot_pages() noexcept { return hot_pages_; }
+    [[nodiscard]] DirtyPages& dirty() noexcept { return dirty_; }
+    [[nodiscard]] const DirtyPages& dirty() const noexcept { return dirty_; }
+    [[nodiscard]] Page& operator[](Frame frame) noexcept { return pages_[frame]; }
+    [[nodiscard]] const Page& operator[](Frame frame) const noexcept { return pages_[frame]; }
+    [[nodiscard]] std::byte* data(Frame frame) noexcept { return memory_.get() + frame * page_bytes_; }
+    [[nodiscard]] const std::byte* data(Frame frame) const noexcept { return memory_.get() + frame * page_bytes_; }
+
+    [[nodiscard]] std::uint64_t number_of(int rank, std::uint64_t offset) const noexcept {
+        return hot_pages_.page_of(rank, offset);
+    }
+    /// no_frame if the page is in none.
+    [[nodiscard]] Frame find(std::uint64_t number) const noexcept {
+        Frame frame = buckets_[bucket(number)];
+        while (frame != no_frame && pages_[frame].number != number) frame = pages_[frame].next;
+        return frame;
+    }
+    /// The page at `start` comes into a frame that holds none, without a valid line.
+    void enter(Frame frame, int rank, std::uint64_t start) noexcept;
+    /// It leaves its frame. It is not dirty, and nothing uses the frame.
+    void leave(Frame frame) noexcept;
+
+    [[nodiscard]] Lines all_lines(Frame frame) const { return {0, (page_end(pages_[frame]) + line_bytes - 1) / line_bytes}; }
+    /// Bytes of the page that belong to the part.
+    [[nodiscard]] std::uint64_t page_end(const Page& page) const {
+        return std::min(page_bytes_, backend_.part_bytes(page.rank) - page.start);
+    }
+    /// Whether the page has some of these bytes.
+    [[nodiscard]] bool meets(const Page& page, int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+        return page.rank == rank && page.start < offset + bytes && offset < page.start + page_bytes_;
+    }
+
+    [[nodiscard]] std::span<const std::uint64_t> valid(Frame frame) const noexcept {
+        return {valid_.data() + frame * valid_words_, valid_words_};
+    }
+    void make_valid(Frame frame, Lines lines) noexcept { bits::set(valid_words(frame), lines.first, lines.last); }
+    /// Whether the lines may be read; makes lines valid that have been written as a whole.
+    [[nodiscard]] bool readable(Frame frame, Lines lines) noexcept {
+        return bits::all(valid(frame), lines.first, lines.last) || readable_as_written(frame, lines);
+    }
+    /// Whether the page is here as a whole and clean, and the program has read of it, in its epoch.
+    [[nodiscard]] bool was_read(Frame frame) const noexcept;
+    /// The same of the page of an access.
+    [[nodiscard]] bool was_read(int rank, std::uint64_t offset) const noexcept;
+    /// After an acquire: this page and those behind it that the program has read in the same earlier epoch, all of each; about
+    /// `most`. What a program reads in one step it mostly reads in the next.
+    [[nodiscard]] std::uint64_t pages_to_read_again(Frame frame, std::uint64_t most) const noexcept {
+        return pages_[frame].epoch == now() ? 0 : pages_read_with(frame, most);
+    }
+
+    /// The page is of `epoch` from now on: no line is valid.
+    void renew(Frame frame, std::uint64_t epoch) noexcept;
+    /// These lines are not valid any more.
+    void invalidate(Frame frame, Lines lines) noexcept;
+    /// The page's bytes have not arrived.
+    void lose(Frame frame) noexcept;
+    /// What was read ahead, and is not read any more, was in vain.
+    void drop_unread(Page& page) noexcept;
+
+    // RecentUse
+    [[nodiscard]] bool take(Frame frame) noexcept override { return hot_pages_.take_reads(pages_[frame].number); }
+
+    [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
+    [[nodiscard]] static std::uint64_t memory_for(const PageCacheConfiguration& configuration) noexcept;
+
+private:
+    [[nodiscard]] std::size_t bucket(std::uint64_t number) const noexcept {
+        return static_cast<std::size_t>((number * 0x9E3779B97F4A7C15U) >> 32) & (buckets_.size() - 1);
+    }
+    [[nodiscard]] std::span<std::uint64_t> valid_words(Frame frame) noexcept {
+        return {valid_.data() + frame * valid_words_, valid_words_};
+    }
+
+    /// The same as readable(), where not all lines are valid yet.
+    [[nodiscard]] bool readable_as_written(Frame frame, Lines lines) noexcept;
+    /// This page and those behind it that were read in the same epoch; about `most`.
+    [[nodiscard]] std::uint64_t pages_read_with(Frame frame, std::uint64_t most) const noexcept;
+
+    const Backend& backend_;
+    const std::atomic<std::uint64_t>& epoch_;
+    ReadAhead& ahead_;
+    support::Statistics& statistics_;
+    FilledHotPages hot_pages_;
+    DirtyPages dirty_;
+
+    std::uint64_t bytes_; ///< of all frames
+    std::uint64_t page_bytes_ = 0;
+    std::size_t valid_words_ = 0; ///< of one page
+    support::AlignedMemory memory_;
+    std::vector<Page> pages_; ///< of each frame
+    std::vector<std::uint64_t> valid_;
+    std::vector<Frame> buckets_;
+};
+
+} // namespace lapwing::cache

@@ -1,0 +1,81 @@
+#include "cache/fetcher.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace lapwing::cache {
+
+Fetcher::Fetcher(const PageCacheConfiguration& configuration, Backend& backend, CachedPages& pages, OperationsUnderWay& under_way,
+                 WriteBehind& write_behind, PageSize& page_size, support::Statistics& statistics)
+    : backend_{backend}, pages_{pages}, under_way_{under_way}, write_behind_{write_behind}, page_size_{page_size},
+      statistics_{statistics} {
+    scratch_.reserve(largest_page_bytes(configuration));
+}
+
+void Fetcher::start(Frame frame, Lines lines) {
+    const Page& page = pages_[frame];
+    const std::uint64_t begin = lines.first * line_bytes;
+    const std::uint64_t end = end_of(page, lines);
+    if (pages_.dirty().any(page.dirty, begin, end)) return fetch(frame, lines);
+    pages_.hot_pages().leave_reads(page.number); // the next use must see the operation
+    if (page.dirty != DirtyPages::none) pages_.hot_pages().leave_writes(page.number);
+    page_size_.fetched(end - begin);
+    under_way_.finish(page); // a put under way from these bytes
+    const std::span<std::byte> destination{pages_.data(frame) + begin, end - begin};
+    under_way_.begin(backend_.start_get(page.rank, page.start + begin, destination), frame, 1, false);
+    pages_.make_valid(frame, lines);
+}
+
+void Fetcher::fetch(Frame frame, Lines lines) {
+    const Page& page = pages_[frame];
+    const std::uint64_t begin = lines.first * line_bytes;
+    const std::uint64_t end = end_of(page, lines);
+    write_behind_.write_early(page.rank, page.start, pages_.page_bytes());
+    under_way_.finish(page);
+    page_size_.fetched(end - begin);
+    std::byte* const bytes = pages_.data(frame);
+    if (!pages_.dirty().any(page.dirty, begin, end)) {
+        try {
+            backend_.get(page.rank, page.start + begin, {bytes + begin, end - begin});
+        } catch (...) { // bytes of lines that were valid may have been overwritten in part
+            pages_.invalidate(frame, lines);
+            throw;
+        }
+    } else {
+        backend_.get(page.rank, page.start + begin, {scratch_.data() + begin, end - begin});
+        const auto dirty = pages_.dirty().bits(page.dirty);
+        for (std::uint64_t at = begin; at < end; ++at)
+            if ((dirty[at / 64] >> (at % 64) & 1U) == 0) bytes[at] = scratch_[at];
+    }
+    pages_.make_valid(frame, lines);
+}
+
+void Fetcher::add_to_block(Frame frame) {
+    const auto continues = [&] {
+        return frame == block_.first + block_.count && pages_[frame].number == pages_[frame - 1].number + 1;
+    };
+    if (block_.count != 0 && !continues()) send_block();
+    if (block_.count == 0) block_.first = frame;
+    ++block_.count;
+}
+
+void Fetcher::send_block() {
+    if (block_.count == 0) return;
+    const Block block = block_;
+    block_ = {};
+    const Page& first = pages_[block.first];
+    const std::uint64_t bytes = std::min(block.count * pages_.page_bytes(), backend_.part_bytes(first.rank) - first.start);
+    page_size_.fetched(bytes);
+    page_size_.read_ahead(block.count);
+    const std::span<std::byte> destination{pages_.data(block.first), bytes};
+    under_way_.begin(backend_.start_get(first.rank, first.start, destination), block.first, block.count, false);
+    // Only now: a page is not readable because it was going to be asked for.
+    for (Frame frame = block.first; frame < block.first + block.count; ++frame) {
+        pages_[frame].unread = true;
+        pages_.make_valid(frame, pages_.all_lines(frame));
+        pages_.hot_pages().leave_reads(pages_[frame].number);
+        statistics_.add(Counter::read_ahead_issued);
+    }
+}
+
+} // namespace lapwing::cache

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "cache/backend.hpp"
+#include "cache/cached_pages.hpp"
+#include "cache/operations_under_way.hpp"
+#include "cache/page_size.hpp"
+#include "cache/write_behind.hpp"
+
+#include <lapwing/statistics.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lapwing::cache {
+
+/// Brings lines and pages into their frames: at once, in the background, or several neighbouring pages in one get. Decides what
+/// must be waited for and sent before. Dirty bytes stay as they are.
+class Fetcher {
+public:
+    /// `page_size` is told what is fetched.
+    Fetcher(const PageCacheConfiguration& configuration, Backend& backend, CachedPages& pages, OperationsUnderWay& under_way,
+            WriteBehind& write_behind, PageSize& page_size, support::Statistics& statistics);
+
+    /// Makes room for pages of this size.
+    void lay_out(const PageCacheLayout& layout) { scratch_.resize(layout.page_bytes); }
+
+    /// Reads lines.
+    void fetch(Frame frame, Lines lines);
+    /// Starts to read lines, which are valid when the page's operation is complete. Reads them if some of their bytes are dirty.
+    void start(Frame frame, Lines lines);
+
+    /// The block: pages in neighbouring frames that are read as a whole, ahead and in one get. A page that does not continue the
+    /// block sends it first.
+    void add_to_block(Frame frame);
+    [[nodiscard]] bool in_block(Frame frame) const noexcept { return frame - block_.first < block_.count; }
+    void send_block();
+    void drop_block() noexcept { block_ = {}; }
+
+    [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return scratch_.capacity(); }
+    [[nodiscard]] static std::uint64_t memory_for(const PageCacheConfiguration& configuration) noexcept {
+        return largest_page_bytes(configuration);
+    }
+
+private:
+    struct Block {
+        Frame first = 0;
+        Frame count = 0;
+    };
+
+    /// Where the lines end: in the page, and in the part.
+    [[nodiscard]] std::uint64_t end_of(const Page& page, Lines lines) const {
+        return std::min(lines.last * line_bytes, pages_.page_end(page));
+    }
+
+    Backend& backend_;
+    CachedPages& pages_;
+    OperationsUnderWay& under_way_;
+    WriteBehind& write_behind_;
+    PageSize& page_size_;
+    support::Statistics& statistics_;
+    Block block_;
+    std::vector<std::byte> scratch_; ///< for a page with dirty bytes
+};
+
+} // namespace lapwing::cache

@@ -1,0 +1,87 @@
+#include "cache/filled_hot_pages.hpp"
+
+#include "cache/bits.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace lapwing::cache {
+namespace {
+
+[[nodiscard]] std::size_t read_entries(std::uint64_t frames) {
+    return std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(frames), 64, 8192);
+}
+[[nodiscard]] std::size_t write_entries(std::uint64_t dirty_pages) {
+    return std::clamp<std::size_t>(2 * std::bit_ceil<std::size_t>(dirty_pages), 16, 4096);
+}
+
+} // namespace
+
+void FilledHotPages::lay_out(const PageCacheLayout& layout, std::uint64_t largest_part) {
+    read_entries_.assign(read_entries(layout.frames), {});
+    write_entries_.assign(write_entries(layout.dirty_pages), {});
+    page_bytes_ = layout.page_bytes;
+    page_shift_ = static_cast<unsigned>(std::countr_zero(layout.page_bytes));
+    granule_shift_ = std::max(6U, page_shift_ - std::min(page_shift_, 6U));
+    rank_stride_ = (largest_part >> page_shift_) + 2; // no page follows the last of a rank
+    reads_ = read_entries_.data();
+    read_mask_ = read_entries_.size() - 1;
+    writes_ = write_entries_.data();
+    write_mask_ = write_entries_.size() - 1;
+    stretch_ = {};
+}
+
+void FilledHotPages::enter_reads(std::uint64_t page, std::uint64_t epoch, const std::byte* data,
+                                 std::span<const std::uint64_t> valid_lines) noexcept {
+    std::uint64_t granules = 0;
+    if (valid_lines.size() == 1) {
+        granules = valid_lines[0];
+    } else {
+        const std::uint64_t lines = page_bytes_ / line_bytes / 64; // of a granule
+        for (unsigned g = 0; g < 64; ++g)
+            if (bits::all(valid_lines, g * lines, (g + 1) * lines)) granules |= std::uint64_t{1} << g;
+    }
+    ReadEntry& entry = reads_[slot(page, read_mask_)];
+    leave_stretch(entry.page);
+    entry = {page, epoch, data, granules};
+}
+
+void FilledHotPages::enter_writes(std::uint64_t page, std::byte* data, std::span<std::uint64_t> dirty_bits) noexcept {
+    WriteEntry& entry = writes_[slot(page, write_mask_)];
+    leave_stretch(entry.page);
+    entry = {page, data, reinterpret_cast<std::uint8_t*>(dirty_bits.data())};
+}
+
+void FilledHotPages::leave_reads(std::uint64_t page) noexcept {
+    leave_stretch(page);
+    ReadEntry& entry = reads_[slot(page, read_mask_)];
+    if (entry.page == page) entry.page = no_page;
+}
+
+void FilledHotPages::leave_writes(std::uint64_t page) noexcept {
+    leave_stretch(page);
+    WriteEntry& entry = writes_[slot(page, write_mask_)];
+    if (entry.page == page) entry.page = no_page;
+}
+
+bool FilledHotPages::take_reads(std::uint64_t page) noexcept {
+    const ReadEntry& entry = reads_[slot(page, read_mask_)];
+    if (entry.page != page || entry.epoch != epoch_->load(std::memory_order_relaxed)) return false;
+    leave_reads(page);
+    return true;
+}
+
+void FilledHotPages::collect_hits(support::Statistics& statistics) noexcept {
+    statistics.add(Counter::cache_hits, hits_ - collected_hits_);
+    collected_hits_ = hits_;
+}
+
+std::uint64_t FilledHotPages::memory_bytes() const noexcept {
+    return read_entries_.capacity() * sizeof(ReadEntry) + write_entries_.capacity() * sizeof(WriteEntry);
+}
+
+std::uint64_t FilledHotPages::memory_for(const PageCacheLayout& layout) noexcept {
+    return read_entries(layout.frames) * sizeof(ReadEntry) + write_entries(layout.dirty_pages) * sizeof(WriteEntry);
+}
+
+} // namespace lapwing::cache

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "cache/page_cache_configuration.hpp"
+
+#include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/statistics.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lapwing::cache {
+
+using window::HotPageTable;
+
+/// The hot-page table as its cache sees it: decides which of the cache's pages element accesses find without it.
+class FilledHotPages final : public HotPageTable {
+public:
+    FilledHotPages(const std::atomic<std::uint64_t>& epoch, bool alone) noexcept {
+        epoch_ = &epoch;
+        alone_ = alone;
+    }
+    FilledHotPages(const FilledHotPages&) = delete;
+    FilledHotPages& operator=(const FilledHotPages&) = delete;
+
+    /// Empties the table, and makes it fit the layout; `largest_part` is of all ranks.
+    void lay_out(const PageCacheLayout& layout, std::uint64_t largest_part);
+
+    /// From now on the page's valid lines are read, or bytes of it written, without the cache.
+    void enter_reads(std::uint64_t page, std::uint64_t epoch, const std::byte* data,
+                     std::span<const std::uint64_t> valid_lines) noexcept;
+    void enter_writes(std::uint64_t page, std::byte* data, std::span<std::uint64_t> dirty_bits) noexcept;
+    /// From now on they are not.
+    void leave_reads(std::uint64_t page) noexcept;
+    void leave_writes(std::uint64_t page) noexcept;
+    /// Whether the page may be read here in this epoch; the next read enters it again.
+    [[nodiscard]] bool take_reads(std::uint64_t page) noexcept;
+
+    [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }
+    /// Adds the hits since the last call to the statistics.
+    void collect_hits(support::Statistics& statistics) noexcept;
+
+    [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
+    [[nodiscard]] static std::uint64_t memory_for(const PageCacheLayout& layout) noexcept;
+
+private:
+    std::vector<ReadEntry> read_entries_;
+    std::vector<WriteEntry> write_entries_;
+    std::uint64_t collected_hits_ = 0;
+};
+
+} // namespace lapwing::cache

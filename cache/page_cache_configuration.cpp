@@ -1,0 +1,29 @@
+#include "cache/page_cache_configuration.hpp"
+
+#include <algorithm>
+
+namespace lapwing::cache {
+namespace {
+
+constexpr std::uint64_t least_pages_to_adapt = 64;
+
+} // namespace
+
+std::uint64_t least_page_bytes(const PageCacheConfiguration& configuration) noexcept {
+    return configuration.adapt ? std::max<std::uint64_t>(configuration.page_bytes / 2, 64) : configuration.page_bytes;
+}
+
+std::uint64_t largest_page_bytes(const PageCacheConfiguration& configuration) noexcept {
+    std::uint64_t bytes = configuration.page_bytes;
+    while (configuration.adapt && bytes < 4 * configuration.page_bytes && bytes < 65536 &&
+           configuration.bytes / (2 * bytes) >= least_pages_to_adapt)
+        bytes *= 2;
+    return bytes;
+}
+
+PageCacheLayout::PageCacheLayout(const PageCacheConfiguration& configuration, std::uint64_t bytes_of_page) noexcept
+    : page_bytes{bytes_of_page}, frames{configuration.bytes / bytes_of_page},
+      // Fewer than pages pass through at a time, or these would leave before they are written behind.
+      dirty_pages{std::clamp<std::uint64_t>(frames / 4, 1, configuration.dirty_pages)} {}
+
+} // namespace lapwing::cache

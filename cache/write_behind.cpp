@@ -1,0 +1,228 @@
+#include "cache/write_behind.hpp"
+
+#include "cache/bits.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <span>
+#include <utility>
+
+namespace lapwing::cache {
+namespace {
+
+constexpr std::size_t most_runs = 256; ///< in one message
+constexpr std::uint64_t most_pages_to_write_early = 16;
+/// Runs from this size leave straight from the cache's memory, in an operation of their own; smaller ones are copied into
+/// messages with others, which costs less than a hundred operations would.
+constexpr std::uint64_t least_run_from_memory = 4097;
+
+} // namespace
+
+/// Collects the dirty runs of pages into as few puts as it can.
+class WriteBehind::Writer {
+public:
+    explicit Writer(WriteBehind& behind) noexcept : behind_{behind} {
+        behind_.runs_.clear(); // those of a writer before that ended by an exception: their pages are still dirty
+    }
+
+    /// Pages in the order of their numbers give the longest runs.
+    void add(Frame frame) {
+        const CachedPages& pages = behind_.pages_;
+        const Page& page = pages[frame];
+        const std::span<const std::uint64_t> bits = pages.dirty().bits(page.dirty);
+        int runs = 0;
+        bits::for_each_run(bits, [&](std::uint64_t, std::uint64_t) { ++runs; });
+        bits::for_each_run(bits, [&](std::uint64_t begin, std::uint64_t end) {
+            const std::byte* const source = pages.data(frame) + begin;
+            const std::uint64_t offset = page.start + begin;
+            // Only one operation at a time uses a frame: a page with several runs has them copied.
+            if (open_.bytes != 0 && runs == 1 && rank_ == page.rank && open_.offset + open_.bytes == offset &&
+                open_.source + open_.bytes == source) {
+                open_.bytes += end - begin;
+                ++frames_;
+                return;
+            }
+            send();
+            open_ = {offset, source, end - begin};
+            rank_ = page.rank;
+            first_ = frame;
+            frames_ = runs == 1 ? 1 : 0;
+            if (runs != 1) send();
+        });
+    }
+    void finish() {
+        send();
+        send_small();
+    }
+
+private:
+    void send() {
+        if (open_.bytes == 0) return;
+        behind_.statistics_.add(Counter::cache_write_backs, Counter::cache_write_back_bytes, open_.bytes);
+        if (frames_ != 0 && open_.bytes >= least_run_from_memory) {
+            const Backend::Token token = behind_.backend_.start_put(rank_, open_.offset, {open_.source, open_.bytes});
+            behind_.under_way_.begin(token, first_, frames_, true);
+        } else {
+            if (!behind_.runs_.empty() && (small_rank_ != rank_ || behind_.runs_.size() == most_runs)) send_small();
+            small_rank_ = rank_;
+            behind_.runs_.push_back(open_);
+        }
+        open_.bytes = 0;
+    }
+    void send_small() {
+        if (behind_.runs_.empty()) return;
+        behind_.backend_.put_runs(small_rank_, behind_.runs_);
+        behind_.runs_.clear();
+    }
+
+    WriteBehind& behind_;
+    DirtyRun open_;
+    int rank_ = 0;
+    int small_rank_ = 0;
+    Frame first_ = 0;
+    Frame frames_ = 0; ///< of the open run; 0: it must be copied
+};
+
+WriteBehind::WriteBehind(Backend& backend, CachedPages& pages, OperationsUnderWay& under_way, support::Statistics& statistics)
+    : backend_{backend}, pages_{pages}, under_way_{under_way}, statistics_{statistics} {
+    runs_.reserve(most_runs);
+}
+
+void WriteBehind::attach_mask(Frame frame) {
+    DirtyPages& dirty = pages_.dirty();
+    if (dirty.full()) clean_older_half();
+    pages_[frame].dirty = dirty.attach(frame);
+    ++written_pages_;
+}
+
+void WriteBehind::detach_mask(Frame frame) {
+    Page& page = pages_[frame];
+    // Bytes of lines that were written as a whole stay known.
+    if (page.epoch == pages_.now()) (void)pages_.readable(frame, lines_of(0, pages_.page_bytes()));
+    pages_.hot_pages().leave_writes(page.number);
+    pages_.dirty().detach(std::exchange(page.dirty, DirtyPages::none));
+}
+
+// ---- which pages ----------------------------------------------------------------------------------------------------
+
+void WriteBehind::clean_with_neighbours(Frame frame) {
+    const std::uint64_t page_bytes = pages_.page_bytes();
+    to_clean_.clear();
+    for (std::uint64_t number = pages_[frame].number;
+         frame < pages_.frames() && pages_[frame].number == number && pages_[frame].dirty != DirtyPages::none;
+         ++frame, ++number) {
+        to_clean_.push_back(frame);
+        // A page that is not written to its end ends the run.
+        if (!pages_.dirty().all(pages_[frame].dirty, page_bytes - 1, page_bytes)) break;
+    }
+    clean();
+}
+
+void WriteBehind::clean_older_half() {
+    const DirtyPages& dirty = pages_.dirty();
+    to_clean_.clear();
+    const std::size_t half = (dirty.room() + 1) / 2;
+    for (DirtyPages::Mask mask = dirty.oldest(); to_clean_.size() < half; mask = dirty.after(mask))
+        to_clean_.push_back(dirty.frame(mask));
+    clean_sorted();
+}
+
+template <class Wanted>
+void WriteBehind::clean_if(Wanted&& wanted) {
+    const DirtyPages& dirty = pages_.dirty();
+    to_clean_.clear();
+    for (DirtyPages::Mask mask = dirty.oldest(); mask != DirtyPages::none; mask = dirty.after(mask))
+        if (wanted(std::as_const(pages_)[dirty.frame(mask)])) to_clean_.push_back(dirty.frame(mask));
+    clean_sorted();
+}
+
+void WriteBehind::write_back(int rank, std::uint64_t offset, std::uint64_t bytes) {
+    clean_if([&](const Page& page) {
+        if (!pages_.meets(page, rank, offset, bytes)) return false;
+        const std::uint64_t begin = std::max(offset, page.start) - page.start;
+        const std::uint64_t end = std::min(offset + bytes, page.start + pages_.page_bytes()) - page.start;
+        return pages_.dirty().any(page.dirty, begin, end);
+    });
+}
+
+void WriteBehind::write_early(int rank, std::uint64_t offset, std::uint64_t bytes) {
+    if (!releases_often_ || written_pages_ > most_pages_to_write_early || !pages_.dirty().any()) return;
+    clean_if([&](const Page& page) { return !pages_.meets(page, rank, offset, bytes); });
+}
+
+void WriteBehind::release() {
+    clean_if([](const Page&) { return true; });
+    under_way_.finish_puts();
+    if (written_pages_ != 0) releases_often_ = std::exchange(written_pages_, 0) <= most_pages_to_write_early;
+}
+
+void WriteBehind::release(int rank) {
+    clean_if([rank](const Page& page) { return page.rank == rank; });
+    under_way_.finish_puts();
+}
+
+// ---- the puts -------------------------------------------------------------------------------------------------------
+
+void WriteBehind::clean_sorted() {
+    std::ranges::sort(to_clean_, {}, [this](Frame frame) { return pages_[frame].number; });
+    clean();
+}
+
+void WriteBehind::clean() {
+    for (const Frame frame : to_clean_) under_way_.finish(pages_[frame]);
+    try {
+        Writer writer{*this};
+        for (const Frame frame : to_clean_) writer.add(frame);
+        writer.finish();
+    } catch (...) {
+        // All stay dirty, and are put again. The next write to one whose put is under way must wait for that.
+        for (const Frame frame : to_clean_)
+            if (pages_[frame].operation != no_operation) pages_.hot_pages().leave_writes(pages_[frame].number);
+        throw;
+    }
+    for (const Frame frame : to_clean_) detach_mask(frame);
+}
+
+void WriteBehind::write_back_for_another_thread() {
+    DirtyPages& dirty = pages_.dirty();
+    const std::uint64_t page_bytes = pages_.page_bytes();
+    std::vector<std::byte> copies(page_bytes);
+    std::vector<std::uint64_t> taken(page_bytes / 64);
+    for (DirtyPages::Mask mask = dirty.oldest(); mask != DirtyPages::none; mask = dirty.after(mask)) {
+        const Page& page = pages_[dirty.frame(mask)];
+        auto* const bits = reinterpret_cast<std::uint8_t*>(dirty.bits(mask).data());
+        auto* const taken_bits = reinterpret_cast<std::uint8_t*>(taken.data());
+        std::byte* const bytes = pages_.data(dirty.frame(mask));
+        for (std::uint64_t group = 0; group < page_bytes / 8; ++group) {
+            std::atomic_ref<std::uint8_t> cell{bits[group]};
+            // The owner stores the bytes, then the bits; acquire so that the bytes of these bits are seen.
+            taken_bits[group] = cell.load(std::memory_order_relaxed) == 0 ? std::uint8_t{0} : cell.exchange(0, std::memory_order_acquire);
+        }
+        std::uint64_t sent = 0;
+        try {
+            bits::for_each_run(std::span<const std::uint64_t>{taken}, [&](std::uint64_t begin, std::uint64_t end) {
+                for (std::uint64_t at = begin; at < end; ++at)
+                    copies[at] = std::atomic_ref<std::byte>{bytes[at]}.load(std::memory_order_relaxed);
+                backend_.put(page.rank, page.start + begin, {copies.data() + begin, end - begin});
+                statistics_.add(Counter::cache_write_backs, Counter::cache_write_back_bytes, end - begin);
+                sent = end;
+            });
+        } catch (...) {
+            // The next release puts what this one could not; the owner may have set bits again meanwhile.
+            bits::clear(taken, 0, sent);
+            for (std::uint64_t group = 0; group < page_bytes / 8; ++group)
+                if (taken_bits[group] != 0) std::atomic_ref<std::uint8_t>{bits[group]}.fetch_or(taken_bits[group], std::memory_order_release);
+            throw;
+        }
+    }
+}
+
+std::uint64_t WriteBehind::memory_bytes() const noexcept {
+    return to_clean_.capacity() * sizeof(Frame) + runs_.capacity() * sizeof(DirtyRun);
+}
+
+std::uint64_t WriteBehind::memory_for(const PageCacheLayout& layout) noexcept {
+    return layout.dirty_pages * sizeof(Frame) + most_runs * sizeof(DirtyRun);
+}
+
+} // namespace lapwing::cache
