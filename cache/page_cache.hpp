@@ -64,8 +64,8 @@ public:
     void release(int rank);
     /// Before an operation that the cache does not make: puts the dirty bytes of a range.
     void write_back(int rank, std::uint64_t offset, std::uint64_t bytes) { write_behind_.write_back(rank, offset, bytes); }
-    /// Before a write that the cache does not make: invalidates what it knows of a range. Dirty bytes of it are put first, since the
-    /// write may fail.
+    /// Before a write that the cache does not make: invalidates what it knows of a range. Dirty bytes of it are put first, since
+    /// the write may fail.
     void invalidate(int rank, std::uint64_t offset, std::uint64_t bytes);
     /// After a large get that the cache did not make: the own writes that it cannot have seen.
     void overlay(int rank, std::uint64_t offset, std::span<std::byte> destination) const;

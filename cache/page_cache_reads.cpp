@@ -166,7 +166,7 @@ void PageCache::read_pages_ahead(const ReadAhead::Plan& plan, int rank, Frame ke
         if (frame == no_frame) {
             frame = take_frame(rank, start, keep, reuse);
             if (frame == no_frame) break;
-        } else if (!freshen(frame) || pages_[frame].dirty != DirtyPages::none) { // others keep their place, and may join the block
+        } else if (!freshen(frame) || pages_[frame].dirty != DirtyPages::none) { // others stay, and may join the block
             fetcher_.send_block();
             start_reading(rank, start, std::min(page_bytes(), backend_.part_bytes(rank) - start), keep);
             continue;

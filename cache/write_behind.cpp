@@ -196,7 +196,8 @@ void WriteBehind::write_back_for_another_thread() {
         for (std::uint64_t group = 0; group < page_bytes / 8; ++group) {
             std::atomic_ref<std::uint8_t> cell{bits[group]};
             // The owner stores the bytes, then the bits; acquire so that the bytes of these bits are seen.
-            taken_bits[group] = cell.load(std::memory_order_relaxed) == 0 ? std::uint8_t{0} : cell.exchange(0, std::memory_order_acquire);
+            const bool clean = cell.load(std::memory_order_relaxed) == 0;
+            taken_bits[group] = clean ? std::uint8_t{0} : cell.exchange(0, std::memory_order_acquire);
         }
         std::uint64_t sent = 0;
         try {
@@ -211,7 +212,8 @@ void WriteBehind::write_back_for_another_thread() {
             // The next release puts what this one could not; the owner may have set bits again meanwhile.
             bits::clear(taken, 0, sent);
             for (std::uint64_t group = 0; group < page_bytes / 8; ++group)
-                if (taken_bits[group] != 0) std::atomic_ref<std::uint8_t>{bits[group]}.fetch_or(taken_bits[group], std::memory_order_release);
+                if (taken_bits[group] != 0)
+                    std::atomic_ref<std::uint8_t>{bits[group]}.fetch_or(taken_bits[group], std::memory_order_release);
             throw;
         }
     }
