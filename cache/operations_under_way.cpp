@@ -46,7 +46,7 @@ void OperationsUnderWay::finish(std::uint32_t index) {
 bool OperationsUnderWay::uses(const Page& page) {
     if (page.operation == no_operation) return false;
     Operation& operation = operations_[page.operation];
-    if (!backend_.test(operation.token)) return true;
+    if (operation.token != Backend::complete && !backend_.test(operation.token)) return true;
     operation.token = Backend::complete;
     return false;
 }

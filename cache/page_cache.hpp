@@ -60,8 +60,14 @@ public:
 
     /// Puts all dirty bytes (of `rank`), and waits until the cache's memory is the source of no put: the backend can then
     /// complete the puts.
-    void release();
+    void release() {
+        start_release();
+        finish_release();
+    }
     void release(int rank);
+    /// The two halves of the first: what several caches start before they wait for one goes at a time.
+    void start_release();
+    void finish_release();
     /// Before an operation that the cache does not make: puts the dirty bytes of a range.
     void write_back(int rank, std::uint64_t offset, std::uint64_t bytes) { write_behind_.write_back(rank, offset, bytes); }
     /// Before a write that the cache does not make: invalidates what it knows of a range. Dirty bytes of it are put first, since

@@ -46,9 +46,13 @@ void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte>
 
 // ---- synchronisation ------------------------------------------------------------------------------------------------
 
-void PageCache::release() {
+void PageCache::start_release() {
     collect_hits();
-    write_behind_.release();
+    write_behind_.start_release();
+}
+
+void PageCache::finish_release() {
+    write_behind_.finish_release();
     if (configuration_.adapt) adapt_page_size();
 }
 

@@ -161,15 +161,22 @@ void WindowCache::before_write(int target, std::uint64_t offset, std::uint64_t b
     own->pages->invalidate(target, offset, bytes);
 }
 
-void WindowCache::write_back() {
+void WindowCache::start_write_back() {
     OfThread* const own = existing();
     if (own != nullptr) {
         const support::BiasedMutex::Guard guard{own->mutex};
-        own->pages->release();
-        if (own->share.outdated()) [[unlikely]]
-            fit(*own);
+        own->pages->start_release();
     }
     write_back_others(own);
+}
+
+void WindowCache::finish_write_back() {
+    OfThread* const own = existing();
+    if (own == nullptr) return;
+    const support::BiasedMutex::Guard guard{own->mutex};
+    own->pages->finish_release();
+    if (own->share.outdated()) [[unlikely]]
+        fit(*own);
 }
 
 void WindowCache::write_back(int target) {

@@ -49,7 +49,8 @@ public:
     void prefetch(int target, std::uint64_t offset, std::uint64_t bytes) override;
     void before_read(int target, std::uint64_t offset, std::uint64_t bytes) override;
     void before_write(int target, std::uint64_t offset, std::uint64_t bytes) override;
-    void write_back() override;
+    void start_write_back() override;
+    void finish_write_back() override;
     void write_back(int target) override;
     void drain() override;
     void acquire() override {

@@ -150,8 +150,11 @@ void WriteBehind::write_early(int rank, std::uint64_t offset, std::uint64_t byte
     clean_if([&](const Page& page) { return !pages_.meets(page, rank, offset, bytes); });
 }
 
-void WriteBehind::release() {
+void WriteBehind::start_release() {
     clean_if([](const Page&) { return true; });
+}
+
+void WriteBehind::finish_release() {
     under_way_.finish_puts();
     if (written_pages_ != 0) releases_often_ = std::exchange(written_pages_, 0) <= most_pages_to_write_early;
 }

@@ -29,8 +29,10 @@ public:
     /// Before the program waits for a read of these bytes. Where it also waits for a release after every few writes, these are
     /// sent before the read: on the service path its answer then says that they have arrived. Not those that the read meets.
     void write_early(int rank, std::uint64_t offset, std::uint64_t bytes);
-    /// Puts all dirty bytes (of `rank`), and waits for the puts.
-    void release();
+    /// Puts all dirty bytes; finish_release() waits for the puts.
+    void start_release();
+    void finish_release();
+    /// Both for those of `rank`.
     void release(int rank);
     /// Puts all dirty bytes while the owner may be writing through the hot-page table. Complete locally on return.
     void write_back_for_another_thread();

@@ -31,18 +31,14 @@ transport::BegunAccess AccessOrder::begin(const transport::Access& whole, std::s
     for (const mpi::ListedAtomic& one : values)
         cache_before({.target = whole.target, .offset = one.offset, .bytes = value_bytes, .kind = whole.kind});
     transport::Access access = whole;
-    access.starter = transport::Access::Starter::cache; // which has nothing of them any more
-    transport::BegunAccess started = begin(access);
-    started.starter = whole.starter;
-    return started;
+    access.past_cache = true; // by now
+    return begin(access);
 }
 
 // ---- adds -----------------------------------------------------------------------------------------------------------
 
 void AccessOrder::add(const transport::Access& access, transport::AddKind kind, const void* operand) {
-    facts_.state.check_reachable(access.call, access.target);
-    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.before(access.target, access.offset, access.bytes, true);
-    cache_before(access);
+    enter(access);
     adds_.add(access.target, access.offset, kind, operand); // begins as send_adds()
 }
 
@@ -145,11 +141,14 @@ void AccessOrder::acquire() {
 
 void AccessOrder::start_release() {
     if (!adds_.empty()) adds_.send(); // first, as above
-    if (cache_ != nullptr) with_lost_adds("release", [&] { cache_->write_back(); });
+    if (cache_ != nullptr) with_lost_adds("release", [&] { cache_->start_write_back(); });
 }
 
 void AccessOrder::finish_release() {
-    with_lost_adds("release", [&] { complete(); });
+    with_lost_adds("release", [&] {
+        if (cache_ != nullptr) cache_->finish_write_back();
+        complete();
+    });
 }
 
 void AccessOrder::drop_copies() {

@@ -25,16 +25,11 @@ public:
     AccessOrder& operator=(const AccessOrder&) = delete;
 
     /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or everything if
-    /// too much is under way to tell.
+    /// too much is under way to tell. Puts and gets that the cache serves come here when it starts its own; plans on cached windows
+    /// are waited for at once, so that nothing chunked is under way beside them.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
-        facts_.state.check_reachable(access.call, access.target);
-        if (access.continues) {
-            // Every part of a write: lines may have been read since the last one.
-            if (access.writes() && access.starter == transport::Access::Starter::program) cache_before(access);
-            return begun(access);
-        }
-        if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.before(access.target, access.offset, access.bytes, access.writes());
-        if (access.starter == transport::Access::Starter::program) cache_before(access);
+        enter(access);
+        if (access.continues) return begun(access);
         if (!adds_.empty()) adds_.before(access.target, access.offset, access.bytes);
         if (!ledger_.empty() || ledger_.has_adds_that_may_be_overtaken()) complete_before(access);
         return begun(access);
@@ -73,9 +68,19 @@ public:
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
 
 private:
+    /// What all accesses begin with; gathered adds wait for nothing else before they are sent.
+    void enter(const transport::Access& access) {
+        facts_.state.check_reachable(access.call, access.target);
+        if (!access.continues && !chunked_transfers_.empty()) [[unlikely]]
+            chunked_transfers_.before(access.target, access.offset, access.bytes, access.writes());
+        // Every part of a write comes here: lines may have been read since the last one.
+        if (!access.continues || access.writes()) cache_before(access);
+    }
     /// What the program itself starts comes after its cached writes, and cached bytes must not hide it later.
     void cache_before(const transport::Access& access) {
-        if (cache_ == nullptr || access.bytes == 0) return;
+        if (cache_ == nullptr || access.past_cache || access.starter == transport::Access::Starter::cache || access.bytes == 0 ||
+            facts_.map.base(access.target) != nullptr)
+            return;
         if (access.kind != transport::Access::Kind::write) cache_->before_read(access.target, access.offset, access.bytes);
         if (access.kind != transport::Access::Kind::read) cache_->before_write(access.target, access.offset, access.bytes);
     }

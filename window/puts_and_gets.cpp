@@ -27,7 +27,7 @@ void PutsAndGets::get_uncached(int target, std::uint64_t offset, std::span<std::
                                              .offset = offset,
                                              .bytes = destination.size(),
                                              .call = "Window::get",
-                                             .starter = transport::Access::Starter::cache});
+                                             .past_cache = true});
     if (rma_.carries(target, offset, destination.size())) [[likely]]
         rma_.get(access, destination);
     else
@@ -40,7 +40,7 @@ void PutsAndGets::put_uncached(int target, std::uint64_t offset, std::span<const
                                              .bytes = source.size(),
                                              .kind = transport::Access::Kind::write,
                                              .call = "Window::put",
-                                             .starter = transport::Access::Starter::cache});
+                                             .past_cache = true});
     if (rma_.carries(target, offset, source.size())) [[likely]]
         rma_.put(access, source);
     else

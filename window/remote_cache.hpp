@@ -41,8 +41,14 @@ public:
     virtual void before_write(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
 
     /// Puts the dirty bytes of all threads (for `target`); the caller then completes the puts.
-    virtual void write_back() = 0;
+    void write_back() {
+        start_write_back();
+        finish_write_back();
+    }
     virtual void write_back(int target) = 0;
+    /// The two halves: between them those of several windows are under way at a time.
+    virtual void start_write_back() = 0;
+    virtual void finish_write_back() = 0;
     /// As write_back(), and waits for all that any thread has asked for: before the owners may close the window.
     virtual void drain() = 0;
     /// What an acquire does: contents are not used any more.

@@ -87,9 +87,6 @@ struct HostWindow {
     HostWindow(MPI_Win handle, const team::TeamState& state) : window{handle}, who{state.who()} {
         flavor = *static_cast<int*>(attribute(MPI_WIN_CREATE_FLAVOR));
         model = *static_cast<int*>(attribute(MPI_WIN_MODEL));
-        unit = *static_cast<int*>(attribute(MPI_WIN_DISP_UNIT));
-        base = static_cast<std::byte*>(attribute(MPI_WIN_BASE));
-        bytes = static_cast<std::uint64_t>(*static_cast<MPI_Aint*>(attribute(MPI_WIN_SIZE)));
         MPI_Group of_window = MPI_GROUP_NULL;
         MPI_Group of_team = MPI_GROUP_NULL;
         check_mpi(MPI_Win_get_group(window, &of_window), "MPI_Win_get_group", who);
@@ -97,6 +94,12 @@ struct HostWindow {
         MPI_Group_compare(of_window, of_team, &relation);
         MPI_Group_free(&of_window);
         MPI_Group_free(&of_team);
+    }
+    /// Of a window that has fixed memory.
+    void find_memory() {
+        unit = *static_cast<int*>(attribute(MPI_WIN_DISP_UNIT));
+        base = static_cast<std::byte*>(attribute(MPI_WIN_BASE));
+        bytes = static_cast<std::uint64_t>(*static_cast<MPI_Aint*>(attribute(MPI_WIN_SIZE)));
     }
 
     MPI_Win window;
@@ -229,8 +232,9 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
                                      most_counters)};
     upper_rooms().caches.check(state.settings(), options.cache, where);
     if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
-    const HostWindow host{window, state};
+    HostWindow host{window, state};
     check_kind(where, host);
+    host.find_memory();
     const CacheMode mode = upper_rooms().caches.mode(state.settings(), options.cache);
     check_other_adopters(where, window, locked, mode);
     const bool transparent = mode == CacheMode::transparent;

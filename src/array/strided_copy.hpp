@@ -14,7 +14,7 @@ struct CopyLevel {
 };
 
 /// Copies the elements that the nested levels (last one fastest, at most max_section_levels) go through. The two sides do not
-/// overlap. Levels that are contiguous on both sides become one block; blocks go through the kernels of datatype/, a level at a time.
+/// overlap. Levels that are contiguous on both sides become one block; blocks go through the kernels of src/kernels/, a level at a time.
 void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_bytes, std::span<const CopyLevel> levels);
 
 } // namespace lapwing::array

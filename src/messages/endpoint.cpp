@@ -68,6 +68,7 @@ void Endpoint::throw_mpi_error(int code, const char* call, const std::string& wh
     try {
         support::throw_mpi_error(code, call, what);
     } catch (const Error& error) {
+        ++failures_;
         listener_.on_failed(error.what(), code);
         throw;
     }

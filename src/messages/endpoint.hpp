@@ -49,6 +49,8 @@ public:
 
     /// Tells the listener of an MPI call that failed, and throws.
     [[noreturn]] void throw_mpi_error(int code, const char* call, const std::string& what);
+    /// MPI calls that have failed: whoever has called one sees whether it was told already.
+    [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
     /// What is wrong with another rank's message, to be told at the end of the round: whoever reads messages must not throw, or would
     /// read them again. The first stays.
     void note_problem(const std::string& text);
@@ -69,6 +71,7 @@ private:
     std::unordered_map<int, std::unique_ptr<Peer>> peers_;
     Peer* last_peer_ = nullptr; ///< most operations go to the same rank as the one before
     std::string problem_;
+    std::uint64_t failures_ = 0;
 };
 
 } // namespace lapwing::messages

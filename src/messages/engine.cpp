@@ -21,7 +21,11 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
                      {reply_tag, Purpose::reply_in, Purpose::reply_out, limits.reply_packets, limits.reply_receives},
                      limits.packet_bytes},
       replies_{reply_packets_}, origin_side_{endpoint_, request_packets_, reply_packets_, limits_, listener},
-      target_side_{endpoint_, request_packets_, replies_, limits_, statistics, listener} {}
+      target_side_{endpoint_, request_packets_, replies_, limits_, statistics, listener} {
+    // Last: nothing that throws comes behind it.
+    request_packets_.open();
+    reply_packets_.open();
+}
 
 // ---- what others may ask for ----------------------------------------------------------------------------------------
 

@@ -97,6 +97,7 @@ public:
     /// On return the handler does not run any more.
     void withdraw_handler(HandlerNumber number);
     /// Runs a handler of the target's on `bytes`, which are copied; has run when flushed(). Throws RangeError above inline_limit().
+    /// A call behind another leaves in a later round of progress: flush, or nudge the progress thread, when it is to run soon.
     bool try_call(int target, HandlerNumber number, std::span<const std::byte> bytes);
     /// From the listener or a handler.
     bool try_call_locked(int target, HandlerNumber number, std::span<const std::byte> bytes);

@@ -194,7 +194,13 @@ void OriginSide::receive(const MPI_Status& status) {
     std::span<const std::byte> packet = reply_packets_.incoming(status);
     Peer& from = endpoint_.peer(status.MPI_SOURCE);
     PacketHeader header;
-    std::memcpy(&header, packet.data(), sizeof header);
+    if (packet.size() >= sizeof header) std::memcpy(&header, packet.data(), sizeof header);
+    if (packet.size() < sizeof header || header.acknowledged < from.packets_acknowledged || header.acknowledged > from.packets_sent) {
+        endpoint_.note_problem(fmt::format("rank {} sent {} bytes in the place of replies, which acknowledge nothing of what it was "
+                                           "sent: they were dropped; {}",
+                                           from.rank, packet.size(), fault_of_builds));
+        return reply_packets_.read();
+    }
     packet = packet.subspan(sizeof header);
     for (Reply reply; read_reply(packet, reply, from.rank); packet = packet.subspan(padded(reply.size)))
         handle_reply(reply, packet.data());
@@ -210,7 +216,8 @@ bool OriginSide::read_reply(std::span<const std::byte>& packet, Reply& reply, in
     if (left >= sizeof reply) {
         std::memcpy(&reply, packet.data(), sizeof reply);
         packet = packet.subspan(sizeof reply);
-        if (reply.size <= packet.size() && padded(reply.size) <= packet.size()) return true;
+        const bool whole = reply.kind != ReplyKind::barrier || reply.size == sizeof(BarrierToken);
+        if (whole && reply.size <= packet.size() && padded(reply.size) <= packet.size()) return true;
     }
     endpoint_.note_problem(fmt::format("rank {} sent {} bytes in the place of replies, which are none: they were dropped; {}",
                                        origin, left, fault_of_builds));

@@ -31,7 +31,7 @@ FailedMpiCall flush_own_part(const ExposedMemory& memory) { return {PMPI_Win_flu
 
 FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType type, std::uint64_t offset, const void* expected,
                                   const void* desired, void* before) {
-    // See WindowState::atomic_compare_swap for the types.
+    // See RmaTransport::compare_swap for the types.
     const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
                               : type == mpi::AtomicType::float64 ? MPI_UINT64_T
                                                             : mpi::mpi_type(type);
@@ -46,7 +46,7 @@ FailedMpiCall fetch_and_op(const ExposedMemory& memory, mpi::AtomicOperation ope
             "MPI_Fetch_and_op"};
 }
 
-/// As WindowState::fetch_unsigned_extreme, at the owner.
+/// As WindowAtomics::fetch_unsigned_extreme, at the owner.
 FailedMpiCall unsigned_extreme(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
                                const void* operand, void* before) {
     const auto value = [type](const void* bytes) { return mpi::unsigned_value(type, bytes); };

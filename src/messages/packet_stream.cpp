@@ -7,7 +7,9 @@ namespace lapwing::messages {
 PacketStream::PacketStream(Endpoint& endpoint, support::Statistics& statistics, const Sort& sort, std::uint64_t packet_bytes)
     : endpoint_{endpoint}, statistics_{statistics}, sort_{sort}, packet_bytes_{packet_bytes}, pool_{sort.buffers, packet_bytes},
       memory_{support::allocate_zeroed(sort.receives * support::rounded_to_alignment(packet_bytes))},
-      receives_(sort.receives, MPI_REQUEST_NULL) {
+      receives_(sort.receives, MPI_REQUEST_NULL) {}
+
+void PacketStream::open() {
     for (std::size_t i = 0; i < receives_.size(); ++i) post(i);
     watch_head();
 }

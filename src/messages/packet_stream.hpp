@@ -28,6 +28,8 @@ public:
         std::uint64_t receives = 0;
     };
     PacketStream(Endpoint& endpoint, support::Statistics& statistics, const Sort& sort, std::uint64_t packet_bytes);
+    /// Posts the receives, which MPI writes to from then on.
+    void open();
 
     /// An empty packet, or null when all are in use.
     [[nodiscard]] Packet* take() { return pool_.take(); }

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <exception>
+#include <string>
 #include <utility>
 
 namespace lapwing::messages {
@@ -27,6 +29,7 @@ void RemoteCalls::run(int origin, HandlerNumber number, std::span<const std::byt
         return endpoint_.note_problem(fmt::format("rank {} sent remote call {} with {} bytes, for which no handler is registered here: "
                                                   "the call was dropped; register it on all ranks before any of them calls",
                                                   origin, name, bytes.size()));
+    const std::uint64_t failures = endpoint_.failures();
     std::string what = "an exception that is no std::exception";
     try {
         return found->second(origin, bytes);
@@ -34,6 +37,7 @@ void RemoteCalls::run(int origin, HandlerNumber number, std::span<const std::byt
         what = error.what();
     } catch (...) {
     }
+    if (endpoint_.failures() != failures) return; // an MPI call of the engine's, which has been told
     endpoint_.note_problem(fmt::format("the handler of remote call {} of rank {} with {} bytes threw: {}", name, origin,
                                        bytes.size(), what));
 }

@@ -35,7 +35,7 @@ inline void copy_for_reader(std::byte* to, const std::byte* from, std::uint64_t 
 TargetSide::TargetSide(Endpoint& endpoint, PacketStream& request_packets, ReplyQueue& replies, const EngineLimits& limits,
                        support::Statistics& statistics, EngineListener& listener)
     : endpoint_{endpoint}, request_packets_{request_packets}, replies_{replies}, statistics_{statistics}, listener_{listener},
-      largest_answer_{limits.packet_bytes - sizeof(PacketHeader) - sizeof(Reply)}, windows_{endpoint, listener},
+      largest_answer_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Reply)) / 8 * 8}, windows_{endpoint, listener},
       transfers_{endpoint, windows_, limits}, atomics_{endpoint, windows_, replies}, remote_calls_{endpoint} {}
 
 // ---- reading and answering ------------------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ namespace lapwing::team {
 using support::check_mpi;
 
 void Communicators::open(MPI_Comm communicator) {
+    MPI_Comm from = communicator;
     for (MPI_Comm* const own : {&collectives_, &broadcasts_, &engine_}) {
-        check_mpi(MPI_Comm_dup(communicator, own), "MPI_Comm_dup");
+        check_mpi(MPI_Comm_dup(from, own), "MPI_Comm_dup");
         check_mpi(MPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+        from = collectives_; // whose errors return, unlike the program's
     }
 }
 

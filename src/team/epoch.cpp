@@ -4,10 +4,12 @@
 #include "src/support/first_problem.hpp"
 #include "src/team/team_state.hpp"
 
+#include <boost/container/small_vector.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 
 namespace lapwing::team {
 
@@ -27,10 +29,10 @@ public:
         members_.push_back(&member);
         member.pins_.fetch_add(1, std::memory_order_relaxed);
     }
-    [[nodiscard]] const std::vector<EpochMember*>& members() const noexcept { return members_; }
+    [[nodiscard]] std::span<EpochMember* const> members() const noexcept { return members_; }
 
 private:
-    std::vector<EpochMember*> members_;
+    boost::container::small_vector<EpochMember*, 8> members_;
 };
 
 void Epoch::order_memory() {
@@ -52,8 +54,7 @@ void Epoch::release() {
     support::FirstProblem problem;
     for (EpochMember* const member : pinned.members())
         if (member->holds_back()) problem.attempt([&] { member->start_release(); });
-    for (EpochMember* const member : pinned.members())
-        if (member->under_way()) problem.attempt([&] { member->finish_release(); });
+    for (EpochMember* const member : pinned.members()) problem.attempt([&] { member->finish_release(); });
     pinned.members().front()->order_memory();
     problem.rethrow();
 }

@@ -15,7 +15,7 @@ class Epoch {
 public:
     explicit Epoch(TeamState& team) noexcept : team_{team} {}
 
-    /// All windows start before the first is waited for, so that their round trips overlap; no lock is held meanwhile. What one
+    /// All windows start before the first is waited for, so that their round trips overlap; the team holds no lock meanwhile. What one
     /// cannot complete keeps nothing back in the others.
     void release();
     void acquire();

@@ -1,7 +1,6 @@
 #include "src/team/team_state.hpp"
 
 #include "src/mpi/agreement.hpp"
-#include "src/support/first_problem.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/host_waits.hpp"
@@ -11,13 +10,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cstring>
-#include <exception>
-#include <new>
-#include <system_error>
 
 namespace lapwing::support::settings_in {
 void team_team_state() {} // see cmake/LapwingSettings.cmake

@@ -18,13 +18,16 @@ struct Access {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
     Kind kind = Kind::read;
-    const char* call = ""; ///< for messages: "Window::get"
+    const char* call = "Window::access"; ///< for messages: "Window::get"
     Starter starter = Starter::program;
+    bool past_cache = false; ///< the caller has seen to it that no cached bytes are in the way
     /// Of a transfer of several parts, one behind the first: the first has waited for what all of them conflict with, and they
     /// do not wait for each other.
     bool continues = false;
 
     [[nodiscard]] bool writes() const noexcept { return kind != Kind::read; }
+    /// Whether later accesses may have to wait for it.
+    [[nodiscard]] bool is_tracked() const noexcept { return writes() || starter == Starter::program; }
 };
 
 /// An access that may be started: what transports ask for, so that no operation gets there past AccessGate.

@@ -26,9 +26,7 @@ void MessageTransport::nudge_progress(const BegunAccess& access, std::uint64_t b
 
 template <class Try>
 void MessageTransport::start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer, Try&& attempt) {
-    // The cache keeps its gets and later writes apart by itself.
-    const bool tracked = access.writes() || access.starter == Access::Starter::program;
-    const bool noted = tracked && access.bytes != 0 && ledger_.may_be_overtaken(message_bytes);
+    const bool noted = access.is_tracked() && access.bytes != 0 && ledger_.may_be_overtaken(message_bytes);
     start(access, [&] {
         support::BiasedMutex::Guard guard{ledger_.mutex(), std::defer_lock};
         if (noted || transfer != nullptr) guard.lock();

@@ -90,8 +90,7 @@ std::unique_ptr<RmaTransfer> RmaTransport::start_transfer(const BegunAccess& acc
     auto transfer = std::make_unique<RmaTransfer>(ledger_, access.target);
     const support::BiasedMutex::Guard guard{ledger_.mutex()};
     ledger_.enter(*transfer);
-    // The cache keeps its gets and later writes apart by itself.
-    if (access.writes() || access.starter == Access::Starter::program) ledger_.enter(access, transfer.get(), AccessLedger::Carrier::window);
+    if (access.is_tracked()) ledger_.enter(access, transfer.get(), AccessLedger::Carrier::window);
     for_each_piece(access, [&](std::uint64_t begin, int bytes, MPI_Aint at) {
         MPI_Request request = MPI_REQUEST_NULL;
         start(begin, bytes, at, &request);

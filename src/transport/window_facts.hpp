@@ -17,7 +17,8 @@
 
 namespace lapwing::transport {
 
-/// What the parts of a window share: where its memory is, and how it is reached and called. It stays as the creation sets it.
+/// What the parts of a window share: where its memory is, and how it is reached and called. What the creation sets stays, but
+/// for `remote` when the program frees its window.
 struct WindowFacts {
     WindowFacts(Team& its_team, std::string its_name) : team{its_team}, state{its_team.state()}, name{std::move(its_name)} {}
 
