@@ -3,7 +3,7 @@
 
 #include "examples/triangular.hpp"
 #include "tests/array/random_maps.hpp"
-#include "tests/window/team_test.hpp"
+#include "tests/team/team_test.hpp"
 
 #include <lapwing/domain.hpp>
 #include <lapwing/global_array.hpp>

@@ -1,5 +1,5 @@
 // Random loops over the elements of cached arrays, against a plain array.
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/distribution.hpp>
 #include <lapwing/global_array.hpp>

@@ -1,7 +1,7 @@
 // The cache of windows and arrays: what it serves, when it is dropped, what it writes.
 #include "cache/window_cache.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/distribution.hpp>
 #include <lapwing/global_array.hpp>

@@ -4,7 +4,7 @@
 // With TEST_OMIT=1 the programs leave their synchronisation out. Run so, on the rma path and with the delaying shim, they
 // must find the forbidden results: the tests can see what they look for.
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>

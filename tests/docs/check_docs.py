@@ -7,7 +7,7 @@
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
   check_docs.py walks                every function that docs/road-map.md names together with a file occurs in that file, and every
-                                     room is in its picture
+                                     room is in the table of docs/architecture.md and in its picture
   check_docs.py snippets             code that a page shows of a program is the part of it between the marks // [name] and
                                      // [end], and every such part is shown
   check_docs.py counters             the table in docs/troubleshooting.md has the counters of all rooms, in the order in which
@@ -160,8 +160,12 @@ def walks(root):
                     right = False
             checked += 1
     picture = (root / "docs" / "pictures" / "rooms.dot").read_text()
+    table = (root / "docs" / "architecture.md").read_text()
     floors = re.search(r"^readonly floors='([^']*)'", (root / "scripts" / "check-layering").read_text(), re.MULTILINE)[1]
     for room, floor in (pair.split("=") for pair in floors.split()):
+        if not re.search(rf"^\| {floor} \| `(?:src/)?{room}/` \|", table, re.MULTILINE):
+            print(f"docs/architecture.md has no row of the room {room} on floor {floor}")
+            right = False
         folder = next((folder for folder in (room, f"src/{room}") if (root / folder).is_dir()), None)
         if folder and not (f'label="{folder}/: ' in picture and f'label="{floor}"' in picture):
             print(f"docs/pictures/rooms.dot has no {folder}/ on floor {floor}")

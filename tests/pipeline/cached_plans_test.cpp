@@ -1,7 +1,7 @@
 // Planned transfers in a window with a cache: in program order with what goes through it.
 #include "pipeline/random_transfers.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>

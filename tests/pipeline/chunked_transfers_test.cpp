@@ -2,7 +2,7 @@
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/random_transfers.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>

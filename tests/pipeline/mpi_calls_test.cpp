@@ -3,7 +3,7 @@
 #include "datatype/type_program.hpp"
 #include "pipeline/random_transfers.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/error.hpp>

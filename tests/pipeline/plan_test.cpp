@@ -3,7 +3,7 @@
 #include "pipeline/random_transfers.hpp"
 #include "src/model/team_costs.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/plan.hpp>

@@ -1,7 +1,7 @@
 // Loops of puts that become one transfer, and puts whose bytes are computed while they travel.
 #include "pipeline/random_transfers.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/plan.hpp>
 #include <lapwing/recording.hpp>

@@ -1,7 +1,7 @@
 // A plan that has been executed allocates nothing when it is executed again, on any path, by any strategy, by either thread.
 #include "pipeline/chunk_pool.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>

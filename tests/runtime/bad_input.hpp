@@ -1,7 +1,7 @@
 // What the tests of bad input share.
 #pragma once
 
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/window.hpp>
 

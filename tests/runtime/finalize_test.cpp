@@ -1,6 +1,6 @@
 // MPI is finalized by the host program while Lapwing still uses it. One test case: it is the end of MPI.
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>

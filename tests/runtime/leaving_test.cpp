@@ -1,7 +1,7 @@
 // A rank leaves by an exception while the others wait for it: nobody hangs, everybody is told.
 #include "src/team/team_state.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>

@@ -1,7 +1,7 @@
 // What a runtime prints: LAPWING_VERBOSE at the start, LAPWING_STATS at the end.
 #include "runtime/captured_stderr.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>

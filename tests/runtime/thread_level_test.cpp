@@ -1,6 +1,6 @@
 // Start and stop with every thread level of MPI; several runtimes; the host program's things stay as they are.
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>

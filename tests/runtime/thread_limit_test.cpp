@@ -1,7 +1,7 @@
 // The progress thread cannot be started.
 #include "runtime/bad_input.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>

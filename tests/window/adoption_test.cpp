@@ -1,7 +1,7 @@
 // Windows of the host program, which Lapwing uses and the program keeps owning.
 #include "src/team/team_state.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/layout.hpp>

@@ -1,7 +1,7 @@
 // Atomics without a result, of every operation and type, and lists of atomics with results.
 #include "support/mpi_test.hpp"
+#include "team/team_test.hpp"
 #include "window/oracle.hpp"
-#include "window/team_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>

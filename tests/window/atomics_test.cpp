@@ -1,7 +1,7 @@
 // Atomics: each type, operation and memory order, and what contention must not lose.
 #include "support/mpi_test.hpp"
+#include "team/team_test.hpp"
 #include "window/oracle.hpp"
-#include "window/team_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>

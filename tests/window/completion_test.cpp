@@ -1,6 +1,6 @@
 // Completions of non-blocking transfers, and notified puts.
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/runtime.hpp>

@@ -1,5 +1,5 @@
 // What is created is given back: thousands of windows, hundreds of teams, without growth.
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>

@@ -1,7 +1,7 @@
 // Locks: mutual exclusion, the order in which they are granted, and that each is a lock of its own.
 #include "runtime/captured_stderr.hpp"
+#include "team/team_test.hpp"
 #include "window/lock_state.hpp"
-#include "window/team_test.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/lock.hpp>

@@ -1,5 +1,5 @@
 // Windows that one rank cannot have: all ranks are told, and go on.
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>

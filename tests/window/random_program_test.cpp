@@ -4,8 +4,8 @@
 // A failure names the seed and the operation. TEST_SEED=n runs the program of that seed alone; TEST_PROGRAMS=n runs that
 // many; TEST_TRACE=1 prints each operation of this rank to standard error before it is made.
 #include "support/mpi_test.hpp"
+#include "team/team_test.hpp"
 #include "window/oracle.hpp"
-#include "window/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>

@@ -1,6 +1,6 @@
 // What may be handed to puts and gets: values and contiguous ranges of any kind, which are moved by their elements.
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>

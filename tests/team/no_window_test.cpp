@@ -1,6 +1,6 @@
 // Hosts joined by TCP, with what the MPI does by default there. Open MPI 4.1 has no windows between them.
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>

@@ -1,5 +1,5 @@
 // Teams that share no rank do the same at the same time.
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>

@@ -3,7 +3,7 @@
 #include "src/messages/engine.hpp"
 #include "src/team/team_state.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/runtime.hpp>

@@ -1,7 +1,7 @@
 // Transfers under way do not complete each other, unless they overlap; and what is kept to know that is exact.
 #include "src/team/team_state.hpp"
 #include "src/transport/outstanding_accesses.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>

@@ -1,7 +1,7 @@
 // Teams without progress threads: only calls keep them moving, and what a program may do all the same.
 #include "src/team/team_state.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>

@@ -1,5 +1,5 @@
 // Barriers: nobody leaves before all have come, whole and split-phase, with and without identities.
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>

@@ -4,7 +4,7 @@
 #include "src/model/profile.hpp"
 #include "src/model/team_costs.hpp"
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>

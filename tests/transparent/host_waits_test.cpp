@@ -1,6 +1,6 @@
 // Programs without progress threads that are linked to lapwing::transparent: their own blocking calls of MPI serve others.
 #include "support/mpi_test.hpp"
-#include "window/team_test.hpp"
+#include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
