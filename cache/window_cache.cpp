@@ -189,7 +189,7 @@ void WindowCache::write_back(int target) {
 }
 
 void WindowCache::drain() {
-    write_back();
+    RemoteCache::write_back();
     for_each_thread([](OfThread& thread) {
         const support::BiasedMutex::Guard guard{thread.mutex};
         if (thread.pages != nullptr) thread.pages->finish_all();

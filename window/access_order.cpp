@@ -27,7 +27,8 @@ void AccessOrder::complete_before(const transport::Access& access) {
     }
 }
 
-transport::BegunAccess AccessOrder::begin(const transport::Access& whole, std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes) {
+transport::BegunAccess AccessOrder::begin(const transport::Access& whole, std::span<const mpi::ListedAtomic> values,
+                                          std::uint64_t value_bytes) {
     for (const mpi::ListedAtomic& one : values)
         cache_before({.target = whole.target, .offset = one.offset, .bytes = value_bytes, .kind = whole.kind});
     transport::Access access = whole;
@@ -48,8 +49,13 @@ AddSender::Limits AccessOrder::add_limits() const {
             .ranks = static_cast<std::size_t>(facts_.state.size())};
 }
 
-void AccessOrder::send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) {
-    const transport::Access access{.target = target, .offset = begin, .bytes = end - begin, .kind = transport::Access::Kind::update, .call = "Window::add"};
+void AccessOrder::send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
+                            std::span<const messages::AddPayload> adds) {
+    const transport::Access access{.target = target,
+                                   .offset = begin,
+                                   .bytes = end - begin,
+                                   .kind = transport::Access::Kind::update,
+                                   .call = "Window::add"};
     facts_.state.check_reachable(access.call, target);
     bool conflict = false;
     bool full = false;
@@ -75,7 +81,8 @@ void AccessOrder::complete_sent_adds() {
         reached = ledger_.versions();
     }
     // What a rank that left will not acknowledge is told by the next release, and keeps nobody from adding elsewhere.
-    if (facts_.state.membership().broken()) std::erase_if(targets, [this](int target) { return facts_.state.membership().has_left(target); });
+    if (facts_.state.membership().broken())
+        std::erase_if(targets, [this](int target) { return facts_.state.membership().has_left(target); });
     messages_.flush(targets);
     const support::BiasedMutex::Guard guard{ledger_.mutex()};
     for (const int target : targets) ledger_.complete_adds(target, reached);
@@ -157,13 +164,15 @@ void AccessOrder::drop_copies() {
 
 void AccessOrder::complete(int target) {
     facts_.state.check_usable("Window::flush");
-    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.finish(target);
+    if (!chunked_transfers_.empty()) [[unlikely]]
+        chunked_transfers_.finish(target);
     complete_started(target);
 }
 
 void AccessOrder::complete() {
     facts_.state.check_usable("Window::flush");
-    if (!chunked_transfers_.empty()) [[unlikely]] chunked_transfers_.finish();
+    if (!chunked_transfers_.empty()) [[unlikely]]
+        chunked_transfers_.finish();
     complete_started();
 }
 

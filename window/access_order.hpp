@@ -2,11 +2,11 @@
 
 #include "src/mpi/atomics.hpp"
 #include "src/transport/access_ledger.hpp"
-#include "window/gathered_adds.hpp"
-#include "window/chunked_transfer.hpp"
 #include "src/transport/message_transport.hpp"
-#include "window/remote_cache.hpp"
 #include "src/transport/rma_transport.hpp"
+#include "window/chunked_transfer.hpp"
+#include "window/gathered_adds.hpp"
+#include "window/remote_cache.hpp"
 
 #include <cstdint>
 #include <span>
@@ -19,7 +19,8 @@ namespace lapwing::window {
 /// have started.
 class AccessOrder final : private transport::AccessGate, private AddSender {
 public:
-    AccessOrder(transport::AccessLedger& ledger, transport::RmaTransport& rma, transport::MessageTransport& messages) noexcept
+    AccessOrder(transport::AccessLedger& ledger, transport::RmaTransport& rma,
+                transport::MessageTransport& messages) noexcept
         : facts_{ledger.facts()}, ledger_{ledger}, rma_{rma}, messages_{messages} {}
     AccessOrder(const AccessOrder&) = delete;
     AccessOrder& operator=(const AccessOrder&) = delete;
@@ -35,7 +36,8 @@ public:
         return begun(access);
     }
     /// The same for values in a range, at these offsets: the cache loses no more than them.
-    [[nodiscard]] transport::BegunAccess begin(const transport::Access& whole, std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes);
+    [[nodiscard]] transport::BegunAccess begin(const transport::Access& whole,
+                                               std::span<const mpi::ListedAtomic> values, std::uint64_t value_bytes);
 
     /// An atomic without a result, which leaves with others.
     void add(const transport::Access& access, transport::AddKind kind, const void* operand);
@@ -78,11 +80,13 @@ private:
     }
     /// What the program itself starts comes after its cached writes, and cached bytes must not hide it later.
     void cache_before(const transport::Access& access) {
-        if (cache_ == nullptr || access.past_cache || access.starter == transport::Access::Starter::cache || access.bytes == 0 ||
-            facts_.map.base(access.target) != nullptr)
+        if (cache_ == nullptr || access.past_cache || access.starter == transport::Access::Starter::cache ||
+            access.bytes == 0 || facts_.map.base(access.target) != nullptr)
             return;
-        if (access.kind != transport::Access::Kind::write) cache_->before_read(access.target, access.offset, access.bytes);
-        if (access.kind != transport::Access::Kind::read) cache_->before_write(access.target, access.offset, access.bytes);
+        if (access.kind != transport::Access::Kind::write)
+            cache_->before_read(access.target, access.offset, access.bytes);
+        if (access.kind != transport::Access::Kind::read)
+            cache_->before_write(access.target, access.offset, access.bytes);
     }
     void complete_before(const transport::Access& access);
     /// The same of what transports have started: the rest of chunked transfers conflicts with nothing that is, and may ask for this.
@@ -92,7 +96,8 @@ private:
     void complete_sent_adds();
     // AddSender
     [[nodiscard]] AddSender::Limits add_limits() const override;
-    void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const messages::AddPayload> adds) override;
+    void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
+                   std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
     /// A step of a release: when it fails because a rank left, lost adds say more.
     template <class Step>

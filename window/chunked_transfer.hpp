@@ -34,7 +34,8 @@ public:
 
     /// Whether an access to these bytes must not pass it.
     [[nodiscard]] bool meets(int target, std::uint64_t offset, std::uint64_t bytes, bool write) const noexcept {
-        return target == target_ && (write || direction_ == transport::Direction::put) && offset < offset_ + bytes_ && offset_ < offset + bytes;
+        return target == target_ && (write || direction_ == transport::Direction::put) && offset < offset_ + bytes_ &&
+               offset_ < offset + bytes;
     }
     [[nodiscard]] int target() const noexcept { return target_; }
 

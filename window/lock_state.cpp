@@ -27,7 +27,8 @@ LockState::~LockState() {
         }
     }
     if (!open_) return;
-    if (std::uncaught_exceptions() == exceptions_at_start_ && !state_.lifecycle().left() && !state_.membership().broken()) {
+    if (std::uncaught_exceptions() == exceptions_at_start_ && !state_.lifecycle().left() &&
+        !state_.membership().broken()) {
         try {
             end();
             return;
@@ -52,14 +53,15 @@ std::int64_t LockState::next_turn() const noexcept {
 
 std::int64_t LockState::swap(int rank, std::uint64_t word, std::int64_t value, mpi::AtomicOperation operation) {
     std::int64_t before = 0;
-    slot_.block->atomics().fetch(operation, mpi::AtomicType::int64, rank, slot_.offset + word, &value, &before, std::memory_order_relaxed);
+    slot_.block->atomics().fetch(operation, mpi::AtomicType::int64, rank, slot_.offset + word, &value, &before,
+                                 std::memory_order_relaxed);
     return before;
 }
 
 std::int64_t LockState::compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired) {
     std::int64_t before = 0;
-    slot_.block->atomics().compare_swap(mpi::AtomicType::int64, home_, slot_.offset + word, &expected, &desired, &before,
-                                     std::memory_order_relaxed);
+    slot_.block->atomics().compare_swap(mpi::AtomicType::int64, home_, slot_.offset + word, &expected, &desired,
+                                        &before, std::memory_order_relaxed);
     return before;
 }
 

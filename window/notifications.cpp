@@ -18,7 +18,9 @@ void Notifications::check(unsigned counter, const char* call) const {
 }
 
 void Notifications::raise_by_message(int target, unsigned counter) {
-    messages_.put(order_.begin({.target = target, .kind = transport::Access::Kind::write, .call = "Window::put_notify"}), {}, counter + 1);
+    messages_.put(
+        order_.begin({.target = target, .kind = transport::Access::Kind::write, .call = "Window::put_notify"}), {},
+        counter + 1);
 }
 
 void Notifications::put(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
@@ -37,11 +39,12 @@ void Notifications::put(int target, std::uint64_t offset, std::span<const std::b
         return raise_by_message(target, counter);
     }
     const transport::BegunAccess access = order_.begin({.target = target,
-                                             .offset = offset,
-                                             .bytes = source.size(),
-                                             .kind = transport::Access::Kind::write,
-                                             .call = "Window::put_notify"});
-    if (facts_.network != Path::rma || source.size() <= messages_.inline_limit()) return messages_.put(access, source, counter + 1);
+                                                        .offset = offset,
+                                                        .bytes = source.size(),
+                                                        .kind = transport::Access::Kind::write,
+                                                        .call = "Window::put_notify"});
+    if (facts_.network != Path::rma || source.size() <= messages_.inline_limit())
+        return messages_.put(access, source, counter + 1);
     if (rma_.carries(target, offset, source.size())) rma_.put(access, source);
     else messages_.put(access, source, 0);
     order_.complete(target);
@@ -60,7 +63,8 @@ void Notifications::wait(unsigned counter, std::uint64_t count) {
             while (!taken && seen >= count)
                 taken = notifications.compare_exchange_weak(seen, seen - count, std::memory_order_acquire,
                                                             std::memory_order_relaxed);
-            const bool suspicious = !taken && patience.looks_up() && patience.elapsed() >= support::Patience::suspicious;
+            const bool suspicious =
+                !taken && patience.looks_up() && patience.elapsed() >= support::Patience::suspicious;
             if (suspicious && notifications.load(std::memory_order_relaxed) < count) // it may have come since
                 facts_.state.synchronisation().check_notifiers(facts_.number, "Window::wait_notified");
             return taken;

@@ -17,7 +17,8 @@ inline constexpr unsigned most_counters = 4096;
 /// The notification counters of a window, and the puts that raise those of other ranks.
 class Notifications {
 public:
-    Notifications(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma, transport::MessageTransport& messages, unsigned counters)
+    Notifications(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma,
+                  transport::MessageTransport& messages, unsigned counters)
         : facts_{facts}, order_{order}, rma_{rma}, messages_{messages}, told_(counters) {}
 
     [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(told_.size()); }

@@ -23,33 +23,29 @@ void PutsAndGets::put(int target, std::uint64_t offset, std::span<const std::byt
 }
 
 void PutsAndGets::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    const transport::BegunAccess access = order_.begin({.target = target,
-                                             .offset = offset,
-                                             .bytes = destination.size(),
-                                             .call = "Window::get",
-                                             .past_cache = true});
+    const transport::BegunAccess access = order_.begin(
+        {.target = target, .offset = offset, .bytes = destination.size(), .call = "Window::get", .past_cache = true});
     if (rma_.carries(target, offset, destination.size())) [[likely]]
         rma_.get(access, destination);
-    else
-        messages_.get(access, destination);
+    else messages_.get(access, destination);
 }
 
 void PutsAndGets::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source) {
     const transport::BegunAccess access = order_.begin({.target = target,
-                                             .offset = offset,
-                                             .bytes = source.size(),
-                                             .kind = transport::Access::Kind::write,
-                                             .call = "Window::put",
-                                             .past_cache = true});
+                                                        .offset = offset,
+                                                        .bytes = source.size(),
+                                                        .kind = transport::Access::Kind::write,
+                                                        .call = "Window::put",
+                                                        .past_cache = true});
     if (rma_.carries(target, offset, source.size())) [[likely]]
         rma_.put(access, source);
-    else
-        messages_.put(access, source, 0);
+    else messages_.put(access, source, 0);
 }
 
 void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) {
     // MPI's puts of more than fits the stage are waited for one by one.
-    const bool staged = std::ranges::all_of(runs, [](const DirtyRun& run) { return run.bytes <= transport::RmaTransport::largest_staged_bytes; });
+    const bool staged = std::ranges::all_of(
+        runs, [](const DirtyRun& run) { return run.bytes <= transport::RmaTransport::largest_staged_bytes; });
     if (facts_.network != Path::rma || (staged && runs.size() < least_runs_by_messages)) {
         for (const DirtyRun& run : runs) put_uncached(target, run.offset, {run.source, run.bytes});
         return;
@@ -83,22 +79,27 @@ Completion PutsAndGets::start_put(int target, std::uint64_t offset, std::span<co
     return Completion{begin_put(target, offset, source, transport::Access::Starter::program)};
 }
 
-std::unique_ptr<transport::PendingTransfer> PutsAndGets::begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
-                                                        transport::Access::Starter starter) {
-    const transport::BegunAccess access = order_.begin(
-        {.target = target, .offset = offset, .bytes = destination.size(), .call = "Window::start_get", .starter = starter});
+std::unique_ptr<transport::PendingTransfer> PutsAndGets::begin_get(int target, std::uint64_t offset,
+                                                                   std::span<std::byte> destination,
+                                                                   transport::Access::Starter starter) {
+    const transport::BegunAccess access = order_.begin({.target = target,
+                                                        .offset = offset,
+                                                        .bytes = destination.size(),
+                                                        .call = "Window::start_get",
+                                                        .starter = starter});
     if (rma_.carries(target, offset, destination.size())) return rma_.start_get(access, destination);
     return messages_.start_get(access, offset, destination);
 }
 
-std::unique_ptr<transport::PendingTransfer> PutsAndGets::begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
-                                                        transport::Access::Starter starter) {
+std::unique_ptr<transport::PendingTransfer> PutsAndGets::begin_put(int target, std::uint64_t offset,
+                                                                   std::span<const std::byte> source,
+                                                                   transport::Access::Starter starter) {
     const transport::BegunAccess access = order_.begin({.target = target,
-                                             .offset = offset,
-                                             .bytes = source.size(),
-                                             .kind = transport::Access::Kind::write,
-                                             .call = "Window::start_put",
-                                             .starter = starter});
+                                                        .offset = offset,
+                                                        .bytes = source.size(),
+                                                        .kind = transport::Access::Kind::write,
+                                                        .call = "Window::start_put",
+                                                        .starter = starter});
     if (rma_.carries(target, offset, source.size())) {
         if (source.size() > transport::RmaTransport::largest_staged_bytes) return rma_.start_put(access, source);
         rma_.put(access, source); // copied: complete at once
@@ -109,7 +110,8 @@ std::unique_ptr<transport::PendingTransfer> PutsAndGets::begin_put(int target, s
     return {};
 }
 
-transport::BegunAccess PutsAndGets::begin_part(int target, const transport::Touched& touched, transport::Access::Kind kind, const char* call) {
+transport::BegunAccess PutsAndGets::begin_part(int target, const transport::Touched& touched,
+                                               transport::Access::Kind kind, const char* call) {
     return order_.begin({.target = target,
                          .offset = touched.offset,
                          .bytes = touched.bytes,
@@ -120,23 +122,26 @@ transport::BegunAccess PutsAndGets::begin_part(int target, const transport::Touc
 
 Completion PutsAndGets::start_put_by_messages(int target, const transport::Touched& touched, std::uint64_t offset,
                                               std::span<const std::byte> source) {
-    return Completion{messages_.start_put(begin_part(target, touched, transport::Access::Kind::update, "Window::put"), offset, source)};
+    return Completion{messages_.start_put(begin_part(target, touched, transport::Access::Kind::update, "Window::put"),
+                                          offset, source)};
 }
 
 Completion PutsAndGets::start_get_by_messages(int target, const transport::Touched& touched, std::uint64_t offset,
                                               std::span<std::byte> destination) {
-    return Completion{messages_.start_get(begin_part(target, touched, transport::Access::Kind::read, "Window::get"), offset, destination)};
+    return Completion{messages_.start_get(begin_part(target, touched, transport::Access::Kind::read, "Window::get"),
+                                          offset, destination)};
 }
 
 Completion PutsAndGets::start_scatter(int target, const transport::Touched& touched, std::span<const std::byte> message,
                                       std::uint64_t table_bytes) {
-    return Completion{
-        messages_.start_scatter(begin_part(target, touched, transport::Access::Kind::update, "Window::put"), message, table_bytes)};
+    return Completion{messages_.start_scatter(
+        begin_part(target, touched, transport::Access::Kind::update, "Window::put"), message, table_bytes)};
 }
 
 Completion PutsAndGets::start_gather(int target, const transport::Touched& touched, std::span<const std::byte> table,
                                      std::span<std::byte> destination) {
-    return Completion{messages_.start_gather(begin_part(target, touched, transport::Access::Kind::read, "Window::get"), table, destination)};
+    return Completion{messages_.start_gather(begin_part(target, touched, transport::Access::Kind::read, "Window::get"),
+                                             table, destination)};
 }
 
 } // namespace lapwing::window

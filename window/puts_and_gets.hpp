@@ -14,7 +14,8 @@ namespace lapwing::window {
 /// The puts and gets of a window that go to ranks which are not reached by load and store. Ranges have been checked.
 class PutsAndGets {
 public:
-    PutsAndGets(const transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma, transport::MessageTransport& messages) noexcept
+    PutsAndGets(const transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma,
+                transport::MessageTransport& messages) noexcept
         : facts_{facts}, order_{order}, rma_{rma}, messages_{messages} {}
 
     // As the program makes them, through the cache if there is one.
@@ -29,25 +30,26 @@ public:
                                                    std::span<const std::byte> source);
     [[nodiscard]] Completion start_get_by_messages(int target, const transport::Touched& touched, std::uint64_t offset,
                                                    std::span<std::byte> destination);
-    [[nodiscard]] Completion start_scatter(int target, const transport::Touched& touched, std::span<const std::byte> message,
-                                           std::uint64_t table_bytes);
-    [[nodiscard]] Completion start_gather(int target, const transport::Touched& touched, std::span<const std::byte> table,
-                                          std::span<std::byte> destination);
+    [[nodiscard]] Completion start_scatter(int target, const transport::Touched& touched,
+                                           std::span<const std::byte> message, std::uint64_t table_bytes);
+    [[nodiscard]] Completion start_gather(int target, const transport::Touched& touched,
+                                          std::span<const std::byte> table, std::span<std::byte> destination);
 
     // Past the cache: what the cache itself is made of. A null transfer is complete.
     void get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination);
     void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source);
     /// Small runs, copied, in as few messages as there can be.
     void put_runs_uncached(int target, std::span<const DirtyRun> runs);
-    [[nodiscard]] std::unique_ptr<transport::PendingTransfer> begin_get(int target, std::uint64_t offset, std::span<std::byte> destination,
-                                                             transport::Access::Starter starter);
-    [[nodiscard]] std::unique_ptr<transport::PendingTransfer> begin_put(int target, std::uint64_t offset, std::span<const std::byte> source,
-                                                             transport::Access::Starter starter);
+    [[nodiscard]] std::unique_ptr<transport::PendingTransfer>
+    begin_get(int target, std::uint64_t offset, std::span<std::byte> destination, transport::Access::Starter starter);
+    [[nodiscard]] std::unique_ptr<transport::PendingTransfer>
+    begin_put(int target, std::uint64_t offset, std::span<const std::byte> source, transport::Access::Starter starter);
     /// Null: not cached, or not any more. The caller keeps the cache.
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
 
 private:
-    [[nodiscard]] transport::BegunAccess begin_part(int target, const transport::Touched& touched, transport::Access::Kind kind, const char* call);
+    [[nodiscard]] transport::BegunAccess begin_part(int target, const transport::Touched& touched,
+                                                    transport::Access::Kind kind, const char* call);
 
     const transport::WindowFacts& facts_;
     AccessOrder& order_;

@@ -138,7 +138,8 @@ void check_other_adopters(const std::string& where, MPI_Win window, bool locked,
                                      "see what goes through the other; use that one, close it first, or cache neither",
                                      where, other->label())};
     // A lock of one process on a window is one: its end by the first window that closes would be the other's as well.
-    if (const WindowState* const other = HostCall::adopter(window); other != nullptr && (other->has_own_epoch() || !locked))
+    if (const WindowState* const other = HostCall::adopter(window);
+        other != nullptr && (other->has_own_epoch() || !locked))
         throw UsageError{fmt::format("{}: the window is adopted already, as {}; use that one, or close it first{}", where, other->label(),
                                      locked ? "" : " (only windows that the program has locked for all, with `locked`, are adopted twice)")};
 }
@@ -170,7 +171,8 @@ void find_parts(transport::WindowFacts& facts, const HostWindow& host) {
             MPI_Aint size = 0;
             int unit = 0;
             std::byte* base = nullptr;
-            check_mpi(MPI_Win_shared_query(host.window, rank, &size, &unit, &base), "MPI_Win_shared_query", facts.state.who());
+            check_mpi(MPI_Win_shared_query(host.window, rank, &size, &unit, &base), "MPI_Win_shared_query",
+                      facts.state.who());
             facts.bases.push_back(base);
         }
         if (topology.nodes() == 1) facts.network = Path::direct;
@@ -202,18 +204,21 @@ Common compare(const transport::WindowFacts& facts, const std::string& where, co
     const std::int64_t unit = facts.unit;
     const auto choices = upper_rooms().caches.chosen(facts.state.settings(), cache);
     auto least = with_cache_choices(
-        std::array<std::int64_t, 5>{unit, -unit, size, -size, part_alignment(facts.map.own, facts.map.own_bytes)}, choices);
+        std::array<std::int64_t, 5>{unit, -unit, size, -size, part_alignment(facts.map.own, facts.map.own_bytes)},
+        choices);
     facts.team.min(std::span{least});
     check_cache_choices(facts.team, where, choices, std::span{least}.last<2 * cache_choices>());
-    return {.unit = least[0] == -least[1], .size = least[2] == -least[3], .alignment = static_cast<std::uint64_t>(least[4])};
+    return {.unit = least[0] == -least[1],
+            .size = least[2] == -least[3],
+            .alignment = static_cast<std::uint64_t>(least[4])};
 }
 
 /// Collective: displacements of other ranks.
 void share_units(transport::WindowFacts& facts, bool same) {
     if (!same) {
         facts.units.resize(static_cast<std::size_t>(facts.state.size()));
-        check_mpi(MPI_Allgather(&facts.unit, 1, MPI_INT, facts.units.data(), 1, MPI_INT, facts.state.communicator()), "MPI_Allgather",
-                  facts.state.who());
+        check_mpi(MPI_Allgather(&facts.unit, 1, MPI_INT, facts.units.data(), 1, MPI_INT, facts.state.communicator()),
+                  "MPI_Allgather", facts.state.who());
     }
     facts.plain_rma = facts.network == Path::rma && facts.unit == 1 && same;
 }
@@ -226,10 +231,11 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     team::TeamState& state = facts_.state;
     facts_.adopted = true;
     state.require_open("Window::adopt");
-    const std::string where = fmt::format("{}: Window::adopt{}", state.who(), facts_.name.empty() ? "" : fmt::format("(\"{}\")", facts_.name));
+    const std::string where = fmt::format("{}: Window::adopt{}", state.who(),
+                                          facts_.name.empty() ? "" : fmt::format("(\"{}\")", facts_.name));
     if (notifications_.count() > most_counters)
-        throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where, notifications_.count(),
-                                     most_counters)};
+        throw RangeError{fmt::format("{}: {} notification counters are more than the limit of {}", where,
+                                     notifications_.count(), most_counters)};
     upper_rooms().caches.check(state.settings(), options.cache, where);
     if (window == MPI_WIN_NULL) throw UsageError{where + ": the window is MPI_WIN_NULL"};
     HostWindow host{window, state};
@@ -258,7 +264,8 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
         facts_.remote = window; // a transparent one's memory is ordered by the program's own calls
     }
     find_parts(facts_, host);
-    facts_.mpi_atomics = facts_.network == Path::rma && !state.paths().avoids_mpi_atomics; // the program may use MPI's beside them
+    facts_.mpi_atomics =
+        facts_.network == Path::rma && !state.paths().avoids_mpi_atomics; // the program may use MPI's beside them
     share_units(facts_, common.unit);
     share_sizes(facts_, common.size);
     notifications_.use_private_memory();

@@ -69,7 +69,8 @@ void WindowAtomics::fetch_here(mpi::AtomicOperation operation, mpi::AtomicType t
     for (const mpi::ListedAtomic& one : list) {
         if (facts_.mpi_atomics && swaps)
             compare_swap(type, target, one.offset, one.expected, one.operand, one.before, std::memory_order_relaxed);
-        else if (facts_.mpi_atomics) fetch(operation, type, target, one.offset, one.operand, one.before, std::memory_order_relaxed);
+        else if (facts_.mpi_atomics)
+            fetch(operation, type, target, one.offset, one.operand, one.before, std::memory_order_relaxed);
         else if (swaps) mpi::processor_compare_swap(type, base + one.offset, one.expected, one.operand, one.before);
         else mpi::processor_fetch(operation, type, base + one.offset, one.operand, one.before);
     }
@@ -87,11 +88,11 @@ Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType 
     const std::uint64_t bytes = mpi::size_of(type);
     const auto [lowest, highest] = std::ranges::minmax(list, {}, &mpi::ListedAtomic::offset);
     const transport::BegunAccess access = order_.begin({.target = target,
-                                             .offset = lowest.offset,
-                                             .bytes = highest.offset + bytes - lowest.offset,
-                                             .kind = transport::Access::Kind::update,
-                                             .call = "Window::fetch"},
-                                            list, bytes);
+                                                        .offset = lowest.offset,
+                                                        .bytes = highest.offset + bytes - lowest.offset,
+                                                        .kind = transport::Access::Kind::update,
+                                                        .call = "Window::fetch"},
+                                                       list, bytes);
 
     auto pending = std::make_unique<PendingAtomics>(list, bytes);
     const std::uint64_t entry = swaps ? sizeof(messages::ListedSwap) : sizeof(messages::AddPayload);
@@ -114,7 +115,8 @@ Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType 
                                         .is_compare_swap = static_cast<std::uint8_t>(swaps ? 1 : 0),
                                         .window = facts_.number,
                                         .size = payload.size()};
-        pending->add(Completion{messages_.start_atomics(access, request, payload, pending->answer(at))}, at + now.size());
+        pending->add(Completion{messages_.start_atomics(access, request, payload, pending->answer(at))},
+                     at + now.size());
     }
     facts_.statistics.add(Counter::service_atomics, list.size());
     return Completion{std::move(pending)};
@@ -126,9 +128,10 @@ std::vector<mpi::ListedAtomic> Window::make_list(std::span<const Offset> offsets
                                                     const char* call) const {
     const window::WindowState& state = open_state(call);
     if (results != offsets.size() || (operands != SIZE_MAX && operands != offsets.size()))
-        throw RangeError{fmt::format("{}: {} offsets, {} results{}; pass as many of each, and operands one for all or as many",
-                                     state.facts().who(call), offsets.size(), results,
-                                     operands == SIZE_MAX ? "" : fmt::format(" and {} operands", operands))};
+        throw RangeError{
+            fmt::format("{}: {} offsets, {} results{}; pass as many of each, and operands one for all or as many",
+                        state.facts().who(call), offsets.size(), results,
+                        operands == SIZE_MAX ? "" : fmt::format(" and {} operands", operands))};
     std::vector<mpi::ListedAtomic> list(offsets.size());
     for (std::size_t k = 0; k < list.size(); ++k) list[k].offset = offsets[k].bytes;
     return list;
@@ -138,9 +141,10 @@ Completion Window::start_atomics(mpi::AtomicOperation operation, mpi::AtomicType
                                  std::span<const mpi::ListedAtomic> list, const char* call) {
     const bool of_bits = operation == Atomic::bit_and || operation == Atomic::bit_or || operation == Atomic::bit_xor;
     if (of_bits && (type == mpi::AtomicType::float32 || type == mpi::AtomicType::float64))
-        throw UsageError{fmt::format("{}: {} works on integers, not on floating point numbers; use std::uint32_t or std::uint64_t "
-                                     "values",
-                                     open_state(call).facts().who(call), mpi::update_name(operation))};
+        throw UsageError{
+            fmt::format("{}: {} works on integers, not on floating point numbers; use std::uint32_t or std::uint64_t "
+                        "values",
+                        open_state(call).facts().who(call), mpi::update_name(operation))};
     (void)checked_address(target, Offset{0}, 0, call);
     for (const mpi::ListedAtomic& one : list) check_atomic(type, target, Offset{one.offset}, call);
     return state_->atomics().start(operation, type, target.value, list);

@@ -23,17 +23,19 @@ bool acquires(std::memory_order order) {
 
 void WindowAtomics::check(mpi::AtomicType type, int target, std::uint64_t offset, const char* call) const {
     if (mpi::size_of(type) > facts_.alignment)
-        throw RangeError{fmt::format("{}: the value has {} bytes, and the program's memory begins at a multiple of no more than {} bytes "
-                                     "on some rank; atomics need aligned values: align the memory of the window on all ranks",
-                                     facts_.who(call), mpi::size_of(type), facts_.alignment)};
+        throw RangeError{fmt::format(
+            "{}: the value has {} bytes, and the program's memory begins at a multiple of no more than {} bytes "
+            "on some rank; atomics need aligned values: align the memory of the window on all ranks",
+            facts_.who(call), mpi::size_of(type), facts_.alignment)};
     if (facts_.mpi_atomics && !rma_.displacement(target, offset))
-        throw RangeError{fmt::format("{}: offset {} is not a multiple of the displacement unit of the adopted window; atomics "
-                                     "need one (make the window with displacement unit 1)",
-                                     facts_.who(call), offset)};
+        throw RangeError{
+            fmt::format("{}: offset {} is not a multiple of the displacement unit of the adopted window; atomics "
+                        "need one (make the window with displacement unit 1)",
+                        facts_.who(call), offset)};
 }
 
-void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand,
-                          void* result, std::memory_order order) {
+void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                          const void* operand, void* result, std::memory_order order) {
     if (operation == mpi::AtomicOperation::read) facts_.state.progress_driver().serve_looks();
     else facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
@@ -43,10 +45,10 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
         mpi::processor_fetch(operation, type, base + offset, operand, result);
     } else {
         const transport::BegunAccess access = order_.begin({.target = target,
-                                                 .offset = offset,
-                                                 .bytes = mpi::size_of(type),
-                                                 .kind = transport::Access::Kind::update,
-                                                 .call = "Window::fetch"});
+                                                            .offset = offset,
+                                                            .bytes = mpi::size_of(type),
+                                                            .kind = transport::Access::Kind::update,
+                                                            .call = "Window::fetch"});
         if (facts_.mpi_atomics) {
             rma_.fetch(access, operation, type, operand, result);
         } else {
@@ -63,9 +65,11 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
     if (acquires(order)) order_.acquire();
 }
 
-void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand) {
+void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                           const void* operand) {
     std::uint64_t before = 0;
-    if (std::byte* const base = processor_base(target)) return mpi::processor_fetch(operation, type, base + offset, operand, &before);
+    if (std::byte* const base = processor_base(target))
+        return mpi::processor_fetch(operation, type, base + offset, operand, &before);
     if (facts_.map.base(target) != nullptr)
         return fetch(operation, type, target, offset, operand, &before, std::memory_order_relaxed);
     order_.add({.target = target,
@@ -76,8 +80,8 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
                {operation, type}, operand);
 }
 
-void WindowAtomics::fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
-                                           const void* operand, void* result) {
+void WindowAtomics::fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+                                           std::uint64_t offset, const void* operand, void* result) {
     const auto value = [type](const void* bytes) { return mpi::unsigned_value(type, bytes); };
     const std::uint64_t wanted = value(operand);
     fetch(mpi::AtomicOperation::read, type, target, offset, operand, result, std::memory_order_relaxed);
@@ -89,18 +93,18 @@ void WindowAtomics::fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::
     }
 }
 
-void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
-                                 void* result, std::memory_order order) {
+void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
+                                 const void* desired, void* result, std::memory_order order) {
     facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
     if (std::byte* const base = processor_base(target)) {
         mpi::processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
         const transport::BegunAccess access = order_.begin({.target = target,
-                                                 .offset = offset,
-                                                 .bytes = mpi::size_of(type),
-                                                 .kind = transport::Access::Kind::update,
-                                                 .call = "Window::compare_swap"});
+                                                            .offset = offset,
+                                                            .bytes = mpi::size_of(type),
+                                                            .kind = transport::Access::Kind::update,
+                                                            .call = "Window::compare_swap"});
         if (facts_.mpi_atomics) {
             rma_.compare_swap(access, type, expected, desired, result);
         } else {

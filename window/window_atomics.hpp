@@ -14,18 +14,20 @@ namespace lapwing::window {
 /// The atomics of a window, on any rank: the processor's, MPI's, or by messages to the owner.
 class WindowAtomics {
 public:
-    WindowAtomics(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma, transport::MessageTransport& messages) noexcept
+    WindowAtomics(transport::WindowFacts& facts, AccessOrder& order, transport::RmaTransport& rma,
+                  transport::MessageTransport& messages) noexcept
         : facts_{facts}, order_{order}, rma_{rma}, messages_{messages} {}
 
     /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the offset, or a
     /// rank's part does not begin at a multiple of the value's size.
     void check(mpi::AtomicType type, int target, std::uint64_t offset, const char* call) const;
 
-    void fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand,
-               void* result, std::memory_order order);
+    void fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+               const void* operand, void* result, std::memory_order order);
     void compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                       void* result, std::memory_order order);
-    void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset, const void* operand);
+    void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                const void* operand);
     /// See Window::fetch; of compare_swap the operation is replace.
     [[nodiscard]] Completion start(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
                                    std::span<const mpi::ListedAtomic> list);

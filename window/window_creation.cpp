@@ -32,12 +32,13 @@ constexpr unsigned most_alignment = 64;
 /// Throws RangeError or SettingError when what this rank asks for is never allowed.
 void check_options(const transport::WindowFacts& facts, const WindowOptions& options) {
     if (options.notification_counters > most_counters)
-        throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}", facts.state.who(),
-                                     options.notification_counters, most_counters)};
+        throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}",
+                                     facts.state.who(), options.notification_counters, most_counters)};
     if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
-        throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", facts.state.who(), options.alignment,
-                                     least_alignment, most_alignment)};
-    upper_rooms().caches.check(facts.state.settings(), options.cache, fmt::format("{}: {}", facts.state.who(), facts.label()));
+        throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", facts.state.who(),
+                                     options.alignment, least_alignment, most_alignment)};
+    upper_rooms().caches.check(facts.state.settings(), options.cache,
+                               fmt::format("{}: {}", facts.state.who(), facts.label()));
 }
 
 /// Collective over the node: what its ranks ask for together, in floating point, which does not overflow.
@@ -47,8 +48,9 @@ double bytes_of_node(team::TeamState& state, std::uint64_t bytes) {
     std::memcpy(memory.get(), &sum, sizeof sum);
     state.complete(memory, "Window", [&](std::byte* place) {
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, 1, MPI_DOUBLE, MPI_SUM, state.topology().node_communicator(), &request),
-                  "MPI_Iallreduce", state.who());
+        check_mpi(
+            MPI_Iallreduce(MPI_IN_PLACE, place, 1, MPI_DOUBLE, MPI_SUM, state.topology().node_communicator(), &request),
+            "MPI_Iallreduce", state.who());
         return request;
     });
     state.synchronisation().count("Window"); // what follows is another call
@@ -79,7 +81,8 @@ struct Demand {
 };
 
 /// Collective. Throws RangeError on all ranks when one cannot have its part: `worst` is the least of all ranks' Demand::ordered().
-void check_demands(const transport::WindowFacts& facts, const std::string& what, std::uint64_t bytes, const Demand& own, std::int64_t worst) {
+void check_demands(const transport::WindowFacts& facts, const std::string& what, std::uint64_t bytes, const Demand& own,
+                   std::int64_t worst) {
     if (worst == 0) return;
     const MPI_Comm communicator = facts.state.communicator();
     if (Demand::excess_of(worst) == Demand::Excess::not_mappable)
@@ -88,9 +91,10 @@ void check_demands(const transport::WindowFacts& facts, const std::string& what,
     const bool here = rank == facts.state.rank();
     const std::string there =
         mpi::first_problem(communicator, here ? fmt::format("{} bytes, {}", own.limit.bytes, own.limit.what) : "").text;
-    throw RangeError{fmt::format("{}: {} bytes asked for here, and too many on rank {}{}: the limit {} is {}", what, bytes, rank,
-                                 Demand::excess_of(worst) == Demand::Excess::with_the_node ? " together with the others of its node" : "",
-                                 here ? "here" : "there", there)};
+    throw RangeError{fmt::format(
+        "{}: {} bytes asked for here, and too many on rank {}{}: the limit {} is {}", what, bytes, rank,
+        Demand::excess_of(worst) == Demand::Excess::with_the_node ? " together with the others of its node" : "",
+        here ? "here" : "there", there)};
 }
 
 /// Collective. A rank that cannot have its part must not leave the others waiting: they agree first. Throws on all ranks when
@@ -103,15 +107,23 @@ bool agree_on_memory(const transport::WindowFacts& facts, std::uint64_t bytes, c
     const std::int64_t alignment = options.alignment;
     const auto size = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
     const auto identity = static_cast<std::int64_t>(options.identity.value);
-    const std::array<std::int64_t, 9> numbers{demand.ordered(facts.state.rank()), counters, -counters, alignment, -alignment, size, -size,
-                                              identity, ~identity};
+    const std::array<std::int64_t, 9> numbers{demand.ordered(facts.state.rank()),
+                                              counters,
+                                              -counters,
+                                              alignment,
+                                              -alignment,
+                                              size,
+                                              -size,
+                                              identity,
+                                              ~identity};
     const auto choices = upper_rooms().caches.chosen(facts.state.settings(), options.cache);
     auto worst = with_cache_choices(numbers, choices);
     facts.team.min(std::span{worst});
     if (worst[1] != -worst[2])
-        throw MismatchError{fmt::format("{}: {} notification counters here and another number on another rank; pass the same on "
-                                        "all ranks",
-                                        what, counters)};
+        throw MismatchError{
+            fmt::format("{}: {} notification counters here and another number on another rank; pass the same on "
+                        "all ranks",
+                        what, counters)};
     if (worst[3] != -worst[4])
         throw MismatchError{
             fmt::format("{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
@@ -127,7 +139,8 @@ void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::ui
     const mpi::Topology& topology = facts.state.topology();
     facts.network = facts.state.paths().network;
     facts.plain_rma = facts.network == Path::rma;
-    facts.mpi_atomics = facts.plain_rma && !facts.state.paths().avoids_mpi_atomics && !facts.state.paths().small_by_messages;
+    facts.mpi_atomics =
+        facts.plain_rma && !facts.state.paths().avoids_mpi_atomics && !facts.state.paths().small_by_messages;
     facts.remote = memory.remote_window();
     facts.shared = memory.shared_window();
     facts.map.own = memory.own();
@@ -148,10 +161,11 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     check_options(facts_, options);
     team::TeamState& state = facts_.state;
     state.synchronisation().barrier(team::CollectiveCall::window_create, {});
-    facts_.number = state.epoch().next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
+    facts_.number =
+        state.epoch().next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
     const bool same_size = agree_on_memory(facts_, bytes, options);
-    memory_ = std::make_unique<WindowMemory>(state, fmt::format("{}: {}", state.who(), label()), bytes, same_size, options.alignment,
-                                             options.notification_counters);
+    memory_ = std::make_unique<WindowMemory>(state, fmt::format("{}: {}", state.who(), label()), bytes, same_size,
+                                             options.alignment, options.notification_counters);
     describe(facts_, *memory_, bytes);
     notifications_.use(*memory_);
     share_sizes(facts_, same_size);
@@ -167,7 +181,8 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
         puts_and_gets_.use_cache(cache_.get());
         if (listed == Listed::yes) state.epoch().add(*this);
         if (host != MPI_WIN_NULL) HostCall::add(host, *this, upper_rooms().caches.mode(state.settings(), cache));
-        state.synchronisation().barrier(team::CollectiveCall::window_create, {}); // nobody may ask before every rank has exposed its memory
+        state.synchronisation().barrier(team::CollectiveCall::window_create,
+                                        {}); // nobody may ask before every rank has exposed its memory
     } catch (...) {
         state.epoch().remove(*this);
         HostCall::remove(*this); // the program may free it
@@ -180,8 +195,13 @@ WindowState::~WindowState() = default;
 
 messages::ExposedMemory WindowState::exposed() const noexcept {
     const transport::MemoryMap& map = facts_.map;
-    return {map.own,      map.own_bytes, notifications_.own(), notifications_.count(), facts_.mpi_atomics ? facts_.remote : MPI_WIN_NULL,
-            facts_.unit, map.own_rank};
+    return {map.own,
+            map.own_bytes,
+            notifications_.own(),
+            notifications_.count(),
+            facts_.mpi_atomics ? facts_.remote : MPI_WIN_NULL,
+            facts_.unit,
+            map.own_rank};
 }
 
 void check_cache_choices(Team& team, const std::string& what, const CacheChoices& own,
@@ -197,7 +217,8 @@ void check_cache_choices(Team& team, const std::string& what, const CacheChoices
         std::array<std::int64_t, 2> ranks{own[i] == lowest ? rank : another, own[i] == highest ? rank : another};
         team.min(std::span{ranks});
         throw MismatchError{fmt::format("{}: {} is {} on rank {} and {} on rank {}; choose the same on all ranks", what,
-                                        caches.name_of(i), caches.text_of(i, lowest), ranks[0], caches.text_of(i, highest), ranks[1])};
+                                        caches.name_of(i), caches.text_of(i, lowest), ranks[0],
+                                        caches.text_of(i, highest), ranks[1])};
     }
 }
 
@@ -205,7 +226,8 @@ void share_sizes(transport::WindowFacts& facts, bool same) {
     facts.map.uniform_bytes = facts.map.own_bytes;
     if (same) return;
     facts.sizes.resize(static_cast<std::size_t>(facts.state.size()));
-    check_mpi(MPI_Allgather(&facts.map.own_bytes, 1, MPI_UINT64_T, facts.sizes.data(), 1, MPI_UINT64_T, facts.state.communicator()),
+    check_mpi(MPI_Allgather(&facts.map.own_bytes, 1, MPI_UINT64_T, facts.sizes.data(), 1, MPI_UINT64_T,
+                            facts.state.communicator()),
               "MPI_Allgather", facts.state.who());
     facts.map.sizes = facts.sizes.data();
 }
@@ -233,7 +255,8 @@ void WindowState::close_behind_barrier() {
     facts_.state.statistics().add(facts_.statistics.read());
     facts_.state.engine().withdraw(facts_.number);
     if (memory_ != nullptr) memory_->close();
-    if (std::exchange(own_epoch_, false)) check_mpi(MPI_Win_unlock_all(facts_.remote), "MPI_Win_unlock_all", facts_.state.who());
+    if (std::exchange(own_epoch_, false))
+        check_mpi(MPI_Win_unlock_all(facts_.remote), "MPI_Win_unlock_all", facts_.state.who());
 }
 
 void WindowState::abandon_memory() noexcept {
@@ -250,7 +273,8 @@ void WindowState::abandon_memory() noexcept {
 void WindowState::end_with_scope(std::unique_ptr<WindowState> window) noexcept {
     if (window->facts_.freed.load(std::memory_order_acquire)) return;
     team::TeamState& state = window->facts_.state;
-    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !state.lifecycle().left() && !state.membership().broken()) {
+    if (std::uncaught_exceptions() == window->exceptions_at_start_ && !state.lifecycle().left() &&
+        !state.membership().broken()) {
         try {
             window->close();
             return;

@@ -2,15 +2,15 @@
 
 #include "src/team/epoch_member.hpp"
 #include "src/transport/access_ledger.hpp"
+#include "src/transport/message_transport.hpp"
+#include "src/transport/rma_transport.hpp"
+#include "src/transport/window_facts.hpp"
 #include "window/access_order.hpp"
 #include "window/memory.hpp"
-#include "src/transport/message_transport.hpp"
 #include "window/notifications.hpp"
 #include "window/puts_and_gets.hpp"
 #include "window/remote_cache.hpp"
-#include "src/transport/rma_transport.hpp"
 #include "window/window_atomics.hpp"
-#include "src/transport/window_facts.hpp"
 
 #include <lapwing/window.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "src/messages/request.hpp"
 #include "src/messages/engine.hpp"
+#include "src/messages/request.hpp"
 #include "src/mpi/topology.hpp"
 
 #include <atomic>

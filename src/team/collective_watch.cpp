@@ -36,7 +36,9 @@ std::string CollectiveWatch::look(std::uint64_t collectives, const char* call, s
     const bool comparable = before_.rank >= 0 && before_.collectives == collectives;
     if (comparable && same_call(before_, own)) own.run = before_.run + 1;
     if (told_.rank < 0 || !same_call(told_, own) || told_.run != own.run) {
-        if (engine_.try_send_locked((rank_ + 1) % size_, messages::Request{.kind = messages::RequestKind::waiting}, std::as_bytes(std::span{&own, 1}))) told_ = own;
+        if (engine_.try_send_locked((rank_ + 1) % size_, messages::Request{.kind = messages::RequestKind::waiting},
+                                    std::as_bytes(std::span{&own, 1})))
+            told_ = own;
     }
     if (before_.rank >= 0 && before_.collectives < collectives && collectives - before_.collectives <= most_ahead) {
         // This rank is ahead. What both know of a barrier's mismatch is behind them.

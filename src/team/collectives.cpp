@@ -76,7 +76,8 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
         state_->complete(memory, "Team::broadcast", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
             // On a communicator of their own, broadcasts meet no reduction of a rank that is in another call.
-            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value, state_->communicators().broadcasts(), &request),
+            check_mpi(MPI_Ibcast(place, static_cast<int>(now), MPI_BYTE, root.value,
+                                 state_->communicators().broadcasts(), &request),
                       "MPI_Ibcast", state_->who());
             return request;
         });
@@ -115,7 +116,8 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
         });
         combine(context, value.data(), memory.get());
     }
-    state_->synchronisation().count("Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
+    state_->synchronisation().count(
+        "Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
     broadcast(value, Rank{0});
 }
 

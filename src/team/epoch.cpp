@@ -29,7 +29,7 @@ public:
         members_.push_back(&member);
         member.pins_.fetch_add(1, std::memory_order_relaxed);
     }
-    [[nodiscard]] std::span<EpochMember* const> members() const noexcept { return members_; }
+    [[nodiscard]] std::span<EpochMember* const> members() const noexcept { return {members_.data(), members_.size()}; }
 
 private:
     boost::container::small_vector<EpochMember*, 8> members_;

@@ -25,8 +25,8 @@ using support::check_mpi;
 
 void Lifecycle::check_nothing_open() {
     const auto refuse = [&](const std::string& open) {
-        throw UsageError{
-            fmt::format("{}: Team::close: {}; close windows, arrays and locks before their runtime", team_.who(), open)};
+        throw UsageError{fmt::format("{}: Team::close: {}; close windows, arrays and locks before their runtime",
+                                     team_.who(), open)};
     };
     if (const std::string open = team_.epoch().still_open(); !open.empty()) refuse(open);
     team_.for_each_part([&](TeamPart& part) {
@@ -37,10 +37,11 @@ void Lifecycle::check_nothing_open() {
 void Lifecycle::check_other_closes() {
     const auto obstacle = TeamRegistry::instance().blocked_by(team_);
     if (!obstacle) return;
-    throw UsageError{fmt::format("{}: Team::close: rank {} of this team waits in the close of another team, of {} ranks, that "
-                                 "this rank has not closed: the two would wait for each other. Close teams in the same order "
-                                 "on all ranks: close that one now, then call close again",
-                                 team_.who(), obstacle->rank, obstacle->team_size)};
+    throw UsageError{
+        fmt::format("{}: Team::close: rank {} of this team waits in the close of another team, of {} ranks, that "
+                    "this rank has not closed: the two would wait for each other. Close teams in the same order "
+                    "on all ranks: close that one now, then call close again",
+                    team_.who(), obstacle->rank, obstacle->team_size)};
 }
 
 TeamRegistry::LeftWindows Lifecycle::sum_up() {
@@ -52,8 +53,8 @@ TeamRegistry::LeftWindows Lifecycle::sum_up() {
     std::memcpy(memory.get() + bytes, left_windows.data(), sizeof left_windows);
     team_.complete(memory, "Team::close", [&](std::byte* place) { // no rank has the sum before all have come
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(counter_count + left_windows.size()), MPI_UINT64_T, MPI_SUM,
-                                 team_.communicator(), &request),
+        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(counter_count + left_windows.size()),
+                                 MPI_UINT64_T, MPI_SUM, team_.communicator(), &request),
                   "MPI_Iallreduce", team_.who());
         return request;
     });
@@ -66,7 +67,8 @@ TeamRegistry::LeftWindows Lifecycle::sum_up() {
 void Lifecycle::close() {
     if (closed_) return;
     if (TeamRegistry::mpi_ended())
-        throw UsageError{fmt::format("{}: Team::close: MPI is finalized already; close runtimes before MPI_Finalize", team_.who())};
+        throw UsageError{
+            fmt::format("{}: Team::close: MPI is finalized already; close runtimes before MPI_Finalize", team_.who())};
     check_nothing_open();
     team_.synchronisation().barrier_of_team_close([this] { check_other_closes(); });
     // Everything sent is acknowledged and everything owed has left; then wait until that holds for all, so that no message
@@ -126,11 +128,12 @@ void Lifecycle::leave(bool by_exception) noexcept {
 void Lifecycle::on_finalize() noexcept {
     team_.progress_driver().stop();
     if (closed_ || left_) return;
-    support::log_line(fmt::format("{}: MPI_Finalize was called while a team is open; close runtimes, windows and arrays first",
-                                  team_.who()));
+    support::log_line(fmt::format(
+        "{}: MPI_Finalize was called while a team is open; close runtimes, windows and arrays first", team_.who()));
     try {
-        if (team_.size() > 1) say_goodbye({DepartureReason::finalize}); // MPI still works here, and the others may be waiting
-    } catch (...) { // they are told as far as can be
+        if (team_.size() > 1)
+            say_goodbye({DepartureReason::finalize}); // MPI still works here, and the others may be waiting
+    } catch (...) {                                   // they are told as far as can be
     }
     team_.engine().stop();
     team_.membership().end_by_finalize();

@@ -123,8 +123,9 @@ void Membership::check(const char* call, int target) {
         }
     });
     if (found != departed_.end())
-        throw PeerLeftError{fmt::format("{}: {}: rank {} left the team {}, so this call cannot complete; see that rank's error", who_,
-                                        call, found->rank, found->reason.text())};
+        throw PeerLeftError{
+            fmt::format("{}: {}: rank {} left the team {}, so this call cannot complete; see that rank's error", who_,
+                        call, found->rank, found->reason.text())};
 }
 
 } // namespace lapwing::team

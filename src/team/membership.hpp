@@ -25,7 +25,9 @@ struct DepartureReason {
         return {mismatch, static_cast<std::uint32_t>(call) | static_cast<std::uint32_t>(other) << 8};
     }
     [[nodiscard]] std::uint32_t packed() const noexcept { return detail << 8 | cause; }
-    [[nodiscard]] static DepartureReason unpacked(std::uint32_t bits) noexcept { return {static_cast<Cause>(bits & 0xFF), bits >> 8}; }
+    [[nodiscard]] static DepartureReason unpacked(std::uint32_t bits) noexcept {
+        return {static_cast<Cause>(bits & 0xFF), bits >> 8};
+    }
     [[nodiscard]] std::string text() const;
 };
 
@@ -39,7 +41,8 @@ public:
     static constexpr int next_collective = -2;
 
     /// `who`: the start of messages. `collectives`: those that this rank has completed.
-    Membership(messages::Engine& engine, int rank, int size, const std::string& who, const std::atomic<std::uint64_t>& collectives) noexcept
+    Membership(messages::Engine& engine, int rank, int size, const std::string& who,
+               const std::atomic<std::uint64_t>& collectives) noexcept
         : engine_{engine}, rank_{rank}, size_{size}, who_{who}, collectives_{collectives} {}
 
     /// Something is wrong that waits must look at: a rank has left, or progress has failed.

@@ -15,7 +15,7 @@
 
 namespace lapwing::support::settings_in {
 void team_path_choice() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing::team {
 namespace {
@@ -28,7 +28,10 @@ const support::ChoiceSetting<std::optional<Path>> path_setting{
      .unit = "",
      .help = "path between nodes; auto: rma if windows work and are no slower than messages, else service",
      .collective = true},
-    {{"auto", {}}, {name(Path::direct), Path::direct}, {name(Path::rma), Path::rma}, {name(Path::service), Path::service}}};
+    {{"auto", {}},
+     {name(Path::direct), Path::direct},
+     {name(Path::rma), Path::rma},
+     {name(Path::service), Path::service}}};
 const support::ChoiceSetting<mpi::NodeMode> node_setting{
     {.name = "LAPWING_NODE",
      .default_value = "auto",
@@ -40,14 +43,18 @@ const support::ChoiceSetting<std::optional<ProgressMode>> progress_setting{
     {.name = "LAPWING_PROGRESS",
      .default_value = "auto",
      .unit = "",
-     .help = "who keeps communication moving; auto: a thread if MPI provides MPI_THREAD_MULTIPLE, else calls into Lapwing",
+     .help =
+         "who keeps communication moving; auto: a thread if MPI provides MPI_THREAD_MULTIPLE, else calls into Lapwing",
      .collective = true},
-    {{"auto", {}}, {name(ProgressMode::thread), ProgressMode::thread}, {name(ProgressMode::caller), ProgressMode::caller}}};
+    {{"auto", {}},
+     {name(ProgressMode::thread), ProgressMode::thread},
+     {name(ProgressMode::caller), ProgressMode::caller}}};
 const support::ChoiceSetting<SmallTransfers> small_setting{
     {.name = "LAPWING_RMA_SMALL",
      .default_value = "auto",
      .unit = "",
-     .help = "what carries puts and gets that fit into a message buffer, and atomics, on the path rma; auto: messages to the "
+     .help = "what carries puts and gets that fit into a message buffer, and atomics, on the path rma; auto: messages "
+             "to the "
              "owner's progress thread where MPI emulates windows",
      .collective = true},
     {{"auto", SmallTransfers::automatic}, {"mpi", SmallTransfers::by_mpi}, {"messages", SmallTransfers::by_messages}}};
@@ -56,7 +63,8 @@ const support::NumberSetting packet_setting{{.name = "LAPWING_SERVICE_PACKET",
                                              .unit = "bytes",
                                              .help = "size of a message buffer of the service path; 192 of them a rank",
                                              .collective = true},
-                                            512, 1U << 20};
+                                            512,
+                                            1U << 20};
 
 PathRequest requested(const Settings& settings) {
     return {.path = path_setting.get(settings),
@@ -68,7 +76,8 @@ PathRequest requested(const Settings& settings) {
 
 /// Collective. Every rank must take the same path, or they would wait for each other: throws MismatchError unless all ask for the
 /// same. Returns the lowest of their thread levels.
-int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& own, int thread_level, const std::string& who) {
+int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& own, int thread_level,
+          const std::string& who) {
     struct Asked {
         const support::Setting& setting;
         std::int64_t value;
@@ -85,13 +94,15 @@ int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& ow
         extremes[2 * i + 1] = -all[i].value;
     }
     extremes.back() = thread_level;
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MIN, communicator),
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MIN,
+                            communicator),
               "MPI_Allreduce");
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (extremes[2 * i] == -extremes[2 * i + 1]) continue;
         const std::string& name = all[i].setting.info().name;
-        throw MismatchError{fmt::format("{}: Team: {} is {} here and something else on another rank; set it alike on all ranks", who,
-                                        name, settings.text(name))};
+        throw MismatchError{
+            fmt::format("{}: Team: {} is {} here and something else on another rank; set it alike on all ranks", who,
+                        name, settings.text(name))};
     }
     return static_cast<int>(extremes.back());
 }
@@ -100,29 +111,35 @@ bool has_threads(const PathFacts& facts) noexcept {
     return facts.asked.progress != ProgressMode::caller && facts.thread_level == MPI_THREAD_MULTIPLE;
 }
 
-bool lacks_threads(const PathFacts& facts) noexcept { return facts.asked.progress == ProgressMode::thread && !has_threads(facts); }
+bool lacks_threads(const PathFacts& facts) noexcept {
+    return facts.asked.progress == ProgressMode::thread && !has_threads(facts);
+}
 
 /// Throws SettingError where LAPWING_PROGRESS or LAPWING_PATH cannot be followed.
 void refuse_impossible(const PathFacts& facts) {
     if (lacks_threads(facts))
-        throw SettingError{fmt::format("{}: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level {}; "
-                                       "initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto",
-                                       facts.who, facts.thread_level)};
+        throw SettingError{
+            fmt::format("{}: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level {}; "
+                        "initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto",
+                        facts.who, facts.thread_level)};
     if (facts.nodes == 1) return;
     if (facts.asked.path == Path::direct)
-        throw SettingError{fmt::format("{}: Team: LAPWING_PATH=direct needs all ranks on one node, and there are {} nodes; use "
-                                       "auto, rma or service",
-                                       facts.who, facts.nodes)};
+        throw SettingError{
+            fmt::format("{}: Team: LAPWING_PATH=direct needs all ranks on one node, and there are {} nodes; use "
+                        "auto, rma or service",
+                        facts.who, facts.nodes)};
     if (facts.asked.path == Path::rma && !facts.probe->works)
-        throw SettingError{fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
-                                       facts.who, facts.probe->reason)};
+        throw SettingError{
+            fmt::format("{}: Team: LAPWING_PATH=rma, but MPI windows do not work here: {}; use auto or service",
+                        facts.who, facts.probe->reason)};
 }
 
 /// Without progress threads a rank that waits in MPI serves MPI's operations, but no messages.
 bool small_by_messages(const PathFacts& facts) noexcept {
     const SmallTransfers small = facts.asked.small;
     const bool faster = facts.probe && facts.probe->emulated;
-    return has_threads(facts) && (small == SmallTransfers::by_messages || (small == SmallTransfers::automatic && faster));
+    return has_threads(facts) &&
+           (small == SmallTransfers::by_messages || (small == SmallTransfers::automatic && faster));
 }
 
 /// The path between several nodes, and why.
@@ -137,7 +154,8 @@ Network network_of(const PathFacts& facts) {
     // Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers: Lapwing's
     // own are faster at any size, and ask for no window over all ranks.
     if (asked.small == SmallTransfers::automatic && small_by_messages(facts))
-        return {Path::service, "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster"};
+        return {Path::service,
+                "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster"};
     return {Path::rma, "windows work between the nodes"};
 }
 
@@ -184,9 +202,10 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     facts.nodes = topology->nodes();
     facts.mpi_atomics_crash = topology->one_machine() && mpi::atomics_crash();
     if (needs_probe(facts))
-        facts.probe = mpi::probe_windows(communicator, *topology, level, [](std::chrono::microseconds time, std::int64_t* asleep) {
-            messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
-        });
+        facts.probe = mpi::probe_windows(
+            communicator, *topology, level, [](std::chrono::microseconds time, std::int64_t* asleep) {
+                messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
+            });
     return {std::move(topology), choose(facts)};
 }
 

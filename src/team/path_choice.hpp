@@ -33,8 +33,8 @@ struct PathFacts {
     PathRequest asked = {};
     int thread_level = MPI_THREAD_SINGLE; ///< the lowest of all ranks
     int nodes = 1;
-    bool shares_memory = true;      ///< MPI_Win_allocate_shared works where ranks are on one node
-    bool mpi_atomics_crash = false; ///< see mpi::atomics_crash()
+    bool shares_memory = true;                  ///< MPI_Win_allocate_shared works where ranks are on one node
+    bool mpi_atomics_crash = false;             ///< see mpi::atomics_crash()
     std::optional<mpi::ProbeResult> probe = {}; ///< of windows between the nodes, where needs_probe()
 };
 
@@ -44,10 +44,11 @@ struct PathChoice {
     ProgressMode progress = ProgressMode::caller;
     /// Small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma, too.
     bool small_by_messages = false;
-    bool data_needs_no_target = false; ///< gets and puts through MPI's windows complete while their target is outside MPI
-    bool avoids_mpi_atomics = false;   ///< see mpi::atomics_crash()
-    std::uint64_t packet_bytes = 0;    ///< of a message buffer
-    std::string reason = {};           ///< of `network`, for the report
+    bool data_needs_no_target =
+        false;                       ///< gets and puts through MPI's windows complete while their target is outside MPI
+    bool avoids_mpi_atomics = false; ///< see mpi::atomics_crash()
+    std::uint64_t packet_bytes = 0;  ///< of a message buffer
+    std::string reason = {};         ///< of `network`, for the report
 };
 
 /// Whether the choice depends on a trial of windows between the nodes, and is not refused without one.

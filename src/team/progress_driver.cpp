@@ -9,23 +9,26 @@
 
 namespace lapwing::support::settings_in {
 void team_progress_driver() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing::team {
 namespace {
 
-const support::NumberSetting spin_setting{{.name = "LAPWING_PROGRESS_SPIN",
-                                           .default_value = "200",
-                                           .unit = "us",
-                                           .help = "how long the progress thread polls on after the last traffic; beside a computation only while that pays",
-                                           .choices = {}},
-                                          0, 1'000'000};
+const support::NumberSetting spin_setting{
+    {.name = "LAPWING_PROGRESS_SPIN",
+     .default_value = "200",
+     .unit = "us",
+     .help = "how long the progress thread polls on after the last traffic; beside a computation only while that pays",
+     .choices = {}},
+    0,
+    1'000'000};
 const support::NumberSetting sleep_setting{{.name = "LAPWING_PROGRESS_SLEEP",
                                             .default_value = "10000",
                                             .unit = "us",
                                             .help = "longest sleep of the progress thread without traffic",
                                             .choices = {}},
-                                           10, 1'000'000};
+                                           10,
+                                           1'000'000};
 
 /// How long a wake request keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
 /// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
@@ -42,11 +45,19 @@ constexpr std::chrono::milliseconds quiet_time{20};
 
 } // namespace
 
-ProgressDriver::ProgressDriver(messages::Engine& engine, const mpi::Topology& topology, Membership& membership, const Barrier& barrier,
-                               ProgressMode mode, int rank, int size) noexcept
-    : engine_{engine}, topology_{topology}, membership_{membership}, barrier_{barrier}, mode_{mode}, rank_{rank}, size_{size},
+ProgressDriver::ProgressDriver(messages::Engine& engine, const mpi::Topology& topology, Membership& membership,
+                               const Barrier& barrier, ProgressMode mode, int rank, int size) noexcept
+    : engine_{engine},
+      topology_{topology},
+      membership_{membership},
+      barrier_{barrier},
+      mode_{mode},
+      rank_{rank},
+      size_{size},
       needs_callers_{mode == ProgressMode::caller && size > 1},
-      serve_mask_{needs_callers_ ? without_thread_mask : topology.nodes() > 1 ? beside_thread_mask : 0} {}
+      serve_mask_{needs_callers_         ? without_thread_mask
+                  : topology.nodes() > 1 ? beside_thread_mask
+                                         : 0} {}
 
 std::string ProgressDriver::start(const Settings& settings) {
     if (mode_ == ProgressMode::caller || size_ == 1) return {};

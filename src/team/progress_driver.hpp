@@ -23,8 +23,8 @@ namespace lapwing::team {
 /// the program's own calls.
 class ProgressDriver final : public messages::Progressing {
 public:
-    ProgressDriver(messages::Engine& engine, const mpi::Topology& topology, Membership& membership, const Barrier& barrier,
-                   ProgressMode mode, int rank, int size) noexcept;
+    ProgressDriver(messages::Engine& engine, const mpi::Topology& topology, Membership& membership,
+                   const Barrier& barrier, ProgressMode mode, int rank, int size) noexcept;
 
     /// Has the progress thread drive the team, if it is to. Returns what is in the way, or nothing.
     [[nodiscard]] std::string start(const Settings& settings);
@@ -49,7 +49,8 @@ public:
     /// engine seeing them. Costs a load and a compare when that was done a few milliseconds ago.
     void keep_awake(int target) {
         if (awake_ == nullptr) return;
-        const Awake wanted = static_cast<Awake>(static_cast<unsigned>(target)) << 32 | tick_.load(std::memory_order_relaxed);
+        const Awake wanted =
+            static_cast<Awake>(static_cast<unsigned>(target)) << 32 | tick_.load(std::memory_order_relaxed);
         // Hashed, since neighbours in a grid are powers of 2 apart.
         std::atomic<Awake>& last = awake_[(static_cast<std::uint32_t>(target) * 0x9e3779b1U) >> (32 - awake_bits)];
         if (last.load(std::memory_order_relaxed) != wanted) wake(target, last, wanted);
@@ -64,7 +65,9 @@ public:
     /// A computation thread that waits, and drives progress meanwhile.
     class Driving {
     public:
-        explicit Driving(ProgressDriver& driver) : drives_{driver.drives_} { drives_.fetch_add(one_begun + 1, std::memory_order_relaxed); }
+        explicit Driving(ProgressDriver& driver) : drives_{driver.drives_} {
+            drives_.fetch_add(one_begun + 1, std::memory_order_relaxed);
+        }
         ~Driving() { drives_.fetch_sub(1, std::memory_order_relaxed); }
         Driving(const Driving&) = delete;
         Driving& operator=(const Driving&) = delete;
@@ -123,12 +126,12 @@ private:
     bool needs_callers_;
     bool progressing_ = false;
     /// One less than the calls between two rounds of progress that calls make: powers of 2. 0: they make none.
-    std::uint32_t serve_mask_; ///< of calls that look
+    std::uint32_t serve_mask_;                               ///< of calls that look
     static constexpr std::uint32_t without_thread_mask = 15; ///< a round costs as much as some calls
     static constexpr std::uint32_t beside_thread_mask = 63;
 
     static constexpr std::uint64_t one_begun = std::uint64_t{1} << 32;
-    std::atomic<std::uint64_t> drives_{0}; ///< those under way, and one_begun for each that there was
+    std::atomic<std::uint64_t> drives_{0};       ///< those under way, and one_begun for each that there was
     std::atomic<std::uint32_t> waits_in_mpi_{0}; ///< twice the waits there were, odd during one
 
     const std::atomic<std::uint32_t>& tick_ = messages::ProgressThread::instance().tick();
@@ -144,8 +147,8 @@ private:
         std::uint64_t wakes = 0;
         Clock::time_point awake_until{};
         std::uint64_t streamed = 0;
-        unsigned streaming_looks = 0; ///< in a row
-        Clock::time_point last_look{};  ///< at streamed_
+        unsigned streaming_looks = 0;  ///< in a row
+        Clock::time_point last_look{}; ///< at streamed_
         Clock::time_point last_moved{};
     } seen_;
 };

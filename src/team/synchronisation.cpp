@@ -22,7 +22,9 @@ constexpr const char* same_calls = "all ranks of a team must make the same colle
 } // namespace
 
 Synchronisation::Synchronisation(TeamState& team)
-    : team_{team}, barrier_{team.engine(), team.topology(), team.rank()}, watch_{team.engine(), team.rank(), team.size()} {}
+    : team_{team},
+      barrier_{team.engine(), team.topology(), team.rank()},
+      watch_{team.engine(), team.rank(), team.size()} {}
 
 void Synchronisation::open() {
     const mpi::Topology& topology = team_.topology();
@@ -32,7 +34,8 @@ void Synchronisation::open() {
     const bool first = topology.node_rank() == 0;
     const auto ranks = static_cast<std::size_t>(topology.node_size());
     const MPI_Aint bytes = first ? static_cast<MPI_Aint>(sizeof(NodeBarrier) + ranks) : 0;
-    check_mpi(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &own, &node_window_), "MPI_Win_allocate_shared", team_.who());
+    check_mpi(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &own, &node_window_), "MPI_Win_allocate_shared",
+              team_.who());
     MPI_Aint size = 0;
     int unit = 0;
     void* shared = nullptr;
@@ -57,8 +60,8 @@ void Synchronisation::notify(CollectiveCall call, std::optional<std::int64_t> id
     team_.require_open(name(call));
     team_.check_reachable(name(call), Membership::any_rank);
     if (barrier_.notified())
-        throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing; call wait first", team_.who(),
-                                     name(call))};
+        throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing; call wait first",
+                                     team_.who(), name(call))};
     team_.epoch().release();
     barrier_.notify(call, identity);
 }
@@ -86,9 +89,12 @@ void Synchronisation::wait_split(std::optional<std::int64_t> identity) {
     if (!barrier_.notified())
         throw UsageError{fmt::format("{}: Team::wait: there was no notify before it; call notify first", team_.who())};
     if (identity != split_identity_) {
-        const auto text = [](const std::optional<std::int64_t>& value) { return value ? fmt::format("{}", *value) : "none"; };
-        throw MismatchError{fmt::format("{}: Team::wait: its identity is {}, that of the notify before it {}; pass the same",
-                                        team_.who(), text(identity), text(split_identity_))};
+        const auto text = [](const std::optional<std::int64_t>& value) {
+            return value ? fmt::format("{}", *value) : "none";
+        };
+        throw MismatchError{
+            fmt::format("{}: Team::wait: its identity is {}, that of the notify before it {}; pass the same",
+                        team_.who(), text(identity), text(split_identity_))};
     }
     wait(CollectiveCall::barrier, identity);
 }
@@ -136,36 +142,37 @@ void Synchronisation::check_attendance(CollectiveCall call, std::optional<std::i
     const Attendance all = barrier_.attendance();
     mismatch_.reset();
     if (all.lowest_call != all.highest_call) {
-        const auto other = static_cast<CollectiveCall>(all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call
-                                                                                                          : all.lowest_call);
+        const auto other = static_cast<CollectiveCall>(
+            all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call : all.lowest_call);
         mismatch_ = DepartureReason::of_mismatch(call, other);
-        throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; {}", team_.who(), name(call), name(other),
-                                        same_calls)};
+        throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; {}", team_.who(), name(call),
+                                        name(other), same_calls)};
     }
     if (all.lowest_identity >= all.highest_identity) return;
     mismatch_ = DepartureReason::of_mismatch(call, call);
     const std::string where = fmt::format("{}: {}", team_.who(), name(call));
     switch (call) {
     case CollectiveCall::window_close:
-        throw MismatchError{fmt::format("{}: this rank closes the window that was made as number {}, other ranks ones from number {} to "
-                                        "{}; close windows and arrays in the same order on all ranks. It stays open",
-                                        where, identity.value_or(0), all.lowest_identity, all.highest_identity)};
+        throw MismatchError{fmt::format(
+            "{}: this rank closes the window that was made as number {}, other ranks ones from number {} to "
+            "{}; close windows and arrays in the same order on all ranks. It stays open",
+            where, identity.value_or(0), all.lowest_identity, all.highest_identity)};
     case CollectiveCall::on_window:
         throw MismatchError{fmt::format("{}: this rank calls {}, and of the others one calls {} and one {}; {}", where,
                                         text_on_window(identity.value_or(0)), text_on_window(all.lowest_identity),
                                         text_on_window(all.highest_identity), same_calls)};
     case CollectiveCall::lock_create:
     case CollectiveCall::lock_close:
-        throw MismatchError{fmt::format("{}: of the team's locks this is {} here, and {} or {} on another rank; name the same home on "
-                                        "all ranks, and make and close locks in the same order.{}",
-                                        where, text_of_lock(identity.value_or(0)), text_of_lock(all.lowest_identity),
-                                        text_of_lock(all.highest_identity),
-                                        call == CollectiveCall::lock_close ? " It stays open" : "")};
+        throw MismatchError{fmt::format(
+            "{}: of the team's locks this is {} here, and {} or {} on another rank; name the same home on "
+            "all ranks, and make and close locks in the same order.{}",
+            where, text_of_lock(identity.value_or(0)), text_of_lock(all.lowest_identity),
+            text_of_lock(all.highest_identity), call == CollectiveCall::lock_close ? " It stays open" : "")};
     default:
-        throw MismatchError{fmt::format("{}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet in the same "
-                                        "barrier",
-                                        where, identity ? fmt::format("{}", *identity) : "none", all.lowest_identity,
-                                        all.highest_identity)};
+        throw MismatchError{fmt::format(
+            "{}: the identities differ: {} here, from {} to {} over all ranks; ranks must meet in the same "
+            "barrier",
+            where, identity ? fmt::format("{}", *identity) : "none", all.lowest_identity, all.highest_identity)};
     }
 }
 
@@ -175,7 +182,8 @@ void Synchronisation::look_for_mismatch(const char* call) {
     const std::uint64_t collectives = collectives_.load(std::memory_order_relaxed);
     const std::string other = watch_.look(collectives, call, closing_window_, begins_with_barrier(call));
     if (other.empty()) return;
-    const std::string text = fmt::format("{}: {}: {}, and each waits for the other; {}", team_.who(), call, other, same_calls);
+    const std::string text =
+        fmt::format("{}: {}: {}, and each waits for the other; {}", team_.who(), call, other, same_calls);
     {
         const std::lock_guard guard{team_.engine().mutex()};
         // Whoever waits, in whatever call: of those that this rank has made it may have made others than they.
@@ -186,10 +194,12 @@ void Synchronisation::look_for_mismatch(const char* call) {
 }
 
 void Synchronisation::check_notifiers(std::uint64_t window, const char* call) {
-    if (!watch_.all_others_in(collectives_.load(std::memory_order_relaxed), name(CollectiveCall::window_close), window)) return;
-    throw UsageError{fmt::format("{}: {}: all other ranks are closing the window, so that no notification can come; close it behind the "
-                                 "last wait on all ranks",
-                                 team_.who(), call)};
+    if (!watch_.all_others_in(collectives_.load(std::memory_order_relaxed), name(CollectiveCall::window_close), window))
+        return;
+    throw UsageError{fmt::format(
+        "{}: {}: all other ranks are closing the window, so that no notification can come; close it behind the "
+        "last wait on all ranks",
+        team_.who(), call)};
 }
 
 } // namespace lapwing::team

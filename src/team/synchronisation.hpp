@@ -44,7 +44,9 @@ public:
     void barrier_of_team_close(const std::function<void()>& look);
 
     /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static storage.
-    void count(const char* call) noexcept { watch_.completed(collectives_.fetch_add(1, std::memory_order_relaxed), call); }
+    void count(const char* call) noexcept {
+        watch_.completed(collectives_.fetch_add(1, std::memory_order_relaxed), call);
+    }
     /// Throws UsageError when waits of this rank for notifications of the window with that number are in vain: all other ranks are
     /// closing it.
     void check_notifiers(std::uint64_t window, const char* call);
@@ -54,7 +56,9 @@ public:
     /// Whom this rank waits for, in words, as far as it is known.
     [[nodiscard]] std::optional<std::string> missing() { return barrier_.missing(); }
     /// A rank that waits in the close of this team, which this rank has not closed; -1 if none is known.
-    [[nodiscard]] int closing_rank() { return close_notified_.load(std::memory_order_relaxed) ? -1 : barrier_.closing_rank(); }
+    [[nodiscard]] int closing_rank() {
+        return close_notified_.load(std::memory_order_relaxed) ? -1 : barrier_.closing_rank();
+    }
     /// What the last collective call found, if ranks were in different ones.
     [[nodiscard]] const std::optional<DepartureReason>& mismatch() const noexcept { return mismatch_; }
 
@@ -75,11 +79,11 @@ private:
     MPI_Win node_window_ = MPI_WIN_NULL; ///< holds the node's part of the barrier
     /// Completed by this rank: every rank counts the same calls in the same order.
     std::atomic<std::uint64_t> collectives_{0};
-    std::uint64_t closing_window_ = 0; ///< the window whose close this rank waits in, or 0
+    std::uint64_t closing_window_ = 0;           ///< the window whose close this rank waits in, or 0
     std::optional<std::int64_t> split_identity_; ///< of the program's last notify
     std::optional<DepartureReason> mismatch_;
     std::atomic<bool> close_notified_{false}; ///< read by closes of other teams
-    bool closing_ = false; ///< behind the close's barrier: no message may be on its way any more
+    bool closing_ = false;                    ///< behind the close's barrier: no message may be on its way any more
 };
 
 } // namespace lapwing::team

@@ -22,9 +22,14 @@ using team::CollectiveCall;
 using team::TeamState;
 
 Team::Team(MPI_Comm communicator, const Settings& settings)
-    : state_{std::make_unique<TeamState>(communicator, settings)}, rank_{state_->rank()}, size_{state_->size()},
-      node_size_{state_->topology().node_size()}, nodes_{state_->topology().nodes()}, network_path_{state_->paths().network},
-      progress_mode_{state_->paths().progress}, exceptions_at_start_{std::uncaught_exceptions()} {}
+    : state_{std::make_unique<TeamState>(communicator, settings)},
+      rank_{state_->rank()},
+      size_{state_->size()},
+      node_size_{state_->topology().node_size()},
+      nodes_{state_->topology().nodes()},
+      network_path_{state_->paths().network},
+      progress_mode_{state_->paths().progress},
+      exceptions_at_start_{std::uncaught_exceptions()} {}
 
 Team::~Team() {
     if (state_->lifecycle().closed() || state_->lifecycle().left()) return;
@@ -58,7 +63,9 @@ Path Team::path(Rank target) const {
     return state_->path(target.value);
 }
 
-void Team::barrier(std::optional<std::int64_t> identity) { state_->synchronisation().barrier(CollectiveCall::barrier, identity); }
+void Team::barrier(std::optional<std::int64_t> identity) {
+    state_->synchronisation().barrier(CollectiveCall::barrier, identity);
+}
 void Team::notify(std::optional<std::int64_t> identity) { state_->synchronisation().notify_split(identity); }
 void Team::wait(std::optional<std::int64_t> identity) { state_->synchronisation().wait_split(identity); }
 
@@ -140,12 +147,14 @@ std::string Team::report() const {
     if (topology.nodes() > 1)
         text += fmt::format(", {} to {} ranks of other nodes", name(paths.network), size_ - topology.node_size());
     text += fmt::format(" ({})\n", paths.reason);
-    text += fmt::format("progress by {}; message buffers {} KiB", name(paths.progress), state_->engine().memory_bytes() / 1024);
+    text += fmt::format("progress by {}; message buffers {} KiB", name(paths.progress),
+                        state_->engine().memory_bytes() / 1024);
     if (paths.progress == ProgressMode::caller)
         text += "; other ranks' requests are served only while this rank is inside Lapwing or, for rma, inside MPI";
     for (const SettingInfo& info : all_settings())
         if (settings.origin(info.name) != "default")
-            text += fmt::format("\n{}={} (from the {})", info.name, settings.text(info.name), settings.origin(info.name));
+            text +=
+                fmt::format("\n{}={} (from the {})", info.name, settings.text(info.name), settings.origin(info.name));
     return text;
 }
 

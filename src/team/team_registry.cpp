@@ -55,7 +55,8 @@ void TeamRegistry::add(TeamState& team) {
 
 void TeamRegistry::remove(TeamState& team) noexcept {
     const std::lock_guard guard{mutex_};
-    if (std::erase(teams_, &team) != 0 && team.progress_driver().needs_callers()) without_thread_.fetch_sub(1, std::memory_order_relaxed);
+    if (std::erase(teams_, &team) != 0 && team.progress_driver().needs_callers())
+        without_thread_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void TeamRegistry::keep(std::unique_ptr<TeamState> team) noexcept {
@@ -81,7 +82,8 @@ bool TeamRegistry::serve_others(const ProgressDriver* served) noexcept {
     if (!guard.owns_lock()) return false;
     bool moved = false;
     for (TeamState* const team : teams_)
-        if (ProgressDriver& driver = team->progress_driver(); &driver != served && driver.needs_callers()) moved |= driver.serve();
+        if (ProgressDriver& driver = team->progress_driver(); &driver != served && driver.needs_callers())
+            moved |= driver.serve();
     return moved;
 }
 

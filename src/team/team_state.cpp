@@ -48,7 +48,8 @@ void require_mpi() {
 
 void check_communicator(MPI_Comm communicator) {
     if (communicator == MPI_COMM_NULL)
-        throw UsageError{"Team: the communicator is MPI_COMM_NULL; only ranks of the communicator may make a team of it"};
+        throw UsageError{
+            "Team: the communicator is MPI_COMM_NULL; only ranks of the communicator may make a team of it"};
     int is_inter = 0;
     check_mpi(MPI_Comm_test_inter(communicator, &is_inter), "MPI_Comm_test_inter");
     if (is_inter != 0)
@@ -94,8 +95,8 @@ TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings
         synchronisation_.emplace(*this);
         membership_.emplace(*engine_, rank_, size_, who_, synchronisation_->completed_collectives());
         engine_events_.pass_to(*membership_, *synchronisation_);
-        progress_driver_.emplace(*engine_, *topology_, *membership_, synchronisation_->node_and_network_barrier(), paths_.progress, rank_,
-                                 size_);
+        progress_driver_.emplace(*engine_, *topology_, *membership_, synchronisation_->node_and_network_barrier(),
+                                 paths_.progress, rank_, size_);
         wait_report_ = std::chrono::seconds{wait_report_setting.get(settings_)};
         synchronisation_->open();
         TeamRegistry::instance().add(*this);
@@ -203,13 +204,13 @@ void TeamState::report_wait(const support::Patience& patience, const char* call,
     std::string whom = "other ranks";
     if (target >= 0) whom = fmt::format("rank {}", target);
     else if (target == Membership::next_collective) whom = synchronisation_->missing().value_or(whom);
-    support::log_line(fmt::format(
-        "{}: {} has waited {} s for {} and goes on waiting{} (LAPWING_WAIT_REPORT)", who_, call,
-        std::chrono::duration_cast<std::chrono::seconds>(patience.elapsed()).count(), whom,
-        progress_driver_->needs_callers()
-            ? "; there is no progress thread, so that a rank which computes, or waits in MPI, serves nobody: see \"Without a "
-              "progress thread\" in docs/consistency.md"
-            : ""));
+    support::log_line(
+        fmt::format("{}: {} has waited {} s for {} and goes on waiting{} (LAPWING_WAIT_REPORT)", who_, call,
+                    std::chrono::duration_cast<std::chrono::seconds>(patience.elapsed()).count(), whom,
+                    progress_driver_->needs_callers() ? "; there is no progress thread, so that a rank which computes, "
+                                                        "or waits in MPI, serves nobody: see \"Without a "
+                                                        "progress thread\" in docs/consistency.md"
+                                                      : ""));
 }
 
 } // namespace lapwing::team

@@ -40,7 +40,9 @@ public:
         if (access.writes()) outstanding_.add_write(access.target, access.offset, access.bytes, carrier);
         else outstanding_.add_read(access.target, access.offset, access.bytes, transfer, carrier);
     }
-    void enter_adds(const Access& adds) { sent_adds_.add_write(adds.target, adds.offset, adds.bytes, Carrier::messages); }
+    void enter_adds(const Access& adds) {
+        sent_adds_.add_write(adds.target, adds.offset, adds.bytes, Carrier::messages);
+    }
     /// A non-blocking transfer, until remove().
     void enter(WindowTransfer& transfer) { transfers_.push_back(transfer); }
     /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush by another
@@ -65,10 +67,13 @@ public:
         return outstanding_.conflicts(access.target, access.offset, access.bytes, access.writes());
     }
     [[nodiscard]] bool conflicts_with_adds(const Access& access) const noexcept {
-        return has_adds_that_may_be_overtaken() && sent_adds_.conflicts(access.target, access.offset, access.bytes, true);
+        return has_adds_that_may_be_overtaken() &&
+               sent_adds_.conflicts(access.target, access.offset, access.bytes, true);
     }
     [[nodiscard]] const OutstandingAccesses& outstanding() const noexcept { return outstanding_; }
-    [[nodiscard]] bool touches(int target) const noexcept { return outstanding_.touches(target) || sent_adds_.touches(target); }
+    [[nodiscard]] bool touches(int target) const noexcept {
+        return outstanding_.touches(target) || sent_adds_.touches(target);
+    }
     [[nodiscard]] std::vector<int> ranks_of_adds() const;
 
     /// What was under way at a time: what another thread starts later may not be complete when that is.

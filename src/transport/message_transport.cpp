@@ -19,13 +19,15 @@ void MessageTransport::wait(messages::Operation& operation, const BegunAccess& a
 }
 
 void MessageTransport::nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept {
-    if (bytes > inline_limit() && access.starter == Access::Starter::program) return messages::ProgressThread::instance().nudge();
+    if (bytes > inline_limit() && access.starter == Access::Starter::program)
+        return messages::ProgressThread::instance().nudge();
     facts_.state.progress_driver().streams(bytes);
     messages::ProgressThread::instance().nudge_seldom();
 }
 
 template <class Try>
-void MessageTransport::start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer, Try&& attempt) {
+void MessageTransport::start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer,
+                                   Try&& attempt) {
     const bool noted = access.is_tracked() && access.bytes != 0 && ledger_.may_be_overtaken(message_bytes);
     start(access, [&] {
         support::BiasedMutex::Guard guard{ledger_.mutex(), std::defer_lock};
@@ -39,8 +41,9 @@ void MessageTransport::start_noted(const BegunAccess& access, std::uint64_t mess
 }
 
 template <class Try>
-std::unique_ptr<ServiceTransfer> MessageTransport::start_transfer(const BegunAccess& access, std::uint64_t message_bytes,
-                                                                  std::byte* destination, Try&& attempt) {
+std::unique_ptr<ServiceTransfer> MessageTransport::start_transfer(const BegunAccess& access,
+                                                                  std::uint64_t message_bytes, std::byte* destination,
+                                                                  Try&& attempt) {
     auto transfer = std::make_unique<ServiceTransfer>(ledger_, access.target);
     transfer->operation().destination = destination;
     start_noted(access, message_bytes, transfer.get(), [&] { return attempt(transfer->operation()); });
@@ -53,15 +56,19 @@ std::unique_ptr<ServiceTransfer> MessageTransport::start_transfer(const BegunAcc
 void MessageTransport::get(const BegunAccess& access, std::span<std::byte> destination) {
     messages::Operation operation;
     operation.destination = destination.data();
-    start(access, [&] { return engine().try_get(operation, access.target, facts_.number, access.offset, destination.size(), true); });
+    start(access, [&] {
+        return engine().try_get(operation, access.target, facts_.number, access.offset, destination.size(), true);
+    });
     wait(operation, access);
     facts_.statistics.add(Counter::service_gets, Counter::service_get_bytes, destination.size());
 }
 
-void MessageTransport::put(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one) {
+void MessageTransport::put(const BegunAccess& access, std::span<const std::byte> source,
+                           std::uint32_t counter_plus_one) {
     messages::Operation operation;
     start_noted(access, source.size(), nullptr, [&] {
-        return engine().try_put(operation, access.target, facts_.number, access.offset, source.data(), source.size(), counter_plus_one);
+        return engine().try_put(operation, access.target, facts_.number, access.offset, source.data(), source.size(),
+                                counter_plus_one);
     });
     wait(operation, access);
     facts_.statistics.add(Counter::service_puts, Counter::service_put_bytes, source.size());
@@ -85,7 +92,8 @@ std::unique_ptr<ServiceTransfer> MessageTransport::start_put(const BegunAccess& 
     return transfer;
 }
 
-std::unique_ptr<ServiceTransfer> MessageTransport::start_scatter(const BegunAccess& access, std::span<const std::byte> message,
+std::unique_ptr<ServiceTransfer> MessageTransport::start_scatter(const BegunAccess& access,
+                                                                 std::span<const std::byte> message,
                                                                  std::uint64_t table_bytes) {
     auto transfer = start_transfer(access, message.size(), nullptr, [&](messages::Operation& operation) {
         return engine().try_scatter(operation, access.target, facts_.number, message, table_bytes);
@@ -94,7 +102,8 @@ std::unique_ptr<ServiceTransfer> MessageTransport::start_scatter(const BegunAcce
     return transfer;
 }
 
-std::unique_ptr<ServiceTransfer> MessageTransport::start_gather(const BegunAccess& access, std::span<const std::byte> table,
+std::unique_ptr<ServiceTransfer> MessageTransport::start_gather(const BegunAccess& access,
+                                                                std::span<const std::byte> table,
                                                                 std::span<std::byte> destination) {
     auto transfer = start_transfer(access, destination.size(), destination.data(), [&](messages::Operation& operation) {
         return engine().try_gather(operation, access.target, facts_.number, table, destination.size());
@@ -105,8 +114,8 @@ std::unique_ptr<ServiceTransfer> MessageTransport::start_gather(const BegunAcces
 
 // ---- atomics --------------------------------------------------------------------------------------------------------
 
-void MessageTransport::atomic(const BegunAccess& access, const messages::Request& request, const messages::AtomicPayload& payload,
-                              void* result) {
+void MessageTransport::atomic(const BegunAccess& access, const messages::Request& request,
+                              const messages::AtomicPayload& payload, void* result) {
     std::uint64_t before = 0;
     messages::Operation waiting;
     waiting.destination = reinterpret_cast<std::byte*>(&before);
@@ -116,8 +125,10 @@ void MessageTransport::atomic(const BegunAccess& access, const messages::Request
     facts_.statistics.add(Counter::service_atomics);
 }
 
-std::unique_ptr<ServiceTransfer> MessageTransport::start_atomics(const BegunAccess& access, const messages::Request& request,
-                                                                 std::span<const std::byte> payload, std::byte* answers) {
+std::unique_ptr<ServiceTransfer> MessageTransport::start_atomics(const BegunAccess& access,
+                                                                 const messages::Request& request,
+                                                                 std::span<const std::byte> payload,
+                                                                 std::byte* answers) {
     return start_transfer(access, payload.size(), answers, [&](messages::Operation& operation) {
         return engine().try_atomics(operation, access.target, request, payload);
     });
@@ -162,7 +173,9 @@ void MessageTransport::flush() {
     if (facts_.state.membership().broken()) {
         // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
-        std::erase_if(targets, [this](int target) { return !ledger_.touches(target) && facts_.state.membership().has_left(target); });
+        std::erase_if(targets, [this](int target) {
+            return !ledger_.touches(target) && facts_.state.membership().has_left(target);
+        });
     }
     flush(targets);
 }

@@ -31,18 +31,21 @@ public:
                                                              std::span<const std::byte> source);
     /// The owner unpacks: `message` is a datatype::RunTable of `table_bytes` and the bytes for its places, at most
     /// Engine::largest_staged() together. It stays until the transfer is complete.
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_scatter(const BegunAccess& access, std::span<const std::byte> message,
-                                                                 std::uint64_t table_bytes);
+    [[nodiscard]] std::unique_ptr<ServiceTransfer>
+    start_scatter(const BegunAccess& access, std::span<const std::byte> message, std::uint64_t table_bytes);
     /// The owner packs what `table` names, of at most Engine::inline_limit() bytes, into at most Engine::largest_staged(). The
     /// table is copied.
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_gather(const BegunAccess& access, std::span<const std::byte> table,
-                                                                std::span<std::byte> destination);
+    [[nodiscard]] std::unique_ptr<ServiceTransfer>
+    start_gather(const BegunAccess& access, std::span<const std::byte> table, std::span<std::byte> destination);
 
     /// One atomic; `result` is what was there.
-    void atomic(const BegunAccess& access, const messages::Request& request, const messages::AtomicPayload& payload, void* result);
+    void atomic(const BegunAccess& access, const messages::Request& request, const messages::AtomicPayload& payload,
+                void* result);
     /// A list of them in one message. The payload is copied; the answers go to `answers` as 8 bytes each.
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_atomics(const BegunAccess& access, const messages::Request& request,
-                                                                 std::span<const std::byte> payload, std::byte* answers);
+    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_atomics(const BegunAccess& access,
+                                                                 const messages::Request& request,
+                                                                 std::span<const std::byte> payload,
+                                                                 std::byte* answers);
     void adds(const BegunAccess& access, AddKind kind, std::span<const messages::AddPayload> adds);
 
     /// Waits until messages to the targets that were given to the engine before are carried out.
@@ -69,8 +72,8 @@ private:
     void start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer, Try&& attempt);
     /// A non-blocking one, whose answer goes to `destination`.
     template <class Try>
-    [[nodiscard]] std::unique_ptr<ServiceTransfer> start_transfer(const BegunAccess& access, std::uint64_t message_bytes,
-                                                                  std::byte* destination, Try&& attempt);
+    [[nodiscard]] std::unique_ptr<ServiceTransfer>
+    start_transfer(const BegunAccess& access, std::uint64_t message_bytes, std::byte* destination, Try&& attempt);
     /// Until the operation, which the caller's memory must outlive, is done.
     void wait(messages::Operation& operation, const BegunAccess& access);
     /// The progress thread is to take care of a message of so many bytes.

@@ -33,8 +33,8 @@ public:
         const auto at = first_reaching(rank, offset + 1);
         if (at != writes_.end() && at->rank == rank && at->begin < end) return true;
         return write && std::ranges::any_of(reads_, [&](const Read& read) {
-            return read.rank == rank && offset < read.end && read.begin < end;
-        });
+                   return read.rank == rank && offset < read.end && read.begin < end;
+               });
     }
 
     void add_write(int rank, std::uint64_t offset, std::uint64_t bytes, Carrier carrier) {
@@ -112,7 +112,9 @@ public:
                std::ranges::any_of(reads_, [rank](const Read& read) { return read.rank == rank; });
     }
     /// Whether there are accesses to `rank` that MPI's window carries.
-    [[nodiscard]] bool touches_by_window(int rank) const noexcept { return written_by_window(rank) || read_by_window(rank, reads_.end()); }
+    [[nodiscard]] bool touches_by_window(int rank) const noexcept {
+        return written_by_window(rank) || read_by_window(rank, reads_.end());
+    }
     /// Calls `visit(rank)` once for each rank with writes under way.
     template <class Visit>
     void for_each_written_rank(Visit&& visit) const {
@@ -126,7 +128,8 @@ public:
         for (const Write& write : writes_)
             if (write.by_window && write.rank != last) visit(last = write.rank);
         for (auto read = reads_.begin(); read != reads_.end(); ++read)
-            if (read->by_window && !written_by_window(read->rank) && !read_by_window(read->rank, read)) visit(read->rank);
+            if (read->by_window && !written_by_window(read->rank) && !read_by_window(read->rank, read))
+                visit(read->rank);
     }
 
 private:
@@ -153,13 +156,15 @@ private:
     }
     /// Among the reads before `end`.
     [[nodiscard]] bool read_by_window(int rank, std::vector<Read>::const_iterator end) const noexcept {
-        return std::any_of(reads_.begin(), end, [rank](const Read& read) { return read.rank == rank && read.by_window; });
+        return std::any_of(reads_.begin(), end,
+                           [rank](const Read& read) { return read.rank == rank && read.by_window; });
     }
 
     /// The first write to `rank` that ends at `offset` or behind it, or else the first one behind those to `rank`.
     [[nodiscard]] std::vector<Write>::const_iterator first_reaching(int rank, std::uint64_t offset) const noexcept {
-        return std::ranges::partition_point(
-            writes_, [&](const Write& write) { return write.rank < rank || (write.rank == rank && write.end < offset); });
+        return std::ranges::partition_point(writes_, [&](const Write& write) {
+            return write.rank < rank || (write.rank == rank && write.end < offset);
+        });
     }
     void count() noexcept {
         count_.store(reads_.empty() ? writes_.size() : writes_.size() + reads_.size(), std::memory_order_release);
@@ -167,7 +172,8 @@ private:
 
     std::vector<Write> writes_; ///< by rank, then begin; disjoint
     std::vector<Read> reads_;   ///< in no order, since each leaves by itself
-    std::atomic<std::size_t> count_{0}; ///< written under the lock; release: who sees it empty sees what the accesses wrote
+    std::atomic<std::size_t> count_{
+        0}; ///< written under the lock; release: who sees it empty sees what the accesses wrote
     std::uint64_t version_ = 0;
 };
 

@@ -19,8 +19,9 @@ constexpr std::size_t staging_bytes = 16384;
 
 void RmaTransport::throw_error(int code, const char* mpi_call, const Access& access) const {
     constexpr std::size_t prefix = std::char_traits<char>::length("Window::");
-    support::throw_mpi_error(code, mpi_call,
-                             fmt::format("{} at offset {} of rank {}", facts_.who(access.call + prefix), access.offset, access.target));
+    support::throw_mpi_error(
+        code, mpi_call,
+        fmt::format("{} at offset {} of rank {}", facts_.who(access.call + prefix), access.offset, access.target));
 }
 
 template <class Piece>
@@ -29,14 +30,16 @@ template <class Piece>
     if (access.bytes <= mpi::largest_piece_bytes) [[likely]]
         return piece(0, static_cast<int>(access.bytes), at);
     // Only windows whose displacements count bytes get here: see carries().
-    mpi::for_each_piece(access.bytes, [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin)); });
+    mpi::for_each_piece(access.bytes,
+                        [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin)); });
 }
 
 bool RmaTransport::finish_locally(int target) {
 #ifdef OPEN_MPI
     const bool local = facts_.state.paths().progress == ProgressMode::caller; // the cheaper call over TCP
 #else
-    constexpr bool local = false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
+    constexpr bool local =
+        false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
 #endif
     const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
     check_mpi(local ? MPI_Win_flush_local(target, facts_.remote) : MPI_Win_flush(target, facts_.remote),
@@ -47,7 +50,8 @@ bool RmaTransport::finish_locally(int target) {
 void RmaTransport::get(const BegunAccess& access, std::span<std::byte> destination) {
     keep_awake(access.target);
     for_each_piece(access, [&](std::uint64_t begin, int bytes, MPI_Aint at) {
-        check(MPI_Get(destination.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote), "MPI_Get", access);
+        check(MPI_Get(destination.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote),
+              "MPI_Get", access);
     });
     finish_locally(access.target);
     facts_.statistics.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
@@ -75,7 +79,8 @@ void RmaTransport::put(const BegunAccess& access, std::span<const std::byte> sou
         const std::byte* const from = staged ? stage(source) : source.data();
         ledger_.enter(access, nullptr, AccessLedger::Carrier::window);
         for_each_piece(access, [&](std::uint64_t begin, int bytes, MPI_Aint at) {
-            check(MPI_Put(from + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote), "MPI_Put", access);
+            check(MPI_Put(from + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote), "MPI_Put",
+                  access);
         });
         // Complete at the target, too, with what went there before it; unless messages did.
         if (!staged && finish_locally(access.target) && !ledger_.messages_under_way())
@@ -101,8 +106,9 @@ std::unique_ptr<RmaTransfer> RmaTransport::start_transfer(const BegunAccess& acc
 
 std::unique_ptr<RmaTransfer> RmaTransport::start_get(const BegunAccess& access, std::span<std::byte> destination) {
     auto transfer = start_transfer(access, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
-        check(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote, request), "MPI_Rget",
-              access);
+        check(MPI_Rget(destination.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote,
+                       request),
+              "MPI_Rget", access);
     });
     facts_.statistics.add(Counter::rma_gets, Counter::rma_get_bytes, destination.size());
     return transfer;
@@ -110,8 +116,9 @@ std::unique_ptr<RmaTransfer> RmaTransport::start_get(const BegunAccess& access, 
 
 std::unique_ptr<RmaTransfer> RmaTransport::start_put(const BegunAccess& access, std::span<const std::byte> source) {
     auto transfer = start_transfer(access, [&](std::uint64_t begin, int bytes, MPI_Aint at, MPI_Request* request) {
-        check(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote, request), "MPI_Rput",
-              access);
+        check(MPI_Rput(source.data() + begin, bytes, MPI_BYTE, access.target, at, bytes, MPI_BYTE, facts_.remote,
+                       request),
+              "MPI_Rput", access);
     });
     facts_.statistics.add(Counter::rma_puts, Counter::rma_put_bytes, source.size());
     return transfer;
@@ -119,23 +126,25 @@ std::unique_ptr<RmaTransfer> RmaTransport::start_put(const BegunAccess& access, 
 
 // ---- atomics --------------------------------------------------------------------------------------------------------
 
-void RmaTransport::fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type, const void* operand,
-                         void* result) {
+void RmaTransport::fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type,
+                         const void* operand, void* result) {
     facts_.state.progress_driver().keep_awake(access.target);
-    finish_atomic(MPI_Fetch_and_op(operand, result, mpi::mpi_type(type), access.target, *displacement(access.target, access.offset),
-                                   mpi::mpi_operation(operation), facts_.remote),
+    finish_atomic(MPI_Fetch_and_op(operand, result, mpi::mpi_type(type), access.target,
+                                   *displacement(access.target, access.offset), mpi::mpi_operation(operation),
+                                   facts_.remote),
                   "MPI_Fetch_and_op", access);
 }
 
-void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected, const void* desired, void* result) {
+void RmaTransport::compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected,
+                                const void* desired, void* result) {
     facts_.state.progress_driver().keep_awake(access.target);
     // MPI compares integers only; equal bits are what is asked for. Integers keep the type that the other atomics
     // name, since MPI promises atomicity for operations of one type (MPI 3.1, section 11.7.1).
     const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
                               : type == mpi::AtomicType::float64 ? MPI_UINT64_T
                                                                  : mpi::mpi_type(type);
-    finish_atomic(MPI_Compare_and_swap(desired, expected, result, bits, access.target, *displacement(access.target, access.offset),
-                                       facts_.remote),
+    finish_atomic(MPI_Compare_and_swap(desired, expected, result, bits, access.target,
+                                       *displacement(access.target, access.offset), facts_.remote),
                   "MPI_Compare_and_swap", access);
 }
 
@@ -157,9 +166,9 @@ void RmaTransport::flush(int target) {
 
 void RmaTransport::flush() {
     if (facts_.network != Path::rma) return;
-    // One target after the other, though their operations are all under way: MPICH 4.0.2 over UCX returns from
-    // MPI_Win_flush_all before it has even read the origin's memory of all puts, when there are several targets. Open MPI's
-    // works, and saves its component for messages a round trip a target.
+        // One target after the other, though their operations are all under way: MPICH 4.0.2 over UCX returns from
+        // MPI_Win_flush_all before it has even read the origin's memory of all puts, when there are several targets. Open MPI's
+        // works, and saves its component for messages a round trip a target.
 #ifdef OPEN_MPI
     int ranks = 0;
     ledger_.outstanding().for_each_rank_by_window([&](int) { ++ranks; });

@@ -52,8 +52,10 @@ public:
     [[nodiscard]] std::unique_ptr<RmaTransfer> start_get(const BegunAccess& access, std::span<std::byte> destination);
     [[nodiscard]] std::unique_ptr<RmaTransfer> start_put(const BegunAccess& access, std::span<const std::byte> source);
 
-    void fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type, const void* operand, void* result);
-    void compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected, const void* desired, void* result);
+    void fetch(const BegunAccess& access, mpi::AtomicOperation operation, mpi::AtomicType type, const void* operand,
+               void* result);
+    void compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected, const void* desired,
+                      void* result);
 
     /// With the ledger's mutex held: everything to `target`, or to all ranks with accesses under way, is complete there.
     void flush(int target);
@@ -81,7 +83,8 @@ private:
     [[noreturn]] void throw_error(int code, const char* mpi_call, const Access& access) const;
     /// Before a get or put. How memory of the program's is served was not tried.
     void keep_awake(int target) {
-        if (facts_.adopted || !facts_.state.paths().data_needs_no_target) facts_.state.progress_driver().keep_awake(target);
+        if (facts_.adopted || !facts_.state.paths().data_needs_no_target)
+            facts_.state.progress_driver().keep_awake(target);
     }
 
     AccessLedger& ledger_;

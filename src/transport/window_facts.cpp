@@ -20,7 +20,8 @@ void WindowFacts::order_memory() const {
     // process and loads of another in shared memory (MPI 3.1, section 11.7.3), and between this rank's accesses to its own
     // part and those that others make to it through MPI.
     if (shared != MPI_WIN_NULL) support::check_mpi(MPI_Win_sync(shared), "MPI_Win_sync", state.who());
-    if (remote != MPI_WIN_NULL && remote != shared) support::check_mpi(MPI_Win_sync(remote), "MPI_Win_sync", state.who());
+    if (remote != MPI_WIN_NULL && remote != shared)
+        support::check_mpi(MPI_Win_sync(remote), "MPI_Win_sync", state.who());
 }
 
 } // namespace lapwing::transport

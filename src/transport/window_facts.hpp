@@ -20,7 +20,8 @@ namespace lapwing::transport {
 /// What the parts of a window share: where its memory is, and how it is reached and called. What the creation sets stays, but
 /// for `remote` when the program frees its window.
 struct WindowFacts {
-    WindowFacts(Team& its_team, std::string its_name) : team{its_team}, state{its_team.state()}, name{std::move(its_name)} {}
+    WindowFacts(Team& its_team, std::string its_name)
+        : team{its_team}, state{its_team.state()}, name{std::move(its_name)} {}
 
     Team& team;
     team::TeamState& state;
@@ -33,7 +34,7 @@ struct WindowFacts {
     bool plain_rma = false; ///< the path is rma, and all ranks' displacements count bytes
     /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
     bool mpi_atomics = false;
-    std::uint64_t alignment = 8; ///< of all ranks' parts, as far as atomics need it
+    std::uint64_t alignment = 8;   ///< of all ranks' parts, as far as atomics need it
     MPI_Win remote = MPI_WIN_NULL; ///< over all ranks
     MPI_Win shared = MPI_WIN_NULL; ///< over those of the node
     int unit = 1;                  ///< of displacements in `remote`

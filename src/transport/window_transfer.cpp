@@ -36,9 +36,10 @@ void WindowTransfer::check_hope(const char* call) {
     team::TeamState& team = window().state;
     try {
         if (team.lifecycle().left())
-            throw UsageError{fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
-                                         "wait for transfers before the team ends",
-                                         window().who(call), target_)};
+            throw UsageError{
+                fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
+                            "wait for transfers before the team ends",
+                            window().who(call), target_)};
         team.check_reachable(call, target_);
     } catch (...) {
         give_up();
@@ -84,7 +85,8 @@ void WindowTransfer::lose() noexcept {
 
 void WindowTransfer::check_lost() const {
     if (lost_)
-        throw UsageError{"Completion: the program freed the window with MPI_Win_free before this transfer was complete; wait for transfers, "
+        throw UsageError{"Completion: the program freed the window with MPI_Win_free before this transfer was "
+                         "complete; wait for transfers, "
                          "and close the window, before"};
 }
 
@@ -113,8 +115,11 @@ void RmaTransfer::give_up() noexcept {
     // a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
     support::Backoff backoff{support::ProcessorShare::crowded};
     int done = 0;
-    while (!team::TeamRegistry::mpi_ended() && !window().freed.load(std::memory_order_acquire) && // of a window that is gone nobody completes them
-           MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done == 0)
+    while (!team::TeamRegistry::mpi_ended() &&
+           !window().freed.load(std::memory_order_acquire) && // of a window that is gone nobody completes them
+           MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) ==
+               MPI_SUCCESS &&
+           done == 0)
         backoff.pause();
 }
 
