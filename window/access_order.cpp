@@ -177,29 +177,29 @@ void AccessOrder::complete() {
 }
 
 void AccessOrder::complete_started(int target) {
-    if (!ledger_.messages_under_way()) [[likely]] {
-        if (!ledger_.empty()) {
-            const support::BiasedMutex::Guard guard{ledger_.mutex()};
-            if (ledger_.outstanding().touches(target)) {
-                rma_.flush(target);
-                ledger_.complete(target, ledger_.versions());
-            }
-        }
-    } else {
+    if (!ledger_.empty() || ledger_.messages_under_way()) {
         support::BiasedMutex::Guard guard{ledger_.mutex()};
         const transport::AccessLedger::Versions reached = ledger_.versions();
-        const bool by_window = ledger_.outstanding().touches_by_window(target);
-        guard.unlock();
-        // Both are under way at a time.
-        const messages::Engine::FlushTicket ticket = messages_.start_flush(target);
-        if (by_window) {
-            guard.lock();
-            rma_.flush(target);
+        // Asked under the mutex: a message of another thread's that is in the ledger has been counted.
+        if (!ledger_.messages_under_way()) [[likely]] {
+            if (ledger_.outstanding().touches(target)) {
+                rma_.flush(target);
+                ledger_.complete(target, reached);
+            }
+        } else {
+            const bool by_window = ledger_.outstanding().touches_by_window(target);
             guard.unlock();
+            // Both are under way at a time.
+            const messages::Engine::FlushTicket ticket = messages_.start_flush(target);
+            if (by_window) {
+                guard.lock();
+                rma_.flush(target);
+                guard.unlock();
+            }
+            messages_.finish_flush(target, ticket);
+            guard.lock();
+            ledger_.complete(target, reached);
         }
-        messages_.finish_flush(target, ticket);
-        guard.lock();
-        ledger_.complete(target, reached);
     }
     // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or the
     // owner's engine moves the bytes, and the processor need only keep its accesses on their side of the flush.
