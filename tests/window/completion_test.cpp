@@ -251,3 +251,29 @@ TEST_CASE("a release has nothing left to do for a window whose messages are comp
     CHECK(window.local_as<std::int64_t>()[2] == 3);
     runtime.barrier();
 }
+
+TEST_CASE("what a thread has put and raised a counter with comes before its next get, whatever another thread flushes") {
+    Runtime runtime;
+    Window window{runtime, 128, {.notification_counters = 1}};
+    const Rank target{(runtime.rank().value + 1) % runtime.size()};
+    std::uint64_t wrong = 0;
+    if (runtime.rank() == Rank{0} && test::many_threads_allowed()) {
+        std::atomic<bool> done{false};
+        std::thread other{[&] {
+            for (std::uint64_t i = 0; !done.load(); ++i) {
+                window.put(target, Offset{64}, i);
+                window.flush(target);
+            }
+        }};
+        for (std::uint64_t i = 1; i <= 3000; ++i) {
+            window.put_notify(target, Offset{0}, i, 0);
+            if (window.get<std::uint64_t>(target, Offset{0}) != i) ++wrong;
+            window.flush(); // no message is under way
+        }
+        done.store(true);
+        other.join();
+    }
+    CHECK(wrong == 0);
+    window.close();
+    runtime.close();
+}
