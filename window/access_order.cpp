@@ -19,12 +19,13 @@ void AccessOrder::complete_before(const transport::Access& access) {
         conflict = ledger_.conflicts(access) || ledger_.conflicts_with_adds(access);
         full = ledger_.full();
     }
-    if (conflict) {
-        facts_.statistics.add(Counter::conflicts);
-        complete_started(access.target);
-    } else if (full) {
-        complete_started();
-    }
+    if (conflict) complete_conflicting(access.target);
+    else if (full) complete_started();
+}
+
+void AccessOrder::complete_conflicting(int target) {
+    facts_.statistics.add(Counter::conflicts);
+    complete_started(target);
 }
 
 transport::BegunAccess AccessOrder::begin(const transport::Access& whole, std::span<const mpi::ListedAtomic> values,
@@ -64,10 +65,7 @@ void AccessOrder::send_adds(int target, transport::AddKind kind, std::uint64_t b
         conflict = ledger_.conflicts(access);
         full = ledger_.full_of_adds();
     }
-    if (conflict) {
-        facts_.statistics.add(Counter::conflicts);
-        complete_started(target);
-    }
+    if (conflict) complete_conflicting(target);
     if (full) complete_sent_adds();
     messages_.adds(begun(access), kind, adds);
 }

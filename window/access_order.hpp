@@ -68,6 +68,7 @@ public:
     void end_transfers(void (transport::WindowTransfer::*end)());
     /// Null: not cached, or not any more. The caller keeps the cache.
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
+    [[nodiscard]] RemoteCache* cache() const noexcept { return cache_; }
 
 private:
     /// What all accesses begin with; gathered adds wait for nothing else before they are sent.
@@ -89,6 +90,8 @@ private:
             cache_->before_write(access.target, access.offset, access.bytes);
     }
     void complete_before(const transport::Access& access);
+    /// What an access to `target` has been found to conflict with.
+    void complete_conflicting(int target);
     /// The same of what transports have started: the rest of chunked transfers conflicts with nothing that is, and may ask for this.
     void complete_started(int target);
     void complete_started();

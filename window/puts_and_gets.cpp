@@ -12,13 +12,13 @@ constexpr std::size_t least_runs_by_messages = 16;
 
 void PutsAndGets::get(int target, std::uint64_t offset, std::span<std::byte> destination) {
     if (destination.empty()) return;
-    if (cache_ != nullptr) return cache_->get(target, offset, destination);
+    if (RemoteCache* const cache = order_.cache()) return cache->get(target, offset, destination);
     get_uncached(target, offset, destination);
 }
 
 void PutsAndGets::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return;
-    if (cache_ != nullptr) return cache_->put(target, offset, source);
+    if (RemoteCache* const cache = order_.cache()) return cache->put(target, offset, source);
     put_uncached(target, offset, source);
 }
 

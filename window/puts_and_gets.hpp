@@ -44,8 +44,6 @@ public:
     begin_get(int target, std::uint64_t offset, std::span<std::byte> destination, transport::Access::Starter starter);
     [[nodiscard]] std::unique_ptr<transport::PendingTransfer>
     begin_put(int target, std::uint64_t offset, std::span<const std::byte> source, transport::Access::Starter starter);
-    /// Null: not cached, or not any more. The caller keeps the cache.
-    void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
 
 private:
     [[nodiscard]] transport::BegunAccess begin_part(int target, const transport::Touched& touched,
@@ -55,7 +53,6 @@ private:
     AccessOrder& order_;
     transport::RmaTransport& rma_;
     transport::MessageTransport& messages_;
-    RemoteCache* cache_ = nullptr;
 };
 
 } // namespace lapwing::window

@@ -161,8 +161,8 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     check_options(facts_, options);
     team::TeamState& state = facts_.state;
     state.synchronisation().barrier(team::CollectiveCall::window_create, {});
-    facts_.number =
-        state.epoch().next_window_number(); // before anything can fail, so that the ranks' numbers stay alike
+    // Before anything can fail, so that the ranks' numbers stay alike.
+    facts_.number = state.epoch().next_window_number();
     const bool same_size = agree_on_memory(facts_, bytes, options);
     memory_ = std::make_unique<WindowMemory>(state, fmt::format("{}: {}", state.who(), label()), bytes, same_size,
                                              options.alignment, options.notification_counters);
@@ -178,11 +178,10 @@ void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
     try {
         cache_ = upper_rooms().caches.make(*this, cache);
         order_.use_cache(cache_.get());
-        puts_and_gets_.use_cache(cache_.get());
         if (listed == Listed::yes) state.epoch().add(*this);
         if (host != MPI_WIN_NULL) HostCall::add(host, *this, upper_rooms().caches.mode(state.settings(), cache));
-        state.synchronisation().barrier(team::CollectiveCall::window_create,
-                                        {}); // nobody may ask before every rank has exposed its memory
+        // Nobody may ask before every rank has exposed its memory.
+        state.synchronisation().barrier(team::CollectiveCall::window_create, {});
     } catch (...) {
         state.epoch().remove(*this);
         HostCall::remove(*this); // the program may free it
@@ -234,7 +233,6 @@ void share_sizes(transport::WindowFacts& facts, bool same) {
 
 void WindowState::end_cache() noexcept {
     order_.use_cache(nullptr);
-    puts_and_gets_.use_cache(nullptr);
     cache_.reset();
 }
 

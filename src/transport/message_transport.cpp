@@ -25,18 +25,25 @@ void MessageTransport::nudge_progress(const BegunAccess& access, std::uint64_t b
     messages::ProgressThread::instance().nudge_seldom();
 }
 
+template <class Try, class Note>
+void MessageTransport::start_counted(const BegunAccess& access, bool noted, Try&& attempt, Note&& note) {
+    start(access, [&] {
+        support::BiasedMutex::Guard guard{ledger_.mutex(), std::defer_lock};
+        if (noted) guard.lock();
+        if (!attempt()) return false;
+        ledger_.count_message();
+        if (noted) note();
+        return true;
+    });
+}
+
 template <class Try>
 void MessageTransport::start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer,
                                    Try&& attempt) {
-    const bool noted = access.is_tracked() && access.bytes != 0 && ledger_.may_be_overtaken(message_bytes);
-    start(access, [&] {
-        support::BiasedMutex::Guard guard{ledger_.mutex(), std::defer_lock};
-        if (noted || transfer != nullptr) guard.lock();
-        if (!attempt()) return false;
-        ledger_.count_message();
+    const bool may_be_passed = access.is_tracked() && access.bytes != 0 && ledger_.may_be_overtaken(message_bytes);
+    start_counted(access, may_be_passed || transfer != nullptr, attempt, [&] {
         if (transfer != nullptr) ledger_.enter(*transfer);
-        if (noted) ledger_.enter(access, transfer, AccessLedger::Carrier::messages);
-        return true;
+        if (may_be_passed) ledger_.enter(access, transfer, AccessLedger::Carrier::messages);
     });
 }
 
@@ -140,13 +147,8 @@ void MessageTransport::adds(const BegunAccess& access, AddKind kind, std::span<c
                                     .type = kind.type,
                                     .window = facts_.number,
                                     .size = adds.size_bytes()};
-    start(access, [&] {
-        const support::BiasedMutex::Guard guard{ledger_.mutex()};
-        if (!engine().try_adds(access.target, request, adds)) return false;
-        ledger_.count_message();
-        ledger_.enter_adds(access);
-        return true;
-    });
+    start_counted(
+        access, true, [&] { return engine().try_adds(access.target, request, adds); }, [&] { ledger_.enter_adds(access); });
     facts_.statistics.add(Counter::atomic_adds, adds.size());
     facts_.statistics.add(Counter::atomic_add_messages);
 }

@@ -70,6 +70,9 @@ private:
     /// neither. `transfer`: of a non-blocking one, else null.
     template <class Try>
     void start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer, Try&& attempt);
+    /// `note()` enters it, with the ledger's mutex held, where `noted`.
+    template <class Try, class Note>
+    void start_counted(const BegunAccess& access, bool noted, Try&& attempt, Note&& note);
     /// A non-blocking one, whose answer goes to `destination`.
     template <class Try>
     [[nodiscard]] std::unique_ptr<ServiceTransfer>

@@ -38,8 +38,8 @@ bool RmaTransport::finish_locally(int target) {
 #ifdef OPEN_MPI
     const bool local = facts_.state.paths().progress == ProgressMode::caller; // the cheaper call over TCP
 #else
-    constexpr bool local =
-        false; // MPICH 4.0.2 returns from it before the data has moved when several threads are at work
+    // MPICH 4.0.2 returns from it before the data has moved when several threads are at work.
+    constexpr bool local = false;
 #endif
     const team::ProgressDriver::WaitingInMpi waiting{facts_.state.progress_driver()};
     check_mpi(local ? MPI_Win_flush_local(target, facts_.remote) : MPI_Win_flush(target, facts_.remote),
