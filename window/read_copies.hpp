@@ -1,0 +1,38 @@
+#pragma once
+
+#include "src/mpi/atomics.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lapwing {
+class Layout;
+}
+
+namespace lapwing::window {
+
+/// Copies of bytes of other ranks that reads are served from beside the window's cache: those that prefetch/ keeps. The window
+/// tells each of them (AccessOrder::add_copies) of its own writes to other ranks' segments, by whatever call and on whatever
+/// path, loads and stores of the node included, and of its acquires. Ranges have been checked. Calls may come from several
+/// threads.
+class ReadCopies {
+public:
+    virtual ~ReadCopies() = default;
+
+    /// An acquire, of the window or of its team: others may have written since the copies were filled.
+    virtual void acquired() noexcept = 0;
+
+    /// The calling rank has written `bytes` to `offset` of `target`, or has started to.
+    virtual void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+    /// The same for a layout: byte k of `here`, a layout of memory at `base`, went to byte k of `there`, one of the target's segment.
+    virtual void written(int target, const Layout& there, const Layout& here, const std::byte* base) = 0;
+    /// The calling rank has sent an atomic without a result. What it makes of the copy's value is what a read has to see at least.
+    virtual void updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+                         const void* operand) = 0;
+    /// The calling rank writes bytes of which it does not know the values, as lists of atomics do: a later read has to ask the
+    /// target.
+    virtual void lost(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
+};
+
+} // namespace lapwing::window
