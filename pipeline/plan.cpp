@@ -76,6 +76,11 @@ const char* call_name(Direction direction) { return direction == Direction::put 
 
 } // namespace
 
+bool may_be_owner_packed(window::WindowState& window, int rank) {
+    const Path path = window.facts().path(rank);
+    return path == Path::service || (path == Path::rma && window.team_state().paths().progress == ProgressMode::thread);
+}
+
 PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_, Rank rank_, Offset offset,
                      const Layout& remote_, const PlanOptions& options_)
     : window{window_.state()}, direction{direction_}, local{local_},
@@ -100,8 +105,7 @@ PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_
              .remote = shape_of(remote),
              .most_memory = memory_limit / 2, // another transfer may be under way
              .table_limit = window.team_state().engine().inline_limit()};
-    // An owner without a progress thread would have to call Lapwing; where messages are all there is, it has to anyway.
-    if (path == Path::service || (path == Path::rma && window.team_state().paths().progress == ProgressMode::thread)) {
+    if (pipeline::may_be_owner_packed(window, rank)) {
         shape.may_be_owner_packed = true;
         shape.table_share = table_share(remote);
     }
@@ -240,6 +244,19 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
 
 } // namespace
 
+Completion pipeline::start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+    if (plan->shape.bytes == 0) return {};
+    plan->refresh();
+    finish_earlier(*plan);
+    if (plan->decision.strategy == Strategy::direct_copy) {
+        copy_directly(*plan, memory);
+        return {};
+    }
+    auto transfer = std::make_unique<PlannedTransfer>(plan, memory);
+    if (transfer->start()) return {};
+    return Completion{std::move(transfer)};
+}
+
 void Plan::execute(const void* memory) {
     require_target(*state_);
     run(state_, static_cast<std::byte*>(const_cast<void*>(memory))); // a put only reads it
@@ -281,18 +298,10 @@ Completion Plan::start(const void* memory) {
 }
 
 Completion Plan::start(void* memory) {
-    if (state_->shape.bytes == 0) return {};
-    state_->refresh();
-    finish_earlier(*state_);
     auto* const bytes = static_cast<std::byte*>(memory);
-    if (state_->decision.strategy == Strategy::direct_copy) {
-        copy_directly(*state_, bytes);
-        return {};
-    }
-    auto transfer = std::make_unique<PlannedTransfer>(state_, bytes);
     // What goes through a cache is not told of chunks that come later.
-    if (state_->window.cache() != nullptr) transfer->wait();
-    else if (!transfer->start()) return Completion{std::move(transfer)};
+    if (state_->window.cache() == nullptr) return pipeline::start_past_cache(state_, bytes);
+    run(state_, bytes);
     return {};
 }
 

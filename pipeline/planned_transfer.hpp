@@ -54,6 +54,13 @@ private:
     void check() const;
 };
 
+/// Whether a rank's progress thread can pack and unpack for others: one that has none would have to call Lapwing, which it has to
+/// anyway where messages are all there is.
+[[nodiscard]] bool may_be_owner_packed(window::WindowState& window, int rank);
+/// Starts a get into `memory`, also where the window is cached: of the cache only own writes that it holds back matter. Until it is
+/// complete this rank must not write the bytes that are read.
+[[nodiscard]] Completion start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory);
+
 /// The bytes of a put, from the first to the last: portion by portion, each computed into memory that is given.
 class ByteSource {
 public:

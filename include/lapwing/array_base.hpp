@@ -7,6 +7,7 @@
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/location.hpp>
+#include <lapwing/prefetch_options.hpp>
 #include <lapwing/range.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
@@ -15,12 +16,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lapwing {
+
+namespace prefetching {
+class CopyState;
+class EntryBuffer;
+} // namespace prefetching
 
 /// What a GlobalArray is made with beside its extents and distribution.
 struct GlobalArrayOptions {
@@ -29,6 +36,8 @@ struct GlobalArrayOptions {
 };
 
 namespace array {
+
+class SliceCollector;
 
 /// The largest alignment of elements.
 inline constexpr std::size_t max_alignment = 64;
@@ -61,8 +70,23 @@ public:
     }
 
     /// This rank's counters of the array, and, collective, the sum over all ranks.
-    [[nodiscard]] StatisticsValues statistics() const { return open_window(".statistics").statistics(); }
-    [[nodiscard]] StatisticsValues total_statistics() { return open_window(".total_statistics").total_statistics(); }
+    [[nodiscard]] StatisticsValues statistics() const {
+        collect_prefetch_statistics();
+        return open_window(".statistics").statistics();
+    }
+    [[nodiscard]] StatisticsValues total_statistics() {
+        collect_prefetch_statistics();
+        return open_window(".total_statistics").total_statistics();
+    }
+
+    /// Fills the copies of all elements that are prefetched (see GlobalArray::prefetch) with their owners' values; complete on return.
+    /// Local call, which one rank may make alone. As of a get: what other ranks have written must have been released before this rank's
+    /// last acquire, a barrier in between is enough, and must not be written meanwhile. Throws UsageError where nothing is prefetched.
+    /// Cost: for each owner a planned transfer, all under way at a time.
+    void update();
+    /// The same without waiting. Until the completion says so, elements that are prefetched must not be read, nor written by this rank;
+    /// where the copies are automatic a read waits for it.
+    Completion update_async();
 
     /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a negative depth
     /// and for one that a periodic dimension of the array is too small for.
@@ -77,7 +101,21 @@ protected:
     ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment, std::uint64_t identity,
               GlobalArrayOptions options);
 
-    void close_window() { window_.close(); }
+    void close_window() {
+        drop_copies();
+        window_.close();
+    }
+
+    // Prefetch: what does not need to know indices.
+
+    /// Makes the copies' buffer, or throws UsageError if there is one with other options.
+    prefetching::CopyState& begin_prefetch(const PrefetchOptions& options);
+    /// Memory of `bytes` bytes for the copies of `slices`: see EntryBuffer::add.
+    std::byte* add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes);
+    /// Fills copies that are stale.
+    [[gnu::noinline]] void refresh_copies() const;
+    void drop_copies() noexcept;
+    [[nodiscard]] bool has_copies() const noexcept { return copies_ != nullptr; }
 
     /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
     void begin_collective(std::string_view call) const;
@@ -139,8 +177,11 @@ protected:
     std::string who_; ///< "rank 2 of 4", kept for messages after the team is gone
     std::uint64_t number_ = 0; ///< of the window, which stands in messages for a name
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
+    std::shared_ptr<prefetching::EntryBuffer> copies_; ///< of prefetched elements; null: there are none
 
 private:
+    [[nodiscard]] prefetching::EntryBuffer& copies(const char* call) const;
+    void collect_prefetch_statistics() const;
     [[nodiscard]] bool same_ranks(const ArrayBase& other) const;
     [[noreturn]] void throw_ranks_differ(const ArrayBase& other) const;
     [[nodiscard]] std::string start_of_text(const char* call) const;

@@ -9,6 +9,7 @@
 #include <lapwing/detail/foreign_map.hpp>
 #include <lapwing/detail/hot_pages.hpp>
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/detail/prefetched_elements.hpp>
 #include <lapwing/detail/remote_elements.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
@@ -16,6 +17,8 @@
 #include <lapwing/extents.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/patch.hpp>
+#include <lapwing/patterns.hpp>
+#include <lapwing/prefetched_view.hpp>
 #include <lapwing/reduction.hpp>
 
 #include <algorithm>
@@ -25,6 +28,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -151,7 +155,7 @@ public:
         return (*this)(to_index(indices...));
     }
     [[nodiscard]] reference operator()(const Index<N>& index) {
-        return {*this, address<assertion_level >= 1>("", index), index};
+        return {*this, place<assertion_level >= 1>("", index), index};
     }
     /// The value, from an array that may only be read.
     template <IndexValue... I>
@@ -160,7 +164,7 @@ public:
         return (*this)(to_index(indices...));
     }
     [[nodiscard]] T operator()(const Index<N>& index) const {
-        return reference{*this, address<assertion_level >= 1>("", index), index}.get();
+        return reference{*this, place<assertion_level >= 1>("", index), index}.get();
     }
 
     /// As operator(), with the bounds checked at every assertion level.
@@ -169,14 +173,14 @@ public:
     [[nodiscard]] reference at(I... indices) {
         return at(to_index(indices...));
     }
-    [[nodiscard]] reference at(const Index<N>& index) { return {*this, address<true>(".at", index), index}; }
+    [[nodiscard]] reference at(const Index<N>& index) { return {*this, place<true>(".at", index), index}; }
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T at(I... indices) const {
         return at(to_index(indices...));
     }
     [[nodiscard]] T at(const Index<N>& index) const {
-        return reference{*this, address<true>(".at", index), index}.get();
+        return reference{*this, place<true>(".at", index), index}.get();
     }
 
     /// A hint that the element will be read soon by the calling thread, also of an array that may only be read: an element of
@@ -186,7 +190,36 @@ public:
     void prefetch(I... indices) const {
         prefetch(to_index(indices...));
     }
-    void prefetch(const Index<N>& index) const { reference{*this, address<assertion_level >= 1>("", index), index}.prefetch(); }
+    void prefetch(const Index<N>& index) const { reference{*this, place<assertion_level >= 1>("", index), index}.prefetch(); }
+
+    // Prefetch of what a rank will read, said once before a loop that stays as it is: docs/prefetch.md.
+
+    /// Collective. Each rank keeps copies of the elements of other ranks that `pattern` says it reads (see patterns.hpp), and element
+    /// reads take them. The patterns of an array add up: an element is copied once. Own writes to these elements go to their owner and to
+    /// the own copy. Automatic copies (`consistent`) see what a barrier, or another acquire, orders before a read, and are first filled
+    /// by a read; elements that the rank can load are never copied. Manual ones are a snapshot: of the owners' values here, where the
+    /// call has a barrier before and behind, and then of each update(); elements of the own node are copied, too, so that what a
+    /// program computes does not depend on where its ranks run. Replicated arrays have all elements already.
+    /// Throws UsageError when the options differ from those of patterns that the array has, RangeError for patterns that do not fit.
+    /// Cost: memory for the copies, planning, a barrier; for manual copies an update() and another barrier.
+    template <Pattern<N> P>
+    void prefetch(const P& pattern, const PrefetchOptions& options = {});
+    /// Local call. Forgets all patterns, and frees the copies. References to elements that were prefetched must not be used any more.
+    void evict();
+    /// Whether the calling rank has a copy of an element. Throws RangeError.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] bool is_prefetched(I... indices) const {
+        return is_prefetched(to_index(indices...));
+    }
+    [[nodiscard]] bool is_prefetched(const Index<N>& index) const {
+        check_bounds(".is_prefetched", index);
+        return prefetched_ != nullptr && prefetched_->indices.template find<T>(index) != nullptr;
+    }
+    /// Reads of own and prefetched elements, for loops: see PrefetchedView. Automatic copies are filled if they are stale. Valid until
+    /// the next acquire (automatic) or update(), as long as the array has its patterns. Throws UsageError where the rank owns several
+    /// separate domains.
+    [[nodiscard]] PrefetchedView<T, N> view() const;
 
     /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
     /// calling rank owns it is checked at assertion level 1 (RangeError). Each access compares its index, so that a loop over
@@ -380,8 +413,27 @@ private:
     template <bool Checked>
     [[gnu::noinline]] T& other_own_element(Index<N> index) const;
 
+    /// Where an element can be loaded, and stored unless the array is replicated; or read from a copy; or neither.
+    template <bool Checked>
+    [[nodiscard]] array::ElementPlace<T> place(const char* call, const Index<N>& index) const {
+        if (prefetched_ == nullptr) [[likely]]
+            return {address<Checked>(call, index), nullptr};
+        if (near_box_.holds(index)) [[likely]]
+            return {near_address(near_box_.offset(index)), nullptr};
+        if (T* const address = node_.template find<T>(index)) return {address, nullptr};
+        if (const T* const copy = prefetched_->indices.template find<T>(index)) return {nullptr, copy};
+        return {address<Checked>(call, index), nullptr};
+    }
+
     // For ElementReference: elements that are not plain memory here.
     friend reference;
+    /// The value of an element that is prefetched.
+    [[nodiscard]] T read_copy(const T* copy) const {
+        T value;
+        while (!prefetched_->state.read(copy, value)) this->refresh_copies();
+        prefetched_->state.count_hit();
+        return value;
+    }
     [[nodiscard]] bool writes_here() const noexcept { return !replicated_; }
     /// An element of another node. Those in a row that the cache has entered are read here; the rest out of line, so that the
     /// loops that this is called from keep what they compute in registers.
@@ -420,6 +472,18 @@ private:
     /// The index is within the extents.
     [[nodiscard]] Location locate(const Index<N>& index) const;
     [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;
+
+    /// What element accesses look at first: own elements, and those of the node unless copies of them are to be read.
+    void bind_near(bool node);
+    /// Prefetches what of these domains is not here yet.
+    void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options);
+    /// The indices of `needed` that are to be copied, as domains; nothing where they would be too many.
+    [[nodiscard]] std::optional<array::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
+    /// Copies for them.
+    void copy_domains(const array::NeededDomains<N>& domains, PrefetchStorage storage);
+    /// The same, row by row, for any indices.
+    void copy_rows(const std::vector<Domain<N>>& needed, bool node);
+    [[nodiscard]] bool is_of_node(int owner) const noexcept { return window_.map().base(owner) != nullptr; }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
     [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
@@ -477,6 +541,7 @@ private:
     array::DenseBox<N> box_;
     int own_rank_ = -1;
     bool replicated_ = false;
+    std::unique_ptr<array::PrefetchedElements<N>> prefetched_; ///< null: nothing is prefetched
     array::RemoteElements<N> remote_; ///< empty unless the array is cached
     const window::HotPageTables* hot_pages_ = &window::no_hot_pages;
     BlockCyclicMap<N> map_;
@@ -488,3 +553,4 @@ private:
 
 #include <lapwing/detail/global_array_collectives.hpp>
 #include <lapwing/detail/global_array_members.hpp>
+#include <lapwing/detail/global_array_prefetch.hpp>

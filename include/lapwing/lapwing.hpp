@@ -16,7 +16,11 @@
 #include <lapwing/lock.hpp>
 #include <lapwing/mpi_datatype.hpp>
 #include <lapwing/path.hpp>
+#include <lapwing/patterns.hpp>
 #include <lapwing/plan.hpp>
+#include <lapwing/prefetch.hpp>
+#include <lapwing/prefetch_options.hpp>
+#include <lapwing/prefetched_view.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/recording.hpp>
 #include <lapwing/runtime.hpp>

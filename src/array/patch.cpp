@@ -1,6 +1,7 @@
 #include <lapwing/patch.hpp>
 
 #include "src/array/pending_transfers.hpp"
+#include "src/array/section_layouts.hpp"
 #include "src/array/strided_copy.hpp"
 #include "window/window_state.hpp"
 
@@ -66,15 +67,7 @@ void PatchTransfer::copy(std::byte* segment, const Section& section) {
 void PatchTransfer::start(int owner, const Section& section) {
     if (pending_ == nullptr) pending_ = std::make_unique<PendingTransfers>();
     pending_->make_room();
-    const auto layout = [&](std::uint64_t offset, std::uint64_t SectionLevel::* stride) {
-        std::array<Layout::Dimension, max_section_levels> dimensions;
-        for (std::size_t d = 0; d < section.levels.size(); ++d)
-            dimensions[d] = {section.levels[d].count, static_cast<std::int64_t>(section.levels[d].*stride * element_bytes_)};
-        return Layout::strided(std::span{dimensions.data(), section.levels.size()}, element_bytes_,
-                               static_cast<std::int64_t>(offset * element_bytes_));
-    };
-    const Layout there = layout(section.owner_offset, &SectionLevel::owner_stride);
-    const Layout here = layout(section.buffer_offset, &SectionLevel::buffer_stride);
+    const auto [there, here] = layouts_of(section, element_bytes_);
     if (there.is_contiguous() && here.is_contiguous()) { // nothing to plan
         const auto at = static_cast<std::uint64_t>(there.lower());
         const std::span<std::byte> memory{buffer_ + here.lower(), here.bytes()};

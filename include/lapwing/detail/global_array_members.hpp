@@ -108,18 +108,31 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
     own_rank_ = team.rank().value;
     replicated_ = maps.replicated;
     if (foreign_ != nullptr) return;
+    if (map_.one_round() && map_.domain_count(own_place()) == 1)
+        box_ = {map_.domain(own_place(), 0), map_.strides(own_place())};
+    bind_near(true);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::bind_near(bool node) {
+    if (foreign_ != nullptr) return;
+    near_box_ = {};
     if (!replicated_) {
-        node_ = {map_, window_.map(), sizeof(T)};
+        transport::MemoryMap near = window_.map();
+        if (!node && near.node_index == nullptr) { // as if the node were this rank
+            near.bases += near.own_rank - near.node_first;
+            near.node_first = near.own_rank;
+            near.node_count = 1;
+        }
+        node_ = {map_, near, sizeof(T)};
         const auto [box, first] = node_.dense(sizeof(T));
         near_box_ = box;
         near_ = reinterpret_cast<T*>(first);
         if (const window::HotPageTables* const tables = window_.hot_pages()) {
             hot_pages_ = tables;
-            remote_ = {map_, window_.map(), node_.serves()};
+            remote_ = {map_, window_.map(), node && node_.serves()};
         }
     }
-    if (!map_.one_round() || map_.domain_count(own_place()) != 1) return;
-    box_ = {map_.domain(own_place(), 0), map_.strides(own_place())};
     if (near_box_.empty()) {
         near_box_ = box_;
         near_ = own_;
@@ -129,7 +142,7 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps,
 template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
     : ArrayBase{std::move(other)}, near_{other.near_}, near_box_{other.near_box_}, node_{other.node_}, own_{other.own_},
-      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, remote_{other.remote_}, hot_pages_{other.hot_pages_},
+      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, prefetched_{std::move(other.prefetched_)}, remote_{other.remote_}, hot_pages_{other.hot_pages_},
       map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
     other.forget();
 }
@@ -145,6 +158,7 @@ GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
     box_ = other.box_;
     own_rank_ = other.own_rank_;
     replicated_ = other.replicated_;
+    prefetched_ = std::move(other.prefetched_);
     remote_ = other.remote_;
     hot_pages_ = other.hot_pages_;
     map_ = other.map_;
@@ -156,6 +170,7 @@ GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::forget() noexcept {
+    prefetched_.reset();
     near_box_ = {}; // near_ is never null: see near_address
     node_ = {};
     own_ = nullptr;

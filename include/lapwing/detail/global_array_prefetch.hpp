@@ -1,0 +1,199 @@
+// Room: array
+#pragma once
+
+/// The members of GlobalArray that decide what of it is prefetched, and where the copies go. Included by global_array.hpp.
+#include <lapwing/global_array.hpp>
+
+#include <lapwing/detail/slice_collector.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace lapwing {
+
+template <TriviallyCopyable T, std::size_t N>
+template <Pattern<N> P>
+void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& options) {
+    this->require_open(".prefetch");
+    const array::PatternSite<N> site{domain(), Rank{own_rank_}, team_->size()};
+    std::vector<Domain<N>> needed;
+    const auto ask = [&](const Domain<N>& own) {
+        for (const Domain<N>& domain : array::domains_of(pattern, own, site))
+            if (std::ranges::find(needed, domain) == needed.end()) needed.push_back(domain);
+    };
+    // One that owns nothing may read all the same.
+    if (domain_count(Rank{own_rank_}) == 0) ask(Domain<N>{});
+    for (const Domain<N> own : local_domains()) ask(own);
+    this->begin_collective("prefetch");
+    if (!replicated_) {
+        prefetch_domains(needed, options);
+        if (!options.consistent && has_copies()) this->update();
+    }
+    barrier();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options) {
+    prefetching::CopyState& state = this->begin_prefetch(options);
+    if (prefetched_ == nullptr)
+        prefetched_ = std::make_unique<array::PrefetchedElements<N>>(array::PrefetchedElements<N>{state, {}, false});
+    // A read of an automatic copy is no better than one of the element itself, where that is a load.
+    const bool node = !options.consistent;
+    if (const auto domains = domains_to_copy(needed, node)) copy_domains(*domains, options.storage);
+    else copy_rows(needed, node);
+    if (prefetched_->of_node) bind_near(false);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+std::optional<array::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
+    if (foreign_ != nullptr || prefetched_->indices.has_runs()) return {};
+    array::NeededDomains<N> domains;
+    for (const Domain<N>& one : needed)
+        if (!domains.add(one.intersect(domain()))) return {};
+    const auto remove_all = [&](Rank rank) {
+        if (domain_count(rank) > array::NeededDomains<N>::most_domains) return false;
+        for (const Domain<N> owned : local_domains(rank))
+            if (!domains.remove(owned)) return false;
+        return true;
+    };
+    if (!remove_all(Rank{own_rank_})) return {};
+    for (const Domain<N>& here : prefetched_->indices.domains())
+        if (!domains.remove(here)) return {};
+    if (node) return domains;
+
+    array::OwnerCollector owners;
+    for (const Domain<N>& one : domains.domains()) cut(one, array::BufferShape<N>::row_major(one), owners);
+    for (const int owner : owners.take())
+        if (is_of_node(owner) && !remove_all(Rank{owner})) return {};
+    return domains;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::copy_domains(const array::NeededDomains<N>& domains, PrefetchStorage storage) {
+    std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
+    array::OwnerCollector collector;
+    for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), collector);
+    const std::vector<int> owners = collector.take();
+    if (owners.empty()) return;
+    if (storage == PrefetchStorage::by_owner) {
+        std::vector<Domain<N>> parts;
+        for (const int owner : owners)
+            for (const Domain<N> owned : local_domains(Rank{owner}))
+                for (const Domain<N>& block : blocks)
+                    if (const Domain<N> part = block.intersect(owned); !part.empty()) parts.push_back(part);
+        blocks = std::move(parts);
+    }
+    array::SliceCollector slices{sizeof(T)};
+    std::uint64_t elements = 0;
+    for (const Domain<N>& block : blocks) {
+        array::BufferShape<N> shape = array::BufferShape<N>::row_major(block);
+        shape.offset = elements;
+        cut(block, shape, slices);
+        elements += block.size();
+    }
+    array::PrefetchedIndices<N>& indices = prefetched_->indices;
+    std::byte* copies = this->add_copies(elements * sizeof(T), slices, indices.bytes_of(blocks.size()));
+    for (const Domain<N>& block : blocks) {
+        indices.add(block, copies, sizeof(T));
+        copies += block.size() * sizeof(T);
+    }
+    prefetched_->of_node = prefetched_->of_node || std::ranges::any_of(owners, [this](int owner) { return is_of_node(owner); });
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::copy_rows(const std::vector<Domain<N>>& needed, bool node) {
+    struct Run {
+        Index<N> first;
+        std::uint64_t count;
+    };
+    std::vector<Run> runs;
+    array::PrefetchedIndices<N>& indices = prefetched_->indices;
+    const auto wanted = [&](const Index<N>& index, const Location& location) {
+        return location.owner.value >= 0 && location.owner.value != own_rank_ && (node || !is_of_node(location.owner.value)) &&
+               indices.template find<T>(index) == nullptr;
+    };
+    for (const Domain<N>& asked : needed)
+        for (const Index<N>& index : asked.intersect(domain())) {
+            if (!wanted(index, locate(index))) continue;
+            if (!runs.empty()) {
+                Run& last = runs.back();
+                Index<N> next = last.first;
+                next[N - 1] += static_cast<std::int64_t>(last.count);
+                if (next == index) {
+                    ++last.count;
+                    continue;
+                }
+            }
+            runs.push_back({index, 1});
+        }
+    if (runs.empty()) return;
+    std::ranges::sort(runs, {}, &Run::first);
+    // Runs of several domains may have elements in common.
+    std::vector<Run> disjoint;
+    for (Run run : runs) {
+        if (!disjoint.empty()) {
+            Run& last = disjoint.back();
+            const bool same_row = std::equal(run.first.begin(), run.first.end() - 1, last.first.begin());
+            const auto distance = static_cast<std::uint64_t>(run.first[N - 1] - last.first[N - 1]);
+            if (same_row && distance <= last.count) {
+                last.count = std::max(last.count, distance + run.count);
+                continue;
+            }
+        }
+        disjoint.push_back(run);
+    }
+    array::SliceCollector slices{sizeof(T)};
+    array::OwnerCollector owners;
+    std::uint64_t elements = 0;
+    for (const Run& run : disjoint) {
+        std::array<Range, N> ranges;
+        for (std::size_t d = 0; d < N; ++d) ranges[d] = Range::strided(run.first[d], d == N - 1 ? run.count : 1, 1);
+        array::BufferShape<N> shape = array::BufferShape<N>::row_major(Domain<N>{ranges});
+        shape.offset = elements;
+        cut(Domain<N>{ranges}, shape, slices);
+        cut(Domain<N>{ranges}, shape, owners);
+        elements += run.count;
+    }
+    std::byte* copies = this->add_copies(elements * sizeof(T), slices, indices.bytes_of_runs(disjoint.size()));
+    for (const Run& run : disjoint) {
+        indices.add_run(run.first, run.count, copies, sizeof(T));
+        copies += run.count * sizeof(T);
+    }
+    indices.order_runs();
+    prefetched_->of_node = prefetched_->of_node || std::ranges::any_of(owners.take(), [this](int owner) { return is_of_node(owner); });
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::evict() {
+    this->require_open(".evict");
+    this->drop_copies();
+    if (prefetched_ == nullptr) return;
+    const bool of_node = prefetched_->of_node;
+    prefetched_.reset();
+    if (of_node) bind_near(true);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+PrefetchedView<T, N> GlobalArray<T, N>::view() const {
+    this->require_open(".view");
+    typename PrefetchedView<T, N>::Box own;
+    const Domain<N> mine = local_domain();
+    if (!mine.empty()) {
+        const LocalView<T, N> memory = view(".view");
+        for (std::size_t d = 0; d < N; ++d) {
+            own.first[d] = mine.range(d).first();
+            own.span[d] = mine.range(d).size();
+            own.distance[d] = static_cast<std::uint64_t>(memory.stride(d)) * sizeof(T);
+        }
+        own.copies = reinterpret_cast<std::byte*>(memory.data_handle());
+    }
+    if (prefetched_ == nullptr) return {own, nullptr, nullptr};
+    while (!prefetched_->state.is_fresh()) this->refresh_copies();
+    return {own, &prefetched_->indices, &prefetched_->state};
+}
+
+} // namespace lapwing

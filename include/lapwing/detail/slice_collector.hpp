@@ -1,0 +1,43 @@
+// Room: array
+#pragma once
+
+#include <lapwing/patch.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace lapwing::array {
+
+struct CollectedSlices;
+
+/// Collects the sections of domains that are to be prefetched, instead of moving them.
+class SliceCollector final : public SectionVisitor {
+public:
+    explicit SliceCollector(std::uint64_t element_bytes);
+    ~SliceCollector();
+    SliceCollector(const SliceCollector&) = delete;
+    SliceCollector& operator=(const SliceCollector&) = delete;
+
+    void visit(const Section& section) override;
+
+    [[nodiscard]] CollectedSlices& slices() noexcept { return *slices_; }
+
+private:
+    std::uint64_t element_bytes_;
+    std::unique_ptr<CollectedSlices> slices_;
+};
+
+/// Collects which ranks own something of a domain.
+class OwnerCollector final : public SectionVisitor {
+public:
+    void visit(const Section& section) override { owners_.push_back(section.owner); }
+    /// In ascending order, each once.
+    [[nodiscard]] std::vector<int> take();
+
+private:
+    std::vector<int> owners_;
+};
+
+} // namespace lapwing::array

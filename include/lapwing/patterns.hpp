@@ -1,0 +1,168 @@
+// Room: array
+#pragma once
+
+#include <lapwing/domain.hpp>
+#include <lapwing/rank.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+/// The prefetch patterns of LAPPS (Kayraklioglu, Ferguson and El-Ghazawi, 2018, appendix A): which elements of a global array a rank
+/// will read beside its own. Pass them to GlobalArray::prefetch().
+namespace lapwing {
+
+namespace array {
+
+/// What a pattern is asked for: a rank of an array.
+template <std::size_t N>
+struct PatternSite {
+    Domain<N> whole; ///< all indices of the array
+    Rank rank;
+    int ranks = 1;
+};
+
+/// Throw RangeError, beginning with `what`.
+[[noreturn]] void throw_depth(std::int64_t depth);
+[[noreturn]] void throw_table_size(std::size_t size, int ranks);
+
+/// The indices up to `depth` away from one of `own`, within [0, extent), or around it: as ranges that may have indices in common.
+[[nodiscard]] std::vector<Range> widened(const Range& own, std::int64_t depth, std::uint64_t extent, bool periodic);
+
+} // namespace array
+
+/// What a stencil reads: the elements up to `depth` away from the own ones.
+struct Stencil {
+    std::int64_t depth = 1;
+    /// A square, or a cube: elements away in several dimensions as well. Without them a star: away in one dimension only.
+    bool corners = true;
+    /// Whether a dimension goes on behind its last index with its first. A depth above the extent then means all of it, once.
+    std::array<bool, max_dimensions> periodic = {};
+
+    template <std::size_t N>
+    [[nodiscard]] std::vector<Domain<N>> domains(const Domain<N>& own, const array::PatternSite<N>& site) const {
+        if (depth < 0) array::throw_depth(depth);
+        std::array<std::vector<Range>, N> wide;
+        for (std::size_t d = 0; d < N; ++d)
+            wide[d] = array::widened(own.range(d), depth, site.whole.range(d).size(), periodic[d]);
+        std::vector<Domain<N>> needed;
+        if (!corners) {
+            for (std::size_t d = 0; d < N; ++d)
+                for (const Range& range : wide[d]) {
+                    std::array<Range, N> ranges = own.ranges();
+                    ranges[d] = range;
+                    needed.emplace_back(ranges);
+                }
+            return needed;
+        }
+        std::array<Range, N> ranges;
+        add_products(wide, 0, ranges, needed);
+        return needed;
+    }
+
+private:
+    template <std::size_t N>
+    static void add_products(const std::array<std::vector<Range>, N>& wide, std::size_t d, std::array<Range, N>& ranges,
+                             std::vector<Domain<N>>& needed) {
+        if (d == N) {
+            needed.emplace_back(ranges);
+            return;
+        }
+        for (const Range& range : wide[d]) {
+            ranges[d] = range;
+            add_products(wide, d + 1, ranges, needed);
+        }
+    }
+};
+
+/// The rows of the own elements: all indices of the last dimension.
+struct RowWise {
+    template <std::size_t N>
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const array::PatternSite<N>& site) const {
+        std::array<Range, N> ranges = own.ranges();
+        ranges[N - 1] = site.whole.range(N - 1);
+        return Domain<N>{ranges};
+    }
+};
+
+/// The columns of the own elements: all indices of the first dimension.
+struct ColumnWise {
+    template <std::size_t N>
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const array::PatternSite<N>& site) const {
+        std::array<Range, N> ranges = own.ranges();
+        ranges[0] = site.whole.range(0);
+        return Domain<N>{ranges};
+    }
+};
+
+/// The own indices in reverse order: (j, i) for each own (i, j), as far as the array has it.
+struct Transpose {
+    template <std::size_t N>
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const array::PatternSite<N>& /*site*/) const {
+        std::array<Range, N> ranges;
+        for (std::size_t d = 0; d < N; ++d) ranges[d] = own.range(N - 1 - d);
+        return Domain<N>{ranges};
+    }
+};
+
+/// All elements.
+struct AllToAll {
+    template <std::size_t N>
+    [[nodiscard]] Domain<N> domains(const Domain<N>& /*own*/, const array::PatternSite<N>& site) const {
+        return site.whole;
+    }
+};
+
+/// What a table says: entry r is the domain, or the domains, that rank r reads. Own indices and those that the array does not have are
+/// passed over. Every rank may fill in its own entry only.
+template <std::size_t N, class Entry = Domain<N>>
+struct Custom {
+    std::vector<Entry> table; ///< one entry a rank
+
+    template <std::size_t M>
+        requires(M == N)
+    [[nodiscard]] Entry domains(const Domain<M>& /*own*/, const array::PatternSite<M>& site) const {
+        if (table.size() != static_cast<std::size_t>(site.ranks)) array::throw_table_size(table.size(), site.ranks);
+        return table[static_cast<std::size_t>(site.rank.value)];
+    }
+};
+template <std::size_t N>
+Custom(std::vector<Domain<N>>) -> Custom<N, Domain<N>>;
+template <std::size_t N>
+Custom(std::vector<std::vector<Domain<N>>>) -> Custom<N, std::vector<Domain<N>>>;
+
+namespace array {
+
+template <class R, std::size_t N>
+concept DomainsOf = std::convertible_to<R, Domain<N>> || std::convertible_to<R, std::vector<Domain<N>>>;
+
+} // namespace array
+
+/// A prefetch pattern of N-dimensional arrays: one of those above, or a function of the program's from a domain that a rank owns
+/// to the domain, or a vector of domains, that it reads with it: `[](const Domain<2>& own) { return own.expand(2); }`. It is called
+/// for each own domain; indices that are the rank's own, or that the array does not have, are passed over.
+template <class P, std::size_t N>
+concept Pattern = requires(const P& pattern, const Domain<N>& own, const array::PatternSite<N>& site) {
+    { pattern.domains(own, site) } -> array::DomainsOf<N>;
+} || requires(const P& pattern, const Domain<N>& own) {
+    { pattern(own) } -> array::DomainsOf<N>;
+};
+
+namespace array {
+
+/// What a pattern says of one own domain.
+template <std::size_t N, Pattern<N> P>
+[[nodiscard]] std::vector<Domain<N>> domains_of(const P& pattern, const Domain<N>& own, const PatternSite<N>& site) {
+    auto needed = [&] {
+        if constexpr (requires { pattern.domains(own, site); }) return pattern.domains(own, site);
+        else return pattern(own);
+    }();
+    if constexpr (std::convertible_to<decltype(needed), Domain<N>>) return {Domain<N>{std::move(needed)}};
+    else return needed;
+}
+
+} // namespace array
+} // namespace lapwing

@@ -1,0 +1,38 @@
+#include "prefetch/entry.hpp"
+
+#include "pipeline/planned_transfer.hpp"
+
+#include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/plan.hpp>
+
+namespace lapwing::prefetching {
+namespace {
+
+/// Owners pack what they are asked for if the array may change, and where they can: on the network, and by a thread of their own or
+/// where messages are all there is. One block needs no packing.
+Strategy strategy(Window& window, const Slice& slice, const PrefetchOptions& options) {
+    if (options.static_domain || slice.there.is_contiguous()) return Strategy::automatic;
+    return pipeline::may_be_owner_packed(window.state(), slice.owner) ? Strategy::owner_packed : Strategy::automatic;
+}
+
+} // namespace
+
+Entry::Entry(Window& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options)
+    : owner_{slice.owner}, memory_{memory},
+      plan_{std::make_shared<pipeline::PlanState>(window, transport::Direction::get, slice.here, Rank{slice.owner}, Offset{0},
+                                                  slice.there, PlanOptions{.strategy = strategy(window, slice, options)})} {}
+
+std::uint64_t Entry::bytes() const noexcept { return plan_->shape.bytes; }
+
+Completion Entry::start_fill() { return pipeline::start_past_cache(plan_, memory_); }
+
+void Entry::list_runs() {
+    LayoutZip zip{plan_->remote, plan_->local};
+    while (!zip.done()) {
+        const BlockPair pair = zip.next();
+        runs_.push_back({static_cast<std::uint64_t>(pair.source), pair.bytes, memory_ + pair.target});
+    }
+    std::ranges::sort(runs_, {}, &Run::offset);
+}
+
+} // namespace lapwing::prefetching

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <lapwing/completion.hpp>
+#include <lapwing/layout.hpp>
+#include <lapwing/prefetch_options.hpp>
+#include <lapwing/window.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace lapwing::pipeline {
+class PlanState;
+}
+
+namespace lapwing::prefetching {
+
+/// What one owner has of a request: byte k of `there`, a layout of its segment, is copied to byte k of `here`.
+struct Slice {
+    int owner = 0;
+    Layout there;
+    Layout here;
+};
+
+/// The copies of one owner, and the plan that fills them.
+class Entry {
+public:
+    /// `memory`: where the layout `here` of the slice begins. Throws RangeError when the slice leaves the owner's segment.
+    Entry(Window& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options);
+
+    [[nodiscard]] int owner() const noexcept { return owner_; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept;
+    /// Starts to fill them. Passes by the window's cache, but for own writes that it holds back.
+    [[nodiscard]] Completion start_fill();
+    /// Calls `function(copy, offset, bytes)` for the copies of bytes [begin, end) of the owner's segment, run by run.
+    template <class Function>
+    void for_copies(std::uint64_t begin, std::uint64_t end, Function&& function);
+
+private:
+    /// A run of bytes that is contiguous in the segment and in the copy.
+    struct Run {
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+        std::byte* copy = nullptr;
+    };
+
+    void list_runs();
+
+    int owner_;
+    std::byte* memory_;
+    std::shared_ptr<pipeline::PlanState> plan_;
+    std::vector<Run> runs_; ///< by offset; made when they are needed first
+};
+
+template <class Function>
+void Entry::for_copies(std::uint64_t begin, std::uint64_t end, Function&& function) {
+    if (runs_.empty()) list_runs();
+    auto run = std::upper_bound(runs_.begin(), runs_.end(), begin, [](std::uint64_t offset, const Run& one) { return offset < one.offset; });
+    if (run != runs_.begin()) --run;
+    for (; run != runs_.end() && run->offset < end; ++run) {
+        const std::uint64_t first = std::max(begin, run->offset);
+        const std::uint64_t last = std::min(end, run->offset + run->bytes);
+        if (first < last) function(run->copy + (first - run->offset), first, last - first);
+    }
+}
+
+} // namespace lapwing::prefetching

@@ -1,0 +1,251 @@
+#include "prefetch/entry_buffer.hpp"
+
+#include "datatype/block_copy.hpp"
+#include "src/transport/pending_transfer.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/detail/layout_cursor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+namespace lapwing::prefetching {
+
+/// Stands for the fill that start_fill() has started.
+class EntryBuffer::FillUnderWay final : public transport::PendingTransfer {
+public:
+    explicit FillUnderWay(std::shared_ptr<EntryBuffer> buffer) noexcept
+        : buffer_{std::move(buffer)}, number_{buffer_->filling_} {}
+
+    bool test() override {
+        const std::scoped_lock lock{buffer_->mutex_};
+        if (buffer_->filling_ != number_) return true;
+        if (!buffer_->test_all()) return false;
+        buffer_->finish_all();
+        return true;
+    }
+    void wait() override {
+        const std::scoped_lock lock{buffer_->mutex_};
+        if (buffer_->filling_ == number_) buffer_->finish_all();
+    }
+
+private:
+    std::shared_ptr<EntryBuffer> buffer_;
+    std::uint64_t number_;
+};
+
+EntryBuffer::EntryBuffer(Window& window, const PrefetchOptions& options) : window_{window.state()}, options_{options} {
+    window_.order().add_copies(*this);
+}
+
+EntryBuffer::~EntryBuffer() { detach(); }
+
+void EntryBuffer::detach() {
+    if (!std::exchange(attached_, false)) return;
+    evict();
+    window_.order().remove_copies(*this);
+}
+
+std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes) {
+    // Each rank begins with the owner behind it, so that not all ask the same one first.
+    const transport::MemoryMap& map = window_.map();
+    const auto distance = [&](const Slice& slice) { return (slice.owner - map.own_rank + map.ranks) % map.ranks; };
+    std::ranges::stable_sort(slices, {}, distance);
+
+    support::AlignedMemory memory = support::allocate_aligned(bytes);
+    std::vector<Entry> entries;
+    for (auto slice = slices.begin(); slice != slices.end();) {
+        const auto end = std::find_if(slice, slices.end(), [&](const Slice& other) { return other.owner != slice->owner; });
+        std::vector<Layout> there;
+        std::vector<Layout> here;
+        for (; slice != end; ++slice) {
+            there.push_back(std::move(slice->there));
+            here.push_back(std::move(slice->here));
+        }
+        entries.emplace_back(window, Slice{std::prev(end)->owner, Layout::concatenate(there), Layout::concatenate(here)},
+                             memory.get(), options_);
+    }
+
+    const std::scoped_lock lock{mutex_};
+    if (filling_ != 0) finish_all();
+    entries_.insert(entries_.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
+    by_owner_.resize(entries_.size());
+    std::iota(by_owner_.begin(), by_owner_.end(), 0U);
+    std::ranges::stable_sort(by_owner_, {}, [this](std::uint32_t place) { return entries_[place].owner(); });
+    std::byte* const start = memory.get();
+    memory_.push_back(std::move(memory));
+    state_.expire();
+    count_memory(static_cast<std::int64_t>(bytes + index_bytes));
+    return start;
+}
+
+void EntryBuffer::count_memory(std::int64_t change) {
+    memory_bytes_ += static_cast<std::uint64_t>(change);
+    // Counters add up modulo 2^64.
+    window_.statistics().add(Counter::prefetch_memory, static_cast<std::uint64_t>(change));
+    if (memory_bytes_ <= memory_peak_) return;
+    window_.statistics().add(Counter::prefetch_memory_peak, memory_bytes_ - memory_peak_);
+    memory_peak_ = memory_bytes_;
+}
+
+// ---- fills ----------------------------------------------------------------------------------------------------------
+
+void EntryBuffer::start_all() {
+    filling_ = state_.wanted();
+    state_.begin_fill();
+    lost_.clear();
+    under_way_.reserve(entries_.size());
+    std::uint64_t bytes = 0;
+    try {
+        for (Entry& entry : entries_) {
+            // Their book-keeping is memory, too.
+            constexpr std::size_t most_under_way = 4096;
+            if (under_way_.size() - completed_ >= most_under_way) under_way_[completed_++].wait();
+            under_way_.push_back(entry.start_fill());
+            bytes += entry.bytes();
+        }
+    } catch (...) { // the copies stay stale
+        filling_ = 0;
+        completed_ = 0;
+        under_way_.clear();
+        throw;
+    }
+    window_.statistics().add(Counter::prefetch_fills);
+    window_.statistics().add(Counter::prefetch_transfers, entries_.size());
+    window_.statistics().add(Counter::prefetch_bytes, bytes);
+}
+
+bool EntryBuffer::test_all() {
+    for (; completed_ < under_way_.size(); ++completed_)
+        if (!under_way_[completed_].test()) return false;
+    return true;
+}
+
+void EntryBuffer::finish_all() {
+    // Whatever becomes of it, there is no fill any more.
+    const std::uint64_t number = std::exchange(filling_, 0);
+    std::vector<Completion> under_way = std::exchange(under_way_, {});
+    for (std::size_t next = std::exchange(completed_, 0); next < under_way.size(); ++next) under_way[next].wait();
+    state_.end_fill(number);
+}
+
+void EntryBuffer::fill_all() {
+    if (filling_ != 0) finish_all();
+    start_all();
+    finish_all();
+}
+
+void EntryBuffer::fill() {
+    const std::scoped_lock lock{mutex_};
+    // A fill has a number of its own, by which readers of other threads see that there was one.
+    if (options_.consistent) state_.expire();
+    fill_all();
+}
+
+Completion EntryBuffer::start_fill() {
+    const std::scoped_lock lock{mutex_};
+    if (filling_ != 0) finish_all();
+    if (options_.consistent) state_.expire();
+    start_all();
+    return Completion{std::make_unique<FillUnderWay>(shared_from_this())};
+}
+
+void EntryBuffer::refresh() {
+    const std::scoped_lock lock{mutex_};
+    if (filling_ != 0) finish_all();
+    if (state_.is_fresh()) return;
+    if (options_.consistent) fill_all();
+    else repair();
+}
+
+void EntryBuffer::repair() {
+    const std::uint64_t number = state_.wanted();
+    for (const Lost& lost : std::exchange(lost_, {}))
+        of_owner(lost.target, [&](Entry& entry) {
+            entry.for_copies(lost.offset, lost.offset + lost.bytes, [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
+                if (const std::byte* const segment = window_.map().base(lost.target)) std::memcpy(copy, segment + offset, bytes);
+                else window_.puts_and_gets().get_uncached(lost.target, offset, {copy, bytes});
+            });
+        });
+    state_.end_fill(number);
+}
+
+void EntryBuffer::evict() {
+    const std::scoped_lock lock{mutex_};
+    if (filling_ != 0) finish_all();
+    collect_statistics();
+    state_.expire();
+    entries_.clear();
+    by_owner_.clear();
+    memory_.clear();
+    lost_.clear();
+    count_memory(-static_cast<std::int64_t>(memory_bytes_));
+}
+
+void EntryBuffer::collect_statistics() { window_.statistics().add(Counter::prefetch_hits, state_.take_hits()); }
+
+// ---- own writes -----------------------------------------------------------------------------------------------------
+
+template <class Function>
+void EntryBuffer::of_owner(int owner, Function&& function) {
+    const auto [first, last] = std::ranges::equal_range(by_owner_, owner, {}, [this](std::uint32_t place) { return entries_[place].owner(); });
+    for (auto place = first; place != last; ++place) function(entries_[*place]);
+}
+
+void EntryBuffer::store(std::byte* copy, const void* value, std::size_t bytes) {
+    const std::scoped_lock lock{mutex_};
+    std::memcpy(copy, value, bytes);
+    window_.statistics().add(Counter::prefetch_writes);
+}
+
+void EntryBuffer::written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
+    const std::scoped_lock lock{mutex_};
+    bool any = false;
+    of_owner(target, [&](Entry& entry) {
+        entry.for_copies(offset, offset + bytes.size(), [&](std::byte* copy, std::uint64_t first, std::uint64_t count) {
+            std::memcpy(copy, bytes.data() + (first - offset), count);
+            any = true;
+        });
+    });
+    if (any) window_.statistics().add(Counter::prefetch_writes);
+}
+
+void EntryBuffer::written(int target, const Layout& there, const Layout& here, const std::byte* base) {
+    LayoutZip zip{here, there};
+    while (!zip.done()) {
+        const BlockPair pair = zip.next();
+        written(target, static_cast<std::uint64_t>(pair.target), {base + pair.source, pair.bytes});
+    }
+}
+
+void EntryBuffer::updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+                          const void* operand) {
+    const std::scoped_lock lock{mutex_};
+    const std::uint64_t size = mpi::size_of(type);
+    of_owner(target, [&](Entry& entry) {
+        entry.for_copies(offset, offset + size, [&](std::byte* copy, std::uint64_t, std::uint64_t count) {
+            // A copy that ends within the value cannot be added to.
+            std::uint64_t before = 0;
+            if (count == size && reinterpret_cast<std::uintptr_t>(copy) % size == 0)
+                mpi::processor_fetch(operation, type, copy, operand, &before);
+            else lost_.push_back({target, offset, size});
+        });
+    });
+    if (!lost_.empty()) state_.expire();
+}
+
+void EntryBuffer::lost(int target, std::uint64_t offset, std::uint64_t bytes) {
+    const std::scoped_lock lock{mutex_};
+    bool any = false;
+    of_owner(target, [&](Entry& entry) {
+        entry.for_copies(offset, offset + bytes, [&](std::byte*, std::uint64_t, std::uint64_t) { any = true; });
+    });
+    if (!any) return;
+    lost_.push_back({target, offset, bytes});
+    state_.expire();
+}
+
+} // namespace lapwing::prefetching

@@ -1,0 +1,113 @@
+#pragma once
+
+#include "prefetch/entry.hpp"
+#include "src/support/aligned_memory.hpp"
+#include "window/read_copies.hpp"
+
+#include <lapwing/completion.hpp>
+#include <lapwing/detail/copy_state.hpp>
+#include <lapwing/prefetch_options.hpp>
+#include <lapwing/window.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace lapwing::prefetching {
+
+/// The copies that one array, or one user of a window, has prefetched: the prefetch buffer of LAPPS (Kayraklioglu, Ferguson and
+/// El-Ghazawi, 2018), which knows ranks, offsets and bytes. It consists of entries, one for each owner and request; each keeps the
+/// plan of its transfer. All are filled together, so that their round trips overlap.
+///
+/// Automatic copies are filled again by the first read behind an acquire (refresh()); manual ones by fill() only. Own writes, which
+/// the window tells of, go to the copies, too. Memory: the copies; for each entry its two layouts and its plan; and from the first
+/// own write on that is not an element's, 24 bytes for each contiguous run of the owner.
+///
+/// Calls may come from several threads, but for add() and evict(), which nobody may read beside.
+class EntryBuffer final : public window::ReadCopies, public std::enable_shared_from_this<EntryBuffer> {
+public:
+    EntryBuffer(Window& window, const PrefetchOptions& options);
+    ~EntryBuffer() override;
+    EntryBuffer(const EntryBuffer&) = delete;
+    EntryBuffer& operator=(const EntryBuffer&) = delete;
+
+    [[nodiscard]] const PrefetchOptions& options() const noexcept { return options_; }
+    [[nodiscard]] CopyState& state() noexcept { return state_; }
+    [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
+    /// Whether the window is still there.
+    [[nodiscard]] bool attached() const noexcept { return attached_; }
+    [[nodiscard]] window::WindowState& window() noexcept { return window_; }
+
+    /// Memory of `bytes` bytes for `slices`, whose copies lie where their layouts say from its start. What comes from one owner becomes
+    /// one entry. `index_bytes`: what the caller keeps to find them, for the statistics. Nothing is moved yet: the copies are stale.
+    /// Throws RangeError when a slice leaves its owner's segment.
+    std::byte* add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes);
+
+    /// Fills all copies; complete on return.
+    void fill();
+    /// Starts to. The copies must not be read, nor what they are of be written by this rank, until the completion says so; reads of
+    /// automatic ones wait for it.
+    [[nodiscard]] Completion start_fill();
+    /// What a read does that finds the copies stale: fills them, unless another thread has. Of manual copies: only what an own
+    /// write has left unknown.
+    void refresh();
+    /// Copies an own write of one element: `copy` is where add() has placed it.
+    void store(std::byte* copy, const void* value, std::size_t bytes);
+    /// Forgets all entries, and frees their memory.
+    void evict();
+    /// Adds the hits of all threads to the window's statistics.
+    void collect_statistics();
+    /// Before the window goes: evicts, and is told of nothing any more.
+    void detach();
+
+    // ReadCopies
+    void acquired() noexcept override {
+        if (options_.consistent) state_.expire();
+    }
+    void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) override;
+    void written(int target, const Layout& there, const Layout& here, const std::byte* base) override;
+    void updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+                 const void* operand) override;
+    void lost(int target, std::uint64_t offset, std::uint64_t bytes) override;
+
+private:
+    class FillUnderWay;
+    struct Lost {
+        int target = 0;
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+    };
+
+    // With mutex_ held.
+    void start_all();
+    void finish_all();
+    void fill_all();
+    void repair();
+    /// Whether what start_all() has started is complete; makes progress.
+    [[nodiscard]] bool test_all();
+    /// Calls `function(entry)` for the entries of an owner.
+    template <class Function>
+    void of_owner(int owner, Function&& function);
+    void count_memory(std::int64_t change);
+
+    window::WindowState& window_;
+    const PrefetchOptions options_;
+    CopyState state_;
+    /// Held while copies are filled, so that no own write gets between a transfer and its end.
+    std::mutex mutex_;
+    std::vector<Entry> entries_; ///< in the order in which they are filled
+    std::vector<std::uint32_t> by_owner_; ///< places in entries_, ordered by owner
+    std::vector<support::AlignedMemory> memory_;
+    std::uint64_t memory_bytes_ = 0; ///< with what finds the copies
+    std::uint64_t memory_peak_ = 0;
+    std::vector<Completion> under_way_; ///< of start_all()
+    std::size_t completed_ = 0;         ///< of these
+    std::uint64_t filling_ = 0;         ///< the number of the fill under way; 0: there is none
+    std::vector<Lost> lost_;
+    bool attached_ = true;
+};
+
+} // namespace lapwing::prefetching

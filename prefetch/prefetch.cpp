@@ -1,0 +1,85 @@
+#include <lapwing/prefetch.hpp>
+
+#include "prefetch/entry_buffer.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace lapwing {
+
+Prefetch::Prefetch(Window& window, const PrefetchOptions& options)
+    : window_{&window}, buffer_{std::make_shared<prefetching::EntryBuffer>(window, options)} {}
+
+Prefetch::Prefetch(Prefetch&&) noexcept = default;
+
+Prefetch& Prefetch::operator=(Prefetch&& other) noexcept {
+    if (this == &other) return *this;
+    if (buffer_ != nullptr) buffer_->detach();
+    window_ = other.window_;
+    buffer_ = std::move(other.buffer_);
+    memory_ = std::exchange(other.memory_, 0);
+    return *this;
+}
+
+Prefetch::~Prefetch() {
+    if (buffer_ != nullptr) buffer_->detach();
+}
+
+prefetching::EntryBuffer& Prefetch::buffer(const char* call) const {
+    if (buffer_ == nullptr) throw UsageError{fmt::format("Prefetch::{}: the object was moved from; use the one it was moved to", call)};
+    if (!buffer_->attached())
+        throw UsageError{fmt::format("Prefetch::{}: the window was closed; make a Prefetch for the new one", call)};
+    return *buffer_;
+}
+
+PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice) {
+    prefetching::EntryBuffer& copies = buffer("request");
+    const std::uint64_t from = std::min(offset.bytes, window_->size(owner));
+    if (from != offset.bytes)
+        throw RangeError{fmt::format("{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",
+                                     copies.window().who("Prefetch::request"), offset.bytes, owner.value, from)};
+    std::vector<prefetching::Slice> slices;
+    slices.push_back({owner.value, slice.shift(static_cast<std::int64_t>(from)), Layout::contiguous(slice.bytes())});
+    std::byte* const copy = copies.add(*window_, slice.bytes(), std::move(slices), 0);
+    memory_ += slice.bytes();
+    return {copy, slice.bytes()};
+}
+
+PrefetchedSlice Prefetch::request(Rank owner) {
+    (void)buffer("request");
+    return request(owner, Offset{0}, Layout::contiguous(window_->size(owner)));
+}
+
+std::span<const std::byte> Prefetch::access(const PrefetchedSlice& slice) {
+    prefetching::EntryBuffer& copies = buffer("access");
+    while (!copies.state().is_fresh()) copies.refresh();
+    copies.state().count_hit();
+    return {slice.copy_, static_cast<std::size_t>(slice.bytes_)};
+}
+
+void Prefetch::read_bytes(const PrefetchedSlice& slice, std::uint64_t k, std::span<std::byte> value) {
+    prefetching::EntryBuffer& copies = buffer("read");
+    if (k >= slice.bytes_ / value.size())
+        throw RangeError{fmt::format("{}: value {} of {} bytes is outside of the slice of {} bytes; read below PrefetchedSlice::size()",
+                                     copies.window().who("Prefetch::read"), k, value.size(), slice.bytes_)};
+    const std::byte* const copy = slice.copy_ + k * value.size();
+    while (!copies.state().read_bytes(copy, value)) copies.refresh();
+    copies.state().count_hit();
+}
+
+void Prefetch::update() { buffer("update").fill(); }
+
+Completion Prefetch::update_async() { return buffer("update_async").start_fill(); }
+
+void Prefetch::evict() {
+    buffer("evict").evict();
+    memory_ = 0;
+}
+
+} // namespace lapwing

@@ -1,0 +1,82 @@
+// The calls of arrays on the copies that they have prefetched, as far as they need not know indices.
+#include <lapwing/array_base.hpp>
+
+#include "prefetch/entry_buffer.hpp"
+#include "src/array/section_layouts.hpp"
+
+#include <lapwing/detail/slice_collector.hpp>
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace lapwing::array {
+
+struct CollectedSlices {
+    std::vector<prefetching::Slice> list;
+};
+
+SliceCollector::SliceCollector(std::uint64_t element_bytes)
+    : element_bytes_{element_bytes}, slices_{std::make_unique<CollectedSlices>()} {}
+
+SliceCollector::~SliceCollector() = default;
+
+void SliceCollector::visit(const Section& section) {
+    auto [there, here] = layouts_of(section, element_bytes_);
+    slices_->list.push_back({section.owner, std::move(there), std::move(here)});
+}
+
+std::vector<int> OwnerCollector::take() {
+    std::ranges::sort(owners_);
+    const auto [first, last] = std::ranges::unique(owners_);
+    owners_.erase(first, last);
+    return std::exchange(owners_, {});
+}
+
+prefetching::CopyState& ArrayBase::begin_prefetch(const PrefetchOptions& options) {
+    if (copies_ == nullptr) {
+        copies_ = std::make_shared<prefetching::EntryBuffer>(window_, options);
+    } else if (copies_->options() != options) {
+        const auto text = [](const PrefetchOptions& one) {
+            return fmt::format("{{consistent = {}, static_domain = {}, storage = {}}}", one.consistent, one.static_domain,
+                               one.storage == PrefetchStorage::by_index ? "by_index" : "by_owner");
+        };
+        throw UsageError{fmt::format("{}: the array has patterns with the options {}, and this one has {}; an element is served from one "
+                                     "copy, so that all patterns of an array need the same options: evict() first, or pass those",
+                                     start_of_text(".prefetch"), text(copies_->options()), text(options))};
+    }
+    return copies_->state();
+}
+
+std::byte* ArrayBase::add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes) {
+    return copies_->add(window_, bytes, std::move(slices.slices().list), index_bytes);
+}
+
+prefetching::EntryBuffer& ArrayBase::copies(const char* call) const {
+    require_open(call);
+    if (copies_ == nullptr)
+        throw UsageError{fmt::format("{}: no elements of the array are prefetched; call prefetch() with a pattern first, on all ranks",
+                                     start_of_text(call))};
+    return *copies_;
+}
+
+void ArrayBase::update() { copies(".update").fill(); }
+
+Completion ArrayBase::update_async() { return copies(".update_async").start_fill(); }
+
+void ArrayBase::refresh_copies() const { copies_->refresh(); }
+
+void ArrayBase::drop_copies() noexcept {
+    if (copies_ == nullptr) return;
+    copies_->detach();
+    copies_.reset();
+}
+
+void ArrayBase::collect_prefetch_statistics() const {
+    if (copies_ != nullptr) copies_->collect_statistics();
+}
+
+} // namespace lapwing::array

@@ -1,0 +1,249 @@
+// What each pattern prefetches under each distribution, and what reads then give.
+#include "tests/array/array_test.hpp"
+
+#include <lapwing/patterns.hpp>
+#include <lapwing/statistics.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+using namespace lapwing;
+
+namespace {
+
+template <std::size_t N>
+using Indices = std::set<Index<N>>;
+
+/// What a rank owns.
+template <class T, std::size_t N>
+[[nodiscard]] Indices<N> own_indices(const GlobalArray<T, N>& array) {
+    Indices<N> own;
+    for (const Domain<N> domain : array.local_domains())
+        for (const Index<N>& index : domain) own.insert(index);
+    return own;
+}
+
+/// Calls `visit(index)` with each element up to `depth` away from an index, itself included, around periodic edges.
+template <std::size_t N, class Visit>
+void for_neighbours(const Extents<N>& extents, const Index<N>& centre, const Stencil& stencil, Visit visit) {
+    std::array<Range, N> offsets;
+    for (Range& range : offsets) range = Range{-stencil.depth, stencil.depth + 1};
+    for (const Index<N>& offset : Domain<N>{offsets}) {
+        if (!stencil.corners && std::ranges::count_if(offset, [](std::int64_t one) { return one != 0; }) > 1) continue;
+        Index<N> index = centre;
+        bool inside = true;
+        for (std::size_t d = 0; d < N; ++d) {
+            index[d] += offset[d];
+            if (stencil.periodic[d]) index[d] = ((index[d] % extents[d]) + extents[d]) % extents[d];
+            inside = inside && index[d] >= 0 && index[d] < extents[d];
+        }
+        if (inside) visit(index);
+    }
+}
+
+/// Reads every element and compares it with value_of(first + its position) where `fresh(index)`, else with value_of(before + …).
+template <class T, std::size_t N, class Fresh>
+[[nodiscard]] std::string misread(GlobalArray<T, N>& array, bool triangle, std::uint64_t first, std::uint64_t before, Fresh fresh) {
+    test::Mismatches mismatches;
+    for (const Index<N>& index : array.domain()) {
+        if (!test::stored(triangle, index)) continue;
+        const auto expected = test::value_of<T>((fresh(index) ? first : before) + test::position_of(array.extents(), index));
+        mismatches.check(array(index).get() == expected, index);
+        mismatches.check(std::as_const(array)(index) == expected, index);
+    }
+    return mismatches.text();
+}
+
+/// Prefetches a pattern that needs `needed` beside what is own, in every mode, and reads everything.
+template <class T, std::size_t N, class P>
+void check_pattern(GlobalArray<T, N>& array, const test::Maker<T, N>& maker, const P& pattern, const Indices<N>& needed) {
+    const Indices<N> own = own_indices(array);
+    for (const bool consistent : {true, false})
+        for (const bool static_domain : {true, false})
+            for (const PrefetchStorage storage : {PrefetchStorage::by_index, PrefetchStorage::by_owner}) {
+                if (static_domain && storage == PrefetchStorage::by_owner) continue; // says nothing new
+                INFO("consistent " << consistent << ", static " << static_domain);
+                test::number_elements(array, 100);
+                array.prefetch(pattern, {.consistent = consistent, .static_domain = static_domain, .storage = storage});
+                const auto copied = [&](const Index<N>& index) {
+                    if (maker.replicated || !test::stored(maker.lower_triangle, index) || own.contains(index) || !needed.contains(index)) return false;
+                    const bool here = !array.window().reachable(array.owner(index)).empty();
+                    return !consistent || !here;
+                };
+                test::Mismatches wrong;
+                for (const Index<N>& index : array.domain()) wrong.check(array.is_prefetched(index) == copied(index), index);
+                CHECK(wrong.text() == "none");
+                CHECK(misread(array, maker.lower_triangle, 100, 0, [](const Index<N>&) { return true; }) == "none");
+                test::number_elements(array, 9000);
+                // A snapshot keeps the values from before, and nothing else does.
+                CHECK(misread(array, maker.lower_triangle, 9000, 100, [&](const Index<N>& index) { return consistent || !copied(index); }) == "none");
+                array.barrier();
+                if (!maker.replicated) array.update();
+                CHECK(misread(array, maker.lower_triangle, 9000, 0, [](const Index<N>&) { return true; }) == "none");
+                array.evict();
+                CHECK(array.statistics()[Counter::prefetch_memory] == 0);
+                for (const Index<N>& index : array.domain())
+                    if (test::stored(maker.lower_triangle, index)) wrong.check(!array.is_prefetched(index), index);
+                CHECK(wrong.text() == "none");
+                CHECK(misread(array, maker.lower_triangle, 9000, 0, [](const Index<N>&) { return true; }) == "none");
+                array.barrier();
+            }
+}
+
+template <class T, std::size_t N>
+void check_stencils() {
+    Runtime runtime;
+    const Extents<N> extents = test::odd_extents<N>();
+    test::for_every_maker<T, N>(runtime.size(), [&](const test::Maker<T, N>& maker) {
+        GlobalArray<T, N> array = maker.make(runtime, extents);
+        Stencil ring{.depth = 2, .corners = true, .periodic = {true}};
+        Stencil wide{.depth = 100, .corners = false, .periodic = {false, true, true, true}};
+        for (const Stencil& stencil : {Stencil{}, Stencil{.depth = 2, .corners = false}, ring, wide}) {
+            INFO("depth " << stencil.depth << ", corners " << stencil.corners);
+            Indices<N> needed;
+            for (const Index<N>& index : own_indices(array))
+                if (stencil.depth < 100)
+                    for_neighbours(extents, index, stencil, [&](const Index<N>& neighbour) { needed.insert(neighbour); });
+                else
+                    for (std::size_t d = 0; d < N; ++d)
+                        for (std::int64_t i = 0; i < extents[d]; ++i) {
+                            Index<N> other = index;
+                            other[d] = i;
+                            needed.insert(other);
+                        }
+            check_pattern(array, maker, stencil, needed);
+        }
+    });
+}
+
+template <class T, std::size_t N>
+void check_bands() {
+    Runtime runtime;
+    const Extents<N> extents = test::odd_extents<N>();
+    test::for_every_maker<T, N>(runtime.size(), [&](const test::Maker<T, N>& maker) {
+        GlobalArray<T, N> array = maker.make(runtime, extents);
+        Indices<N> rows;
+        Indices<N> columns;
+        Indices<N> transposed;
+        Indices<N> all;
+        for (const Index<N>& index : array.domain()) all.insert(index);
+        for (Index<N> index : own_indices(array)) {
+            Index<N> reverse = index;
+            std::ranges::reverse(reverse);
+            transposed.insert(reverse);
+            const Index<N> centre = index;
+            for (std::int64_t i = 0; i < extents[N - 1]; ++i) {
+                index[N - 1] = i;
+                rows.insert(index);
+            }
+            index = centre;
+            for (std::int64_t i = 0; i < extents[0]; ++i) {
+                index[0] = i;
+                columns.insert(index);
+            }
+        }
+        check_pattern(array, maker, RowWise{}, rows);
+        check_pattern(array, maker, ColumnWise{}, columns);
+        check_pattern(array, maker, Transpose{}, transposed);
+        check_pattern(array, maker, AllToAll{}, all);
+    });
+}
+
+} // namespace
+
+TEST_CASE("a stencil prefetches what lies around the own elements: 1 dimension") { check_stencils<double, 1>(); }
+TEST_CASE("a stencil prefetches what lies around the own elements: 2 dimensions") { check_stencils<double, 2>(); }
+TEST_CASE("a stencil prefetches what lies around the own elements: 3 dimensions") { check_stencils<test::Colour, 3>(); }
+TEST_CASE("rows, columns, the transpose and everything: 1 dimension") { check_bands<std::int32_t, 1>(); }
+TEST_CASE("rows, columns, the transpose and everything: 2 dimensions") { check_bands<test::Particle, 2>(); }
+TEST_CASE("rows, columns, the transpose and everything: 4 dimensions") { check_bands<std::uint8_t, 4>(); }
+
+TEST_CASE("a table of domains, of which own indices and those that the array does not have are passed over") {
+    Runtime runtime;
+    test::for_every_maker<double, 2>(runtime.size(), [&](const test::Maker<double, 2>& maker) {
+        GlobalArray<double, 2> array = maker.make(runtime, {11, 11});
+        std::vector<std::vector<Domain<2>>> table(static_cast<std::size_t>(runtime.size()));
+        table[static_cast<std::size_t>(runtime.rank().value)] = {Domain<2>{{-3, 4}, {2, 30}}, Domain<2>{Range{1, 11}.by(3), Range{0, 11}.by(2)},
+                                                                 Domain<2>{{2, 9}, {1, 5}}, Domain<2>{}};
+        Indices<2> needed;
+        for (const Domain<2>& domain : table[static_cast<std::size_t>(runtime.rank().value)])
+            for (const Index<2>& index : domain)
+                if (array.domain().contains(index)) needed.insert(index);
+        check_pattern(array, maker, Custom{table}, needed);
+    });
+}
+
+TEST_CASE("a function of the program's, and patterns one upon the other") {
+    Runtime runtime;
+    GlobalArray<double, 2> array{runtime, {12, 9}, Block{}, {.name = "sums"}};
+    const Stencil star{.depth = 1, .corners = false};
+    const PrefetchOptions manual{.consistent = false};
+    array.prefetch(star, manual);
+    const std::uint64_t memory = array.statistics()[Counter::prefetch_memory];
+    array.prefetch(star, manual);
+    CHECK(array.statistics()[Counter::prefetch_memory] == memory); // nothing new
+    array.prefetch([](const Domain<2>& own) { return own.expand(2); }, manual);
+    Indices<2> needed;
+    for (const Index<2>& index : own_indices(array))
+        for_neighbours(array.extents(), index, Stencil{.depth = 2}, [&](const Index<2>& neighbour) { needed.insert(neighbour); });
+    test::number_elements(array, 5);
+    array.update();
+    test::Mismatches wrong;
+    for (const Index<2>& index : array.domain()) {
+        wrong.check(array.is_prefetched(index) == (needed.contains(index) && !array.is_local(index)), index);
+        wrong.check(array(index).get() == test::value_of<double>(5 + test::position_of(array.extents(), index)), index);
+    }
+    CHECK(wrong.text() == "none");
+    const std::uint64_t copies = needed.size() - own_indices(array).size();
+    CHECK(array.statistics()[Counter::prefetch_memory] < copies * sizeof(double) + 4096);
+    CHECK(array.statistics()[Counter::prefetch_memory_peak] == array.statistics()[Counter::prefetch_memory]);
+    array.barrier();
+}
+
+TEST_CASE("fewer elements than ranks, and none at all") {
+    Runtime runtime;
+    for (const std::int64_t n : {0, 1, 2}) {
+        GlobalArray<std::int64_t, 2> array{runtime, {n, 2}, Block{}};
+        for (const bool consistent : {true, false}) {
+            test::number_elements(array);
+            array.prefetch(Stencil{.depth = 3}, {.consistent = consistent});
+            array.prefetch(AllToAll{}, {.consistent = consistent});
+            CHECK(misread(array, false, 0, 0, [](const Index<2>&) { return true; }) == "none");
+            array.evict();
+            array.barrier();
+        }
+    }
+}
+
+TEST_CASE("a view reads own and prefetched elements, one by one and in rows") {
+    Runtime runtime;
+    for (const bool consistent : {true, false}) {
+        GlobalArray<double, 2> array{runtime, {13, 10}, Block{}, {.name = "seen"}};
+        test::number_elements(array, 3);
+        array.prefetch(Stencil{.depth = 2}, {.consistent = consistent});
+        const auto value = [&](const Index<2>& index) { return test::value_of<double>(3 + test::position_of(array.extents(), index)); };
+        const Domain<2> seen = array.local_domain().expand(2).intersect(array.domain());
+        test::Mismatches wrong;
+        const bool all_copied = !consistent || std::ranges::all_of(seen, [&](const Index<2>& index) {
+            return array.is_local(index) || array.is_prefetched(index);
+        });
+        if (!all_copied) continue; // neighbours of the own node are read in place
+        const auto view = array.view();
+        for (const auto& [i, j] : seen) wrong.check(view(i, j) == value({i, j}), Index<2>{i, j});
+        for (std::int64_t i = seen.empty() ? 0 : seen.first()[0]; !seen.empty() && i <= seen.last()[0]; ++i)
+            for (std::int64_t j = seen.first()[1]; j <= seen.last()[1];) {
+                const auto row = view.row({i, j}, static_cast<std::uint64_t>(seen.last()[1] - j + 1));
+                REQUIRE(!row.empty());
+                for (const double element : row) wrong.check(element == value({i, j}), Index<2>{i, j}), ++j;
+            }
+        CHECK(wrong.text() == "none");
+        if (runtime.size() > 4)
+            CHECK_THAT(test::message_of<RangeError>([&] {
+                           for (const Index<2>& index : array.domain()) (void)view(index);
+                       }),
+                       test::says({"PrefetchedView", "neither", "prefetch"}));
+        array.barrier();
+    }
+}
