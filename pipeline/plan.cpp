@@ -137,6 +137,9 @@ void PlanState::refresh() {
     decision = decisions.decide(costs, shape, options);
 }
 
+void PlanState::tell_written(const std::byte* memory) const { window.order().copies().written(rank, remote, local, memory); }
+void PlanState::tell_lost() const { window.order().copies().lost(rank, remote); }
+
 Decision PlanState::produced() const {
     TransferShape produced = shape;
     produced.produced = true;
@@ -221,8 +224,7 @@ void require_within(const PlanState& plan, std::span<Byte> memory) {
                                  memory.size())};
 }
 
-void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
-    if (plan->shape.bytes == 0) return;
+void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     plan->refresh();
     finish_earlier(*plan);
     if (plan->decision.strategy == Strategy::direct_copy) return copy_directly(*plan, memory);
@@ -236,6 +238,26 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
         2 * plan->decision.wire_seconds >= predicted)
         plan->costs.observe(plan->decision.strategy == Strategy::owner_packed ? Path::service : plan->path, plan->shape.bytes, predicted,
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+    if (plan->shape.bytes == 0) return;
+    carry_out(plan, memory);
+    if (plan->direction == Direction::put) plan->tell_written(memory);
+}
+
+[[nodiscard]] Completion start_transfer(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+    plan->refresh();
+    finish_earlier(*plan);
+    if (plan->decision.strategy == Strategy::direct_copy) {
+        copy_directly(*plan, memory);
+        return {};
+    }
+    auto transfer = std::make_unique<PlannedTransfer>(plan, memory);
+    // What goes through a cache is not told of chunks that come later.
+    if (plan->window.cache() != nullptr) transfer->wait();
+    else if (!transfer->start()) return Completion{std::move(transfer)};
+    return {};
 }
 
 } // namespace
@@ -282,18 +304,11 @@ Completion Plan::start(const void* memory) {
 
 Completion Plan::start(void* memory) {
     if (state_->shape.bytes == 0) return {};
-    state_->refresh();
-    finish_earlier(*state_);
     auto* const bytes = static_cast<std::byte*>(memory);
-    if (state_->decision.strategy == Strategy::direct_copy) {
-        copy_directly(*state_, bytes);
-        return {};
-    }
-    auto transfer = std::make_unique<PlannedTransfer>(state_, bytes);
-    // What goes through a cache is not told of chunks that come later.
-    if (state_->window.cache() != nullptr) transfer->wait();
-    else if (!transfer->start()) return Completion{std::move(transfer)};
-    return {};
+    Completion completion = start_transfer(state_, bytes);
+    // Chunks that have not been started, too: accesses to their bytes come behind them from now on.
+    if (state_->direction == Direction::put) state_->tell_written(bytes);
+    return completion;
 }
 
 Strategy Plan::strategy() const noexcept { return state_->decision.strategy; }
