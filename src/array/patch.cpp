@@ -16,6 +16,25 @@
 
 namespace lapwing::array {
 
+namespace {
+
+/// The bytes of a section at its owner, or in the buffer.
+Layout layout_of(const Section& section, std::uint64_t offset, std::uint64_t SectionLevel::* stride, std::uint64_t element_bytes) {
+    std::array<Layout::Dimension, max_section_levels> dimensions;
+    for (std::size_t d = 0; d < section.levels.size(); ++d)
+        dimensions[d] = {section.levels[d].count, static_cast<std::int64_t>(section.levels[d].*stride * element_bytes)};
+    return Layout::strided(std::span{dimensions.data(), section.levels.size()}, element_bytes,
+                           static_cast<std::int64_t>(offset * element_bytes));
+}
+Layout at_owner(const Section& section, std::uint64_t element_bytes) {
+    return layout_of(section, section.owner_offset, &SectionLevel::owner_stride, element_bytes);
+}
+Layout in_buffer(const Section& section, std::uint64_t element_bytes) {
+    return layout_of(section, section.buffer_offset, &SectionLevel::buffer_stride, element_bytes);
+}
+
+} // namespace
+
 PatchTransfer::PatchTransfer(Window& window, Direction direction, std::byte* buffer, std::uint64_t element_bytes,
                              bool replicated)
     : window_{window}, direction_{direction}, replicated_{replicated}, buffer_{buffer}, element_bytes_{element_bytes} {}
@@ -41,11 +60,11 @@ void PatchTransfer::carry(int owner, const Section& section) {
                                      window_.state().who("patch"), owner, map.ranks,
                                      static_cast<std::uint64_t>(end) * element_bytes_,
                                      owner >= 0 && owner < map.ranks ? map.bytes(owner) : 0)};
-    if (std::byte* const segment = map.base(owner)) copy(segment, section);
+    if (std::byte* const segment = map.base(owner)) copy(owner, segment, section);
     else start(owner, section);
 }
 
-void PatchTransfer::copy(std::byte* segment, const Section& section) {
+void PatchTransfer::copy(int owner, std::byte* segment, const Section& section) {
     std::byte* const memory = segment + section.owner_offset * element_bytes_;
     std::byte* const buffer = buffer_ + section.buffer_offset * element_bytes_;
     std::array<CopyLevel, max_section_levels> levels;
@@ -59,22 +78,18 @@ void PatchTransfer::copy(std::byte* segment, const Section& section) {
     const std::span<const CopyLevel> used{levels.data(), section.levels.size()};
     if (direction_ == Direction::get) strided_copy(buffer, memory, element_bytes_, used);
     else strided_copy(memory, buffer, element_bytes_, used);
-    window_.state().statistics().add(
-        direction_ == Direction::get ? Counter::direct_get_bytes : Counter::direct_put_bytes, elements * element_bytes_);
+    window::WindowState& window = window_.state();
+    window.statistics().add(direction_ == Direction::get ? Counter::direct_get_bytes : Counter::direct_put_bytes,
+                            elements * element_bytes_);
+    if (direction_ == Direction::put && window.order().copies().concern(owner)) [[unlikely]]
+        window.order().copies().written(owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_), buffer_);
 }
 
 void PatchTransfer::start(int owner, const Section& section) {
     if (pending_ == nullptr) pending_ = std::make_unique<PendingTransfers>();
     pending_->make_room();
-    const auto layout = [&](std::uint64_t offset, std::uint64_t SectionLevel::* stride) {
-        std::array<Layout::Dimension, max_section_levels> dimensions;
-        for (std::size_t d = 0; d < section.levels.size(); ++d)
-            dimensions[d] = {section.levels[d].count, static_cast<std::int64_t>(section.levels[d].*stride * element_bytes_)};
-        return Layout::strided(std::span{dimensions.data(), section.levels.size()}, element_bytes_,
-                               static_cast<std::int64_t>(offset * element_bytes_));
-    };
-    const Layout there = layout(section.owner_offset, &SectionLevel::owner_stride);
-    const Layout here = layout(section.buffer_offset, &SectionLevel::buffer_stride);
+    const Layout there = at_owner(section, element_bytes_);
+    const Layout here = in_buffer(section, element_bytes_);
     if (there.is_contiguous() && here.is_contiguous()) { // nothing to plan
         const auto at = static_cast<std::uint64_t>(there.lower());
         const std::span<std::byte> memory{buffer_ + here.lower(), here.bytes()};
