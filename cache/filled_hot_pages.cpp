@@ -47,6 +47,7 @@ void FilledHotPages::enter_reads(std::uint64_t page, std::uint64_t epoch, const 
 }
 
 void FilledHotPages::enter_writes(std::uint64_t page, std::byte* data, std::span<std::uint64_t> dirty_bits) noexcept {
+    if (!writes_allowed_) return;
     WriteEntry& entry = writes_[slot(page, write_mask_)];
     leave_stretch(entry.page);
     entry = {page, data, reinterpret_cast<std::uint8_t*>(dirty_bits.data())};
@@ -62,6 +63,13 @@ void FilledHotPages::leave_writes(std::uint64_t page) noexcept {
     leave_stretch(page);
     WriteEntry& entry = writes_[slot(page, write_mask_)];
     if (entry.page == page) entry.page = no_page;
+}
+
+void FilledHotPages::allow_writes(bool allowed) noexcept {
+    writes_allowed_ = allowed;
+    if (allowed) return;
+    std::ranges::fill(write_entries_, WriteEntry{});
+    stretch_ = {};
 }
 
 bool FilledHotPages::take_reads(std::uint64_t page) noexcept {

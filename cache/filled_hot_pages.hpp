@@ -35,6 +35,8 @@ public:
     /// From now on they are not.
     void leave_reads(std::uint64_t page) noexcept;
     void leave_writes(std::uint64_t page) noexcept;
+    /// Whether any page is entered for writing. If not, those that have been leave.
+    void allow_writes(bool allowed) noexcept;
     /// Whether the page may be read here in this epoch; the next read enters it again.
     [[nodiscard]] bool take_reads(std::uint64_t page) noexcept;
 
@@ -49,6 +51,7 @@ private:
     std::vector<ReadEntry> read_entries_;
     std::vector<WriteEntry> write_entries_;
     std::uint64_t collected_hits_ = 0;
+    bool writes_allowed_ = true;
 };
 
 } // namespace lapwing::cache

@@ -51,6 +51,8 @@ public:
     PageCache& operator=(const PageCache&) = delete;
 
     [[nodiscard]] HotPageTable& hot_pages() noexcept { return pages_.hot_pages(); }
+    /// Whether bytes may be written through that; if not, all writes are put().
+    void allow_inline_writes(bool allowed) noexcept { pages_.hot_pages().allow_writes(allowed); }
 
     void get(int rank, std::uint64_t offset, std::span<std::byte> destination);
     /// Complete locally on return, like all puts here.

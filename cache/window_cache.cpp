@@ -106,6 +106,7 @@ void WindowCache::fit(OfThread& own) {
                                      "process (LAPWING_CACHE_MEMORY), or do without (LAPWING_CACHE=off)",
                                      window_.who("cache"), configuration.bytes, granted)};
     }
+    own.pages->allow_inline_writes(inline_writes_.load(std::memory_order_relaxed));
     hot_pages_.set_mine(own.pages->hot_pages());
 }
 
@@ -201,6 +202,14 @@ void WindowCache::write_back_others(const OfThread* mine) {
         if (&other == mine || other.dirty_pages.load(std::memory_order_acquire) == 0) return;
         const support::BiasedMutex::Guard guard{other.mutex};
         if (other.pages != nullptr) other.pages->write_back_for_another_thread(); // its thread may have given it up meanwhile
+    });
+}
+
+void WindowCache::allow_inline_writes(bool allowed) {
+    inline_writes_.store(allowed, std::memory_order_relaxed);
+    for_each_thread([allowed](OfThread& thread) {
+        const support::BiasedMutex::Guard guard{thread.mutex};
+        if (thread.pages != nullptr) thread.pages->allow_inline_writes(allowed);
     });
 }
 

@@ -59,6 +59,7 @@ public:
         if (OfThread* const own = existing()) begin_epoch(own->epoch);
     }
     void invalidate() override;
+    void allow_inline_writes(bool allowed) override;
     void collect_statistics() override;
     [[nodiscard]] const window::HotPageTables& hot_pages() const noexcept override { return hot_pages_; }
 
@@ -100,6 +101,7 @@ private:
     PageCacheConfiguration configuration_;
     Budget& budget_;
     std::atomic<std::uint64_t> epoch_{0};
+    std::atomic<bool> inline_writes_{true};
     window::HotPageTables hot_pages_;
     /// Written once each, by the thread that has the number.
     std::array<std::atomic<OfThread*>, support::numbered_threads> threads_{};

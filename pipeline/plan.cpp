@@ -141,6 +141,9 @@ void PlanState::refresh() {
     decision = decisions.decide(costs, shape, options);
 }
 
+void PlanState::tell_written(const std::byte* memory) const { window.order().copies().written(rank, remote, local, memory); }
+void PlanState::tell_lost() const { window.order().copies().lost(rank, remote); }
+
 Decision PlanState::produced() const {
     TransferShape produced = shape;
     produced.produced = true;
@@ -225,8 +228,7 @@ void require_within(const PlanState& plan, std::span<Byte> memory) {
                                  memory.size())};
 }
 
-void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
-    if (plan->shape.bytes == 0) return;
+void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     plan->refresh();
     finish_earlier(*plan);
     if (plan->decision.strategy == Strategy::direct_copy) return copy_directly(*plan, memory);
@@ -240,6 +242,12 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
         2 * plan->decision.wire_seconds >= predicted)
         plan->costs.observe(plan->decision.strategy == Strategy::owner_packed ? Path::service : plan->path, plan->shape.bytes, predicted,
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+    if (plan->shape.bytes == 0) return;
+    carry_out(plan, memory);
+    if (plan->direction == Direction::put) plan->tell_written(memory);
 }
 
 } // namespace
@@ -298,11 +306,15 @@ Completion Plan::start(const void* memory) {
 }
 
 Completion Plan::start(void* memory) {
+    if (state_->shape.bytes == 0) return {};
     auto* const bytes = static_cast<std::byte*>(memory);
     // What goes through a cache is not told of chunks that come later.
-    if (state_->window.cache() == nullptr) return pipeline::start_past_cache(state_, bytes);
-    run(state_, bytes);
-    return {};
+    Completion completion;
+    if (state_->window.cache() == nullptr) completion = pipeline::start_past_cache(state_, bytes);
+    else carry_out(state_, bytes);
+    // Chunks that have not been started, too: accesses to their bytes come behind them from now on.
+    if (state_->direction == Direction::put) state_->tell_written(bytes);
+    return completion;
 }
 
 Strategy Plan::strategy() const noexcept { return state_->decision.strategy; }

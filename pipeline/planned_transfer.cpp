@@ -112,9 +112,10 @@ void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, 
     window::WindowState& window = plan_->window;
     auto& under_way = buffers_->under_way[slot];
     if (under_way.size() >= blocks_under_way) (void)slot_complete(slot, true); // many blocks there, and a large chunk
-    under_way.push_back(plan_->direction == Direction::put
-                            ? window.puts_and_gets().start_put(plan_->rank, offset, {memory, bytes})
-                            : window.puts_and_gets().start_get(plan_->rank, offset, {memory, bytes}));
+    constexpr auto program = transport::Access::Starter::program;
+    under_way.emplace_back(plan_->direction == Direction::put
+                               ? window.puts_and_gets().begin_put(plan_->rank, offset, {memory, bytes}, program)
+                               : window.puts_and_gets().begin_get(plan_->rank, offset, {memory, bytes}, program));
 }
 
 void PlannedTransfer::pack_next(std::byte* packed, std::uint64_t bytes) {

@@ -32,6 +32,10 @@ public:
     [[nodiscard]] Decision produced() const;
     [[nodiscard]] std::string explain() const;
 
+    // To copies of the rank's part, of a put: what it has written there, or started to, from `memory`, or from nobody knows where.
+    void tell_written(const std::byte* memory) const;
+    void tell_lost() const;
+
     window::WindowState& window;
     const Direction direction;
     const Layout local;

@@ -2,6 +2,7 @@
 #include "pipeline/production.hpp"
 
 #include "datatype/block_copy.hpp"
+#include "src/support/log.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 namespace lapwing::pipeline {
 namespace {
@@ -70,7 +72,22 @@ void finish_earlier(PlanState& plan) {
                          plan.direction == Direction::put);
 }
 
-ProductionState::ProductionState(std::shared_ptr<PlanState> plan, const std::byte* memory) : plan_{std::move(plan)}, memory_{memory} {
+UnknownWrite::~UnknownWrite() {
+    if (!begun_) return;
+    try {
+        plan_.tell_lost();
+    } catch (const std::exception& error) {
+        support::log_line(error.what());
+    }
+}
+
+void UnknownWrite::complete(const std::byte* memory) {
+    begun_ = false;
+    plan_.tell_written(memory);
+}
+
+ProductionState::ProductionState(std::shared_ptr<PlanState> plan, const std::byte* memory)
+    : plan_{std::move(plan)}, memory_{memory}, write_{*plan_} {
     require_put(*plan_, "produce");
     plan_->refresh();
     finish_earlier(*plan_);
@@ -85,6 +102,7 @@ void ProductionState::ready(std::uint64_t bytes) {
                                      plan_->shape.bytes)};
     if (bytes <= ready_) return;
     ready_ = bytes;
+    write_.begin();
     if (transfer_) {
         if (bytes < next_try_) return;
         transfer_->limit(bytes);
@@ -103,6 +121,7 @@ void ProductionState::copy_until(std::uint64_t end) {
 }
 
 void ProductionState::finish() {
+    write_.begin();
     ready_ = plan_->shape.bytes;
     if (transfer_) {
         transfer_->limit(ready_);
@@ -110,6 +129,7 @@ void ProductionState::finish() {
     } else if (copied_ < ready_) {
         copy_until(ready_);
     }
+    write_.complete(memory_);
 }
 
 void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granule, const FillBytes& fill) {
@@ -123,6 +143,8 @@ void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granul
     plan->refresh();
     finish_earlier(*plan);
     FilledBytes source{fill, granule};
+    UnknownWrite write{*plan}; // nowhere else are these bytes
+    write.begin();
     if (!copies_directly(*plan)) {
         PlannedTransfer transfer{plan, nullptr, plan->produced(), &source};
         transfer.wait();

@@ -11,6 +11,24 @@
 
 namespace lapwing::pipeline {
 
+/// A put of which nobody knows how far it has come, until it is complete: when it ends before that, copies of all that it may
+/// have written are lost.
+class UnknownWrite {
+public:
+    explicit UnknownWrite(const PlanState& plan) noexcept : plan_{plan} {}
+    ~UnknownWrite();
+    UnknownWrite(const UnknownWrite&) = delete;
+    UnknownWrite& operator=(const UnknownWrite&) = delete;
+
+    void begin() noexcept { begun_ = true; }
+    /// The bytes are those in the memory.
+    void complete(const std::byte* memory);
+
+private:
+    const PlanState& plan_;
+    bool begun_ = false;
+};
+
 /// The inside of a Production.
 class ProductionState {
 public:
@@ -25,7 +43,8 @@ private:
 
     std::shared_ptr<PlanState> plan_;
     const std::byte* memory_;
-    std::optional<PlannedTransfer> transfer_; ///< over the network
+    UnknownWrite write_;
+    std::optional<PlannedTransfer> transfer_; ///< over the network; ends before `write_`
     std::uint64_t ready_ = 0;
     std::uint64_t next_try_ = 0; ///< bytes that must be ready before the transfer is asked to go on
     std::uint64_t copied_ = 0;

@@ -44,9 +44,29 @@ EntryBuffer::EntryBuffer(Window& window, const PrefetchOptions& options) : windo
 EntryBuffer::~EntryBuffer() { detach(); }
 
 void EntryBuffer::detach() {
-    if (!std::exchange(attached_, false)) return;
+    if (!attached_) return;
     evict();
     window_.order().remove_copies(*this);
+    attached_ = false;
+}
+
+void EntryBuffer::window_closes() noexcept {
+    const std::scoped_lock lock{mutex_};
+    attached_ = false;
+    filling_ = 0;
+    completed_ = 0;
+    collect_statistics();
+    clear();
+}
+
+void EntryBuffer::clear() noexcept {
+    state_.expire();
+    under_way_.clear();
+    entries_.clear();
+    by_owner_.clear();
+    memory_.clear();
+    lost_.clear();
+    count_memory(-static_cast<std::int64_t>(memory_bytes_));
 }
 
 std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes) {
@@ -177,12 +197,7 @@ void EntryBuffer::evict() {
     const std::scoped_lock lock{mutex_};
     if (filling_ != 0) finish_all();
     collect_statistics();
-    state_.expire();
-    entries_.clear();
-    by_owner_.clear();
-    memory_.clear();
-    lost_.clear();
-    count_memory(-static_cast<std::int64_t>(memory_bytes_));
+    clear();
 }
 
 void EntryBuffer::collect_statistics() { window_.statistics().add(Counter::prefetch_hits, state_.take_hits()); }

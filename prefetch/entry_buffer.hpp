@@ -72,6 +72,7 @@ public:
     void updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                  const void* operand) override;
     void lost(int target, std::uint64_t offset, std::uint64_t bytes) override;
+    void window_closes() noexcept override;
 
 private:
     class FillUnderWay;
@@ -91,6 +92,8 @@ private:
     /// Calls `function(entry)` for the entries of an owner.
     template <class Function>
     void of_owner(int owner, Function&& function);
+    /// With mutex_ held: forgets all entries.
+    void clear() noexcept;
     void count_memory(std::int64_t change);
 
     window::WindowState& window_;

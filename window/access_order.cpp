@@ -113,13 +113,13 @@ void AccessOrder::flush(int target) {
         if (cache_ != nullptr) cache_->write_back(target);
         complete(target);
     });
-    if (cache_ != nullptr) cache_->acquire();
+    drop_copies();
 }
 
 void AccessOrder::flush() {
     facts_.state.progress_driver().serve_now_and_then();
     release_all("flush");
-    if (cache_ != nullptr) cache_->acquire();
+    drop_copies();
 }
 
 void AccessOrder::release() {
@@ -141,7 +141,7 @@ void AccessOrder::acquire() {
     facts_.state.check_usable("Window::acquire");
     facts_.state.progress_driver().serve_looks();
     facts_.order_memory();
-    if (cache_ != nullptr) cache_->acquire();
+    drop_copies();
 }
 
 void AccessOrder::start_release() {
@@ -158,6 +158,7 @@ void AccessOrder::finish_release() {
 
 void AccessOrder::drop_copies() {
     if (cache_ != nullptr) cache_->acquire();
+    copies_.acquired();
 }
 
 void AccessOrder::complete(int target) {

@@ -7,6 +7,7 @@
 #include "window/chunked_transfer.hpp"
 #include "window/gathered_adds.hpp"
 #include "window/remote_cache.hpp"
+#include "window/told_copies.hpp"
 
 #include <cstdint>
 #include <span>
@@ -19,9 +20,9 @@ namespace lapwing::window {
 /// have started.
 class AccessOrder final : private transport::AccessGate, private AddSender {
 public:
-    AccessOrder(transport::AccessLedger& ledger, transport::RmaTransport& rma,
-                transport::MessageTransport& messages) noexcept
-        : facts_{ledger.facts()}, ledger_{ledger}, rma_{rma}, messages_{messages} {}
+    AccessOrder(transport::AccessLedger& ledger, transport::RmaTransport& rma, transport::MessageTransport& messages,
+                CopiesObserver& observer) noexcept
+        : facts_{ledger.facts()}, ledger_{ledger}, rma_{rma}, messages_{messages}, copies_{facts_, observer} {}
     AccessOrder(const AccessOrder&) = delete;
     AccessOrder& operator=(const AccessOrder&) = delete;
 
@@ -61,6 +62,7 @@ public:
         return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost();
     }
     void finish_release();
+    [[nodiscard]] bool has_copies() const noexcept { return cache_ != nullptr || !copies_.empty(); }
     void drop_copies();
 
     [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
@@ -69,6 +71,14 @@ public:
     /// Null: not cached, or not any more. The caller keeps the cache.
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_; }
+
+    /// From now on these copies are told of this rank's writes to other ranks' parts, and of its acquires. They may be added and
+    /// removed by any thread; in a cached window no other thread may be writing meanwhile, since element accesses write into
+    /// pages of the cache of their own thread. They must be removed before they go; a window that closes removes them.
+    void add_copies(ReadCopies& copies) { copies_.add(copies); }
+    void remove_copies(ReadCopies& copies) { copies_.remove(copies); }
+    /// Who writes tells it here.
+    [[nodiscard]] ToldCopies& copies() noexcept { return copies_; }
 
 private:
     /// What all accesses begin with; gathered adds wait for nothing else before they are sent.
@@ -115,6 +125,7 @@ private:
     ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
     RemoteCache* cache_ = nullptr;
+    ToldCopies copies_;
 };
 
 } // namespace lapwing::window

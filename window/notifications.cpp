@@ -25,19 +25,26 @@ void Notifications::raise_by_message(int target, unsigned counter) {
 
 void Notifications::put(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
     check(counter, "put_notify");
-    if (std::byte* const base = facts_.map.base(target)) {
-        if (!source.empty()) std::memcpy(base + offset, source.data(), source.size());
-        const bool own = target == facts_.map.own_rank;
-        if (own || memory_ != nullptr) {
-            auto* const counters = own ? own_ : memory_->counters(facts_.state.topology().node_index(target));
-            // Release: whoever sees the counter sees the bytes.
-            counters[counter].fetch_add(1, std::memory_order_release);
-            return;
-        }
-        // The counters of an adopted window are in its rank's private memory.
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-        return raise_by_message(target, counter);
+    if (std::byte* const base = facts_.map.base(target)) put_here(base + offset, target, source, counter);
+    else put_there(target, offset, source, counter);
+    order_.copies().written(target, offset, source);
+}
+
+void Notifications::put_here(std::byte* place, int target, std::span<const std::byte> source, unsigned counter) {
+    if (!source.empty()) std::memcpy(place, source.data(), source.size());
+    const bool own = target == facts_.map.own_rank;
+    if (own || memory_ != nullptr) {
+        auto* const counters = own ? own_ : memory_->counters(facts_.state.topology().node_index(target));
+        // Release: whoever sees the counter sees the bytes.
+        counters[counter].fetch_add(1, std::memory_order_release);
+        return;
     }
+    // The counters of an adopted window are in its rank's private memory.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    raise_by_message(target, counter);
+}
+
+void Notifications::put_there(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter) {
     const transport::BegunAccess access = order_.begin({.target = target,
                                                         .offset = offset,
                                                         .bytes = source.size(),

@@ -40,6 +40,8 @@ public:
     [[nodiscard]] std::uint64_t read(unsigned counter);
 
 private:
+    void put_here(std::byte* place, int target, std::span<const std::byte> source, unsigned counter);
+    void put_there(int target, std::uint64_t offset, std::span<const std::byte> source, unsigned counter);
     /// Raises a counter of that rank, behind all messages before.
     void raise_by_message(int target, unsigned counter);
 

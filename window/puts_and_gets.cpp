@@ -18,8 +18,9 @@ void PutsAndGets::get(int target, std::uint64_t offset, std::span<std::byte> des
 
 void PutsAndGets::put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return;
-    if (RemoteCache* const cache = order_.cache()) return cache->put(target, offset, source);
-    put_uncached(target, offset, source);
+    if (RemoteCache* const cache = order_.cache()) cache->put(target, offset, source);
+    else put_uncached(target, offset, source);
+    order_.copies().written(target, offset, source);
 }
 
 void PutsAndGets::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
@@ -76,7 +77,9 @@ Completion PutsAndGets::start_get(int target, std::uint64_t offset, std::span<st
 
 Completion PutsAndGets::start_put(int target, std::uint64_t offset, std::span<const std::byte> source) {
     if (source.empty()) return {};
-    return Completion{begin_put(target, offset, source, transport::Access::Starter::program)};
+    Completion completion{begin_put(target, offset, source, transport::Access::Starter::program)};
+    order_.copies().written(target, offset, source);
+    return completion;
 }
 
 std::unique_ptr<transport::PendingTransfer> PutsAndGets::begin_get(int target, std::uint64_t offset,

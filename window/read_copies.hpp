@@ -33,6 +33,9 @@ public:
     /// The calling rank writes bytes of which it does not know the values, as lists of atomics do: a later read has to ask the
     /// target.
     virtual void lost(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
+
+    /// The window goes, and with it what has been started on it: nothing is told any more, and nothing of the window used.
+    virtual void window_closes() noexcept {}
 };
 
 } // namespace lapwing::window

@@ -15,7 +15,9 @@ using window::WindowState;
 
 Window::Window() noexcept = default;
 
-Window::Window(std::unique_ptr<WindowState> state) : state_{std::move(state)}, map_{state_->map()} { state_->keep_copy(&map_); }
+Window::Window(std::unique_ptr<WindowState> state) : state_{std::move(state)}, map_{state_->map()} {
+    state_->keep_up_to_date(map_, least_noted_);
+}
 
 Window::Window(Team& team, std::uint64_t bytes, WindowOptions options)
     : Window{std::make_unique<WindowState>(team, bytes, std::move(options))} {}
@@ -25,7 +27,7 @@ Window Window::adopt(Team& team, MPI_Win window, bool locked, WindowOptions opti
 }
 
 Window::Window(Window&& other) noexcept : state_{std::move(other.state_)}, map_{std::exchange(other.map_, {})} {
-    if (state_ != nullptr) state_->keep_copy(&map_);
+    if (state_ != nullptr) state_->keep_up_to_date(map_, least_noted_);
 }
 
 Window& Window::operator=(Window&& other) noexcept {
@@ -33,7 +35,7 @@ Window& Window::operator=(Window&& other) noexcept {
         Window old{std::move(*this)}; // ends as a destroyed window does
         state_ = std::move(other.state_);
         map_ = std::exchange(other.map_, {});
-        if (state_ != nullptr) state_->keep_copy(&map_);
+        if (state_ != nullptr) state_->keep_up_to_date(map_, least_noted_);
     }
     return *this;
 }
@@ -93,6 +95,11 @@ void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes,
 
 void Window::count(Counter counter, std::uint64_t amount) { state_->statistics().add(counter, amount); }
 
+void Window::note_put(Rank target, Offset offset, std::span<const std::byte> source) {
+    if (source.size() >= window::counted_bytes) count(Counter::direct_put_bytes, source.size());
+    state_->order().copies().written(target.value, offset.bytes, source);
+}
+
 void Window::remote_get(Rank target, Offset offset, std::span<std::byte> destination) {
     state_->puts_and_gets().get(target.value, offset.bytes, destination);
 }
@@ -123,7 +130,7 @@ Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::by
 
 Completion Window::start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
     if (std::byte* destination = checked_address(target, offset, source.size(), "start_put")) {
-        copy_out(destination, source.data(), source.size());
+        copy_out(destination, target, offset, source);
         return {};
     }
     return state_->puts_and_gets().start_put(target.value, offset.bytes, source);

@@ -80,10 +80,16 @@ Completion WindowAtomics::start(mpi::AtomicOperation operation, mpi::AtomicType 
                                 std::span<const mpi::ListedAtomic> list) {
     if (list.empty()) return {};
     facts_.state.progress_driver().serve_now_and_then();
-    if (std::byte* const base = facts_.map.base(target)) {
-        fetch_here(operation, type, target, base, list);
-        return {};
-    }
+    Completion completion;
+    if (std::byte* const base = facts_.map.base(target)) fetch_here(operation, type, target, base, list);
+    else completion = start_there(operation, type, target, list);
+    if (operation != mpi::AtomicOperation::read && order_.copies().concern(target)) [[unlikely]]
+        for (const mpi::ListedAtomic& one : list) order_.copies().lost(target, one.offset, mpi::size_of(type));
+    return completion;
+}
+
+Completion WindowAtomics::start_there(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+                                      std::span<const mpi::ListedAtomic> list) {
     const bool swaps = list.front().expected != nullptr;
     const std::uint64_t bytes = mpi::size_of(type);
     const auto [lowest, highest] = std::ranges::minmax(list, {}, &mpi::ListedAtomic::offset);

@@ -62,14 +62,27 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
             messages_.atomic(access, request, payload, result);
         }
     }
+    tell(operation, type, target, offset, operand, result);
     if (acquires(order)) order_.acquire();
+}
+
+void WindowAtomics::tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                         const void* operand, const void* before) {
+    if (!order_.copies().concern(target) || operation == mpi::AtomicOperation::read) return;
+    if (facts_.mpi_atomics && mpi::is_floating_extreme(operation, type))
+        return order_.copies().lost(target, offset, mpi::size_of(type));
+    if (before == nullptr) return order_.copies().updated(target, offset, operation, type, operand);
+    const mpi::AtomicValueBytes after = mpi::value_after(operation, type, before, operand);
+    order_.copies().written(target, offset, std::span{after}.first(mpi::size_of(type)));
 }
 
 void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                            const void* operand) {
     std::uint64_t before = 0;
-    if (std::byte* const base = processor_base(target))
-        return mpi::processor_fetch(operation, type, base + offset, operand, &before);
+    if (std::byte* const base = processor_base(target)) {
+        mpi::processor_fetch(operation, type, base + offset, operand, &before);
+        return tell(operation, type, target, offset, operand, &before);
+    }
     if (facts_.map.base(target) != nullptr)
         return fetch(operation, type, target, offset, operand, &before, std::memory_order_relaxed);
     order_.add({.target = target,
@@ -78,6 +91,7 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
                 .kind = transport::Access::Kind::update,
                 .call = "Window::add"},
                {operation, type}, operand);
+    tell(operation, type, target, offset, operand, nullptr);
 }
 
 void WindowAtomics::fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
@@ -119,6 +133,8 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
             messages_.atomic(access, request, payload, result);
         }
     }
+    const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
+    order_.copies().written(target, offset, {static_cast<const std::byte*>(swapped ? desired : result), mpi::size_of(type)});
     if (acquires(order)) order_.acquire();
 }
 

@@ -231,7 +231,25 @@ void share_sizes(transport::WindowFacts& facts, bool same) {
     facts.map.sizes = facts.sizes.data();
 }
 
-void WindowState::end_cache() noexcept {
+void WindowState::keep_up_to_date(transport::MemoryMap& copy, std::atomic<std::uint64_t>& least_noted) noexcept {
+    map_of_window_ = &copy;
+    least_noted_of_window_ = &least_noted;
+    set_least_noted();
+}
+
+void WindowState::set_least_noted() noexcept {
+    if (least_noted_of_window_ != nullptr)
+        least_noted_of_window_->store(order_.copies().empty() ? counted_bytes : 0, std::memory_order_relaxed);
+}
+
+void WindowState::copies_changed() {
+    if (cache_ != nullptr) cache_->allow_inline_writes(order_.copies().empty());
+    set_least_noted();
+    facts_.state.epoch().copies_changed(*this);
+}
+
+void WindowState::end_copies() noexcept {
+    order_.copies().end();
     order_.use_cache(nullptr);
     cache_.reset();
 }
@@ -249,7 +267,7 @@ void WindowState::close_behind_barrier() {
     order_.end_transfers(&transport::WindowTransfer::detach); // complete, though nobody has waited for them
     facts_.state.epoch().remove(*this);
     HostCall::remove(*this);
-    end_cache();
+    end_copies();
     facts_.state.statistics().add(facts_.statistics.read());
     facts_.state.engine().withdraw(facts_.number);
     if (memory_ != nullptr) memory_->close();
@@ -259,7 +277,7 @@ void WindowState::close_behind_barrier() {
 
 void WindowState::abandon_memory() noexcept {
     // The program's memory goes when the stack has unwound: nobody may be served from it any more.
-    end_cache(); // ends what it reads ahead
+    end_copies(); // ends what it reads ahead
     facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::told);
     if (!own_epoch_ || team::TeamRegistry::mpi_ended()) return;
     // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their targets.

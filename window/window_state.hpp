@@ -16,6 +16,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -24,7 +25,7 @@
 namespace lapwing::window {
 
 /// The inside of a Window: its parts, and its beginning and end.
-class WindowState final : public team::EpochMember {
+class WindowState final : public team::EpochMember, private CopiesObserver {
 public:
     /// Whether the team's releases and acquires look after it, and its close asks for it. What is not listed has no operations
     /// under way when its calls return, and is closed by who made it.
@@ -60,7 +61,7 @@ public:
     void start_release() override { order_.start_release(); }
     [[nodiscard]] bool under_way() const noexcept override { return order_.under_way(); }
     void finish_release() override { order_.finish_release(); }
-    [[nodiscard]] bool has_copies() const noexcept override { return cache_ != nullptr; }
+    [[nodiscard]] bool has_copies() const noexcept override { return order_.has_copies(); }
     void drop_copies() override { order_.drop_copies(); }
     void order_memory() override { facts_.order_memory(); }
     void free_left() override {
@@ -73,8 +74,9 @@ public:
     void on_host_free(bool gone) noexcept;
     /// Of an adopted window: the epoch on it is Lapwing's, not the program's.
     [[nodiscard]] bool has_own_epoch() const noexcept { return own_epoch_; }
-    /// `copy` of map() is kept up to date.
-    void keep_copy(transport::MemoryMap* copy) noexcept { map_of_window_ = copy; }
+    /// What the inline accesses of a Window go by is kept up to date: a copy of map(), and from how many bytes on a copy to memory
+    /// that is mapped here is noted (Window::note_put).
+    void keep_up_to_date(transport::MemoryMap& copy, std::atomic<std::uint64_t>& least_noted) noexcept;
 
     /// Collective.
     void close();
@@ -89,25 +91,29 @@ private:
     /// `host`: the program's window, or MPI_WIN_NULL.
     void open(const CacheOptions& cache, Listed listed, MPI_Win host);
     /// From now on accesses pass by it.
-    void end_cache() noexcept;
+    void end_copies() noexcept;
     /// Of a window whose memory is about to go, while others may still ask for it.
     void abandon_memory() noexcept;
     /// Of an adopted window that the program frees: nobody asks for it any more.
     void lose_memory() noexcept;
     [[nodiscard]] messages::ExposedMemory exposed() const noexcept;
+    // CopiesObserver
+    void copies_changed() override;
+    void set_least_noted() noexcept;
 
     transport::WindowFacts facts_;
     transport::AccessLedger ledger_{facts_};
     transport::RmaTransport rma_{ledger_};
     transport::MessageTransport messages_{ledger_};
-    AccessOrder order_{ledger_, rma_, messages_};
+    AccessOrder order_{ledger_, rma_, messages_, *this};
     PutsAndGets puts_and_gets_{facts_, order_, rma_, messages_};
     WindowAtomics atomics_{facts_, order_, rma_, messages_};
     Notifications notifications_;
 
     std::unique_ptr<WindowMemory> memory_; ///< null: adopted
     bool own_epoch_ = false;
-    transport::MemoryMap* map_of_window_ = nullptr; ///< the copy that the inline accesses of a Window use
+    transport::MemoryMap* map_of_window_ = nullptr; ///< see keep_up_to_date()
+    std::atomic<std::uint64_t>* least_noted_of_window_ = nullptr;
     int exceptions_at_start_ = std::uncaught_exceptions();
     /// The last to be made and the first to go: its transfers are in the ledger.
     std::unique_ptr<RemoteCache> cache_;

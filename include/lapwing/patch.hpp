@@ -131,7 +131,7 @@ public:
 private:
     void carry(int owner, const Section& section);
     /// By loads and stores, of the owner's segment at `segment`.
-    void copy(std::byte* segment, const Section& section);
+    void copy(int owner, std::byte* segment, const Section& section);
     /// Over the network.
     void start(int owner, const Section& section);
 

@@ -33,6 +33,8 @@ namespace window {
 class HotPageTables;
 class WindowState;
 
+inline constexpr std::uint64_t counted_bytes = 256; ///< copies below are as cheap as counting them
+
 } // namespace window
 
 /// What lists of atomics do: see Window::fetch.
@@ -183,7 +185,7 @@ public:
     /// Cost: a copy (self, direct); small ones are staged, large ones leave from `source`.
     void put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
         if (std::byte* destination = checked_address(target, offset, source.size(), "put"))
-            copy_out(destination, source.data(), source.size());
+            copy_out(destination, target, offset, source);
         else
             remote_put(target, offset, source);
     }
@@ -458,15 +460,17 @@ private:
     [[nodiscard]] window::WindowState& open_state(const char* call) const;
     [[noreturn]] void throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
 
-    static constexpr std::uint64_t counted_bytes = 256; ///< copies below are as cheap as counting them
     void copy_in(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
         if (bytes != 0) std::memcpy(destination, source, bytes);
-        if (bytes >= counted_bytes) count(Counter::direct_get_bytes, bytes);
+        if (bytes >= window::counted_bytes) count(Counter::direct_get_bytes, bytes);
     }
-    void copy_out(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
-        if (bytes != 0) std::memcpy(destination, source, bytes);
-        if (bytes >= counted_bytes) count(Counter::direct_put_bytes, bytes);
+    void copy_out(std::byte* destination, Rank target, Offset offset, std::span<const std::byte> source) {
+        if (!source.empty()) std::memcpy(destination, source.data(), source.size());
+        if (source.size() >= least_noted_.load(std::memory_order_relaxed)) [[unlikely]]
+            note_put(target, offset, source);
     }
+    /// Counts, and tells the copies that others keep of the target's part (window/read_copies.hpp).
+    void note_put(Rank target, Offset offset, std::span<const std::byte> source);
     void count(Counter counter, std::uint64_t amount);
     void remote_get(Rank target, Offset offset, std::span<std::byte> destination);
     void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
@@ -491,6 +495,7 @@ private:
 
     std::unique_ptr<window::WindowState> state_;
     transport::MemoryMap map_;
+    std::atomic<std::uint64_t> least_noted_{window::counted_bytes}; ///< 0 while there are copies to be told; the state keeps it
 };
 
 } // namespace lapwing

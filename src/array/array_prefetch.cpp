@@ -25,8 +25,7 @@ SliceCollector::SliceCollector(std::uint64_t element_bytes)
 SliceCollector::~SliceCollector() = default;
 
 void SliceCollector::visit(const Section& section) {
-    auto [there, here] = layouts_of(section, element_bytes_);
-    slices_->list.push_back({section.owner, std::move(there), std::move(here)});
+    slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
 }
 
 std::vector<int> OwnerCollector::take() {

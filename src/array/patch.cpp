@@ -42,11 +42,11 @@ void PatchTransfer::carry(int owner, const Section& section) {
                                      window_.state().who("patch"), owner, map.ranks,
                                      static_cast<std::uint64_t>(end) * element_bytes_,
                                      owner >= 0 && owner < map.ranks ? map.bytes(owner) : 0)};
-    if (std::byte* const segment = map.base(owner)) copy(segment, section);
+    if (std::byte* const segment = map.base(owner)) copy(owner, segment, section);
     else start(owner, section);
 }
 
-void PatchTransfer::copy(std::byte* segment, const Section& section) {
+void PatchTransfer::copy(int owner, std::byte* segment, const Section& section) {
     std::byte* const memory = segment + section.owner_offset * element_bytes_;
     std::byte* const buffer = buffer_ + section.buffer_offset * element_bytes_;
     std::array<CopyLevel, max_section_levels> levels;
@@ -60,14 +60,18 @@ void PatchTransfer::copy(std::byte* segment, const Section& section) {
     const std::span<const CopyLevel> used{levels.data(), section.levels.size()};
     if (direction_ == Direction::get) strided_copy(buffer, memory, element_bytes_, used);
     else strided_copy(memory, buffer, element_bytes_, used);
-    window_.state().statistics().add(
-        direction_ == Direction::get ? Counter::direct_get_bytes : Counter::direct_put_bytes, elements * element_bytes_);
+    window::WindowState& window = window_.state();
+    window.statistics().add(direction_ == Direction::get ? Counter::direct_get_bytes : Counter::direct_put_bytes,
+                            elements * element_bytes_);
+    if (direction_ == Direction::put && window.order().copies().concern(owner)) [[unlikely]]
+        window.order().copies().written(owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_), buffer_);
 }
 
 void PatchTransfer::start(int owner, const Section& section) {
     if (pending_ == nullptr) pending_ = std::make_unique<PendingTransfers>();
     pending_->make_room();
-    const auto [there, here] = layouts_of(section, element_bytes_);
+    const Layout there = at_owner(section, element_bytes_);
+    const Layout here = in_buffer(section, element_bytes_);
     if (there.is_contiguous() && here.is_contiguous()) { // nothing to plan
         const auto at = static_cast<std::uint64_t>(there.lower());
         const std::span<std::byte> memory{buffer_ + here.lower(), here.bytes()};

@@ -74,6 +74,14 @@ void processor_compare_swap(AtomicType type, std::byte* address, const void* exp
     else exchange(std::uint64_t{});
 }
 
+AtomicValueBytes value_after(AtomicOperation operation, AtomicType type, const void* before, const void* operand) {
+    alignas(8) AtomicValueBytes after{};
+    AtomicValueBytes ignored{};
+    std::memcpy(after.data(), before, size_of(type));
+    processor_fetch(operation, type, after.data(), operand, ignored.data());
+    return after;
+}
+
 MPI_Op mpi_operation(AtomicOperation operation) {
     switch (operation) {
     case AtomicOperation::add: return MPI_SUM;

@@ -78,6 +78,13 @@ void Epoch::add(EpochMember& member) {
     if (member.has_copies()) members_with_copies_.push_back(&member);
 }
 
+void Epoch::copies_changed(EpochMember& member) {
+    const support::BiasedMutex::Guard guard{mutex_};
+    std::erase(members_with_copies_, &member);
+    if (member.has_copies() && std::ranges::find(members_, &member) != members_.end())
+        members_with_copies_.push_back(&member);
+}
+
 void Epoch::remove(EpochMember& member) noexcept {
     {
         const support::BiasedMutex::Guard guard{mutex_};

@@ -21,6 +21,8 @@ public:
     void acquire();
 
     void add(EpochMember& member);
+    /// It has got copies, or has none any more. One that is not in the list stays outside.
+    void copies_changed(EpochMember& member);
     /// Returns when no release or acquire of another thread uses it any more, making progress meanwhile.
     void remove(EpochMember& member) noexcept;
     [[nodiscard]] std::uint64_t next_window_number() noexcept { return next_window_number_++; }

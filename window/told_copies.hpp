@@ -1,0 +1,94 @@
+#pragma once
+
+#include "src/support/biased_mutex.hpp"
+#include "src/transport/window_facts.hpp"
+#include "window/read_copies.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lapwing::window {
+
+/// Has to know whether a window has copies: see ToldCopies.
+class CopiesObserver {
+public:
+    /// The first has come, or the last has gone.
+    virtual void copies_changed() = 0;
+
+protected:
+    ~CopiesObserver() = default;
+};
+
+/// The copies beside the cache that a window tells of its writes and acquires. While there are none, a write costs no more than a
+/// look at their number.
+///
+/// A write is told when it has been started, so that what fills a copy anew behind it gets the new bytes: the order of accesses
+/// sees to that. It is told with a mutex held: copies that have been removed are not told any more, and none may write through the
+/// window, nor add or remove any, while it is being told.
+class ToldCopies {
+public:
+    ToldCopies(const transport::WindowFacts& facts, CopiesObserver& observer) noexcept
+        : facts_{facts}, observer_{observer} {}
+    ToldCopies(const ToldCopies&) = delete;
+    ToldCopies& operator=(const ToldCopies&) = delete;
+
+    /// Without the mutex: copies that a thread must tell have been added before.
+    [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+    /// Copies that are added twice are told twice, until they have been removed twice.
+    void add(ReadCopies& copies);
+    void remove(ReadCopies& copies);
+    /// The window goes: tells all of them, and forgets them.
+    void end() noexcept;
+
+    // To all of them what ReadCopies says. The own part, of which there are no copies, and no bytes are nothing to tell.
+    void acquired() noexcept {
+        if (!empty()) [[unlikely]]
+            tell_acquired();
+    }
+    void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
+        if (concern(target)) [[unlikely]]
+            tell_written(target, offset, bytes);
+    }
+    void written(int target, const Layout& there, const Layout& here, const std::byte* base) {
+        if (concern(target)) [[unlikely]]
+            tell_written(target, there, here, base);
+    }
+    void updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+                 const void* operand) {
+        if (concern(target)) [[unlikely]]
+            tell_updated(target, offset, operation, type, operand);
+    }
+    void lost(int target, std::uint64_t offset, std::uint64_t bytes) {
+        if (concern(target)) [[unlikely]]
+            tell_lost(target, offset, bytes);
+    }
+    /// Every block of a layout of the target's part.
+    void lost(int target, const Layout& there) {
+        if (concern(target)) [[unlikely]]
+            tell_lost(target, there);
+    }
+    /// Whether there is anybody to tell of writes to that rank.
+    [[nodiscard]] bool concern(int target) const noexcept { return !empty() && target != facts_.map.own_rank; }
+
+private:
+    template <class Call>
+    void tell(Call&& call);
+    void tell_acquired() noexcept;
+    void tell_written(int target, std::uint64_t offset, std::span<const std::byte> bytes);
+    void tell_written(int target, const Layout& there, const Layout& here, const std::byte* base);
+    void tell_updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+                      const void* operand);
+    void tell_lost(int target, std::uint64_t offset, std::uint64_t bytes);
+    void tell_lost(int target, const Layout& there);
+
+    const transport::WindowFacts& facts_;
+    CopiesObserver& observer_;
+    support::BiasedMutex mutex_;
+    std::vector<ReadCopies*> list_;
+    std::atomic<std::size_t> count_{0}; ///< of the list; written with the mutex held
+};
+
+} // namespace lapwing::window
