@@ -476,7 +476,7 @@ private:
     /// What element accesses look at first: own elements, and those of the node unless copies of them are to be read.
     void bind_near(bool node);
     /// Prefetches what of these domains is not here yet.
-    void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options);
+    void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options, prefetching::CopyState& state);
     /// The indices of `needed` that are to be copied, as domains; nothing where they would be too many.
     [[nodiscard]] std::optional<array::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     /// Copies for them.

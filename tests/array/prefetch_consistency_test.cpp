@@ -74,7 +74,7 @@ TEST_CASE("an own write is read back, whatever has made it") {
             case 4: array(index).add(5); value += 5; break;
             case 5: CHECK(array(index).fetch_add(3) == value); value += 3; break;
             case 6: CHECK(array(index).compare_swap(value, fresh) == value); value = fresh; break;
-            case 7: array.scatter(std::vector<Index<2>>{index}, std::span{std::as_const(fresh), 1}); break;
+            case 7: array.scatter(std::vector<Index<2>>{index}, std::span<const std::int64_t>{&fresh, 1}); break;
             case 8: {
                 std::int64_t before = 0;
                 array.fetch(Atomic::add, std::vector<Index<2>>{index}, std::int64_t{11}, std::span{&before, 1});

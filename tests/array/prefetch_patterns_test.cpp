@@ -80,7 +80,7 @@ void check_pattern(GlobalArray<T, N>& array, const test::Maker<T, N>& maker, con
                 // A snapshot keeps the values from before, and nothing else does.
                 CHECK(misread(array, maker.lower_triangle, 9000, 100, [&](const Index<N>& index) { return consistent || !copied(index); }) == "none");
                 array.barrier();
-                if (!maker.replicated) array.update();
+                array.update();
                 CHECK(misread(array, maker.lower_triangle, 9000, 0, [](const Index<N>&) { return true; }) == "none");
                 array.evict();
                 CHECK(array.statistics()[Counter::prefetch_memory] == 0);

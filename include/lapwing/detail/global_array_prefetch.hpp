@@ -29,16 +29,16 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
     if (domain_count(Rank{own_rank_}) == 0) ask(Domain<N>{});
     for (const Domain<N> own : local_domains()) ask(own);
     this->begin_collective("prefetch");
-    if (!replicated_) {
-        prefetch_domains(needed, options);
-        if (!options.consistent && has_copies()) this->update();
-    }
+    prefetching::CopyState& state = this->begin_prefetch(options);
+    // Of a replicated array there is nothing that is not here.
+    if (!replicated_) prefetch_domains(needed, options, state);
+    if (!options.consistent) this->update();
     barrier();
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options) {
-    prefetching::CopyState& state = this->begin_prefetch(options);
+void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
+                                         prefetching::CopyState& state) {
     if (prefetched_ == nullptr)
         prefetched_ = std::make_unique<array::PrefetchedElements<N>>(array::PrefetchedElements<N>{state, {}, false});
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
