@@ -482,7 +482,9 @@ private:
     /// Copies for them.
     void copy_domains(const array::NeededDomains<N>& domains, PrefetchStorage storage);
     /// The same, row by row, for any indices.
-    void copy_rows(const std::vector<Domain<N>>& needed, bool node);
+    [[nodiscard]] std::vector<array::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
+    void copy_rows(const std::vector<array::IndexRun<N>>& runs);
+    void note_owners(const std::vector<int>& owners);
     [[nodiscard]] bool is_of_node(int owner) const noexcept { return window_.map().base(owner) != nullptr; }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;

@@ -44,7 +44,7 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
     const bool node = !options.consistent;
     if (const auto domains = domains_to_copy(needed, node)) copy_domains(*domains, options.storage);
-    else copy_rows(needed, node);
+    else copy_rows(rows_to_copy(needed, node));
     if (prefetched_->of_node) bind_near(false);
 }
 
@@ -101,70 +101,55 @@ void GlobalArray<T, N>::copy_domains(const array::NeededDomains<N>& domains, Pre
         indices.add(block, copies, sizeof(T));
         copies += block.size() * sizeof(T);
     }
-    prefetched_->of_node = prefetched_->of_node || std::ranges::any_of(owners, [this](int owner) { return is_of_node(owner); });
+    note_owners(owners);
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::copy_rows(const std::vector<Domain<N>>& needed, bool node) {
-    struct Run {
-        Index<N> first;
-        std::uint64_t count;
+std::vector<array::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
+    const auto wanted = [&](const Index<N>& index) {
+        const int owner = locate(index).owner.value;
+        return owner >= 0 && owner != own_rank_ && (node || !is_of_node(owner)) &&
+               prefetched_->indices.template find<T>(index) == nullptr;
     };
-    std::vector<Run> runs;
-    array::PrefetchedIndices<N>& indices = prefetched_->indices;
-    const auto wanted = [&](const Index<N>& index, const Location& location) {
-        return location.owner.value >= 0 && location.owner.value != own_rank_ && (node || !is_of_node(location.owner.value)) &&
-               indices.template find<T>(index) == nullptr;
-    };
+    std::vector<array::IndexRun<N>> runs;
     for (const Domain<N>& asked : needed)
-        for (const Index<N>& index : asked.intersect(domain())) {
-            if (!wanted(index, locate(index))) continue;
-            if (!runs.empty()) {
-                Run& last = runs.back();
-                Index<N> next = last.first;
-                next[N - 1] += static_cast<std::int64_t>(last.count);
-                if (next == index) {
-                    ++last.count;
-                    continue;
-                }
-            }
-            runs.push_back({index, 1});
-        }
+        for (const Index<N>& index : asked.intersect(domain()))
+            if (wanted(index) && (runs.empty() || !runs.back().join({index, 1}))) runs.push_back({index, 1});
+    // Those of several domains may have elements in common.
+    std::ranges::sort(runs, {}, &array::IndexRun<N>::first);
+    std::vector<array::IndexRun<N>> disjoint;
+    for (const array::IndexRun<N>& run : runs)
+        if (disjoint.empty() || !disjoint.back().join(run)) disjoint.push_back(run);
+    return disjoint;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::copy_rows(const std::vector<array::IndexRun<N>>& runs) {
     if (runs.empty()) return;
-    std::ranges::sort(runs, {}, &Run::first);
-    // Runs of several domains may have elements in common.
-    std::vector<Run> disjoint;
-    for (Run run : runs) {
-        if (!disjoint.empty()) {
-            Run& last = disjoint.back();
-            const bool same_row = std::equal(run.first.begin(), run.first.end() - 1, last.first.begin());
-            const auto distance = static_cast<std::uint64_t>(run.first[N - 1] - last.first[N - 1]);
-            if (same_row && distance <= last.count) {
-                last.count = std::max(last.count, distance + run.count);
-                continue;
-            }
-        }
-        disjoint.push_back(run);
-    }
     array::SliceCollector slices{sizeof(T)};
     array::OwnerCollector owners;
     std::uint64_t elements = 0;
-    for (const Run& run : disjoint) {
-        std::array<Range, N> ranges;
-        for (std::size_t d = 0; d < N; ++d) ranges[d] = Range::strided(run.first[d], d == N - 1 ? run.count : 1, 1);
-        array::BufferShape<N> shape = array::BufferShape<N>::row_major(Domain<N>{ranges});
+    for (const array::IndexRun<N>& run : runs) {
+        const Domain<N> block = run.domain();
+        array::BufferShape<N> shape = array::BufferShape<N>::row_major(block);
         shape.offset = elements;
-        cut(Domain<N>{ranges}, shape, slices);
-        cut(Domain<N>{ranges}, shape, owners);
+        cut(block, shape, slices);
+        cut(block, shape, owners);
         elements += run.count;
     }
-    std::byte* copies = this->add_copies(elements * sizeof(T), slices, indices.bytes_of_runs(disjoint.size()));
-    for (const Run& run : disjoint) {
-        indices.add_run(run.first, run.count, copies, sizeof(T));
+    array::PrefetchedIndices<N>& indices = prefetched_->indices;
+    std::byte* copies = this->add_copies(elements * sizeof(T), slices, indices.bytes_of_runs(runs.size()));
+    for (const array::IndexRun<N>& run : runs) {
+        indices.add_run(run, copies, sizeof(T));
         copies += run.count * sizeof(T);
     }
     indices.order_runs();
-    prefetched_->of_node = prefetched_->of_node || std::ranges::any_of(owners.take(), [this](int owner) { return is_of_node(owner); });
+    note_owners(owners.take());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::note_owners(const std::vector<int>& owners) {
+    prefetched_->of_node = prefetched_->of_node || std::ranges::any_of(owners, [this](int owner) { return is_of_node(owner); });
 }
 
 template <TriviallyCopyable T, std::size_t N>

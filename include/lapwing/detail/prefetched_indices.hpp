@@ -13,6 +13,27 @@
 
 namespace lapwing::array {
 
+/// Neighbours in a row.
+template <std::size_t N>
+struct IndexRun {
+    Index<N> first{};
+    std::uint64_t count = 0;
+
+    /// Takes another run in that begins no earlier, if it is of the same row, and meets this one.
+    [[nodiscard]] bool join(const IndexRun& other) noexcept {
+        if (!std::equal(first.begin(), first.end() - 1, other.first.begin())) return false;
+        const std::uint64_t distance = static_cast<std::uint64_t>(other.first[N - 1]) - static_cast<std::uint64_t>(first[N - 1]);
+        if (distance > count) return false;
+        count = std::max(count, distance + other.count);
+        return true;
+    }
+    [[nodiscard]] Domain<N> domain() const noexcept {
+        std::array<Range, N> ranges;
+        for (std::size_t d = 0; d < N; ++d) ranges[d] = Range::strided(first[d], d == N - 1 ? count : 1, 1);
+        return Domain<N>{ranges};
+    }
+};
+
 /// Where the copies of prefetched elements are: rectangles of indices, each row-major in memory of its own; or, where the indices are
 /// too ragged for that, runs of a row, which a search finds. Whoever made the memory keeps it.
 template <std::size_t N>
@@ -43,9 +64,9 @@ public:
         strided_.push_back(box);
         strides_.push_back(strides);
     }
-    /// Copies of `count` elements of a row. Runs are added in ascending order, beside all that were added before.
-    void add_run(const Index<N>& first, std::uint64_t count, std::byte* copies, std::size_t element_bytes) {
-        runs_.push_back({first, count, copies});
+    /// Copies of the elements of a run.
+    void add_run(const IndexRun<N>& run, std::byte* copies, std::size_t element_bytes) {
+        runs_.push_back({run, copies});
         run_element_bytes_ = element_bytes;
     }
     /// Behind the last add_run().
@@ -90,9 +111,7 @@ public:
 
 private:
     using Strides = std::array<Reciprocal, N>;
-    struct Run {
-        Index<N> first{};
-        std::uint64_t count = 0;
+    struct Run : IndexRun<N> {
         std::byte* copies = nullptr;
     };
 
