@@ -391,17 +391,6 @@ private:
         return Index<N>{static_cast<std::int64_t>(indices)...};
     }
 
-    /// Where the element can be loaded and stored, or null.
-    template <bool Checked>
-    [[nodiscard]] T* address(const char* call, const Index<N>& index) const {
-        if (near_box_.holds(index)) [[likely]]
-            return near_address(near_box_.offset(index));
-        if (T* const address = node_.template find<T>(index)) [[likely]]
-            return address;
-        if (hot_pages_->mine().holds(index)) return nullptr;
-        if (remote_.holds(index)) return nullptr;
-        return other_address<Checked>(call, index);
-    }
     [[nodiscard]] T* near_address(std::uint64_t offset) const noexcept {
         // Spares the code that calls this the test for null.
         if (near_ == nullptr) __builtin_unreachable();
@@ -415,22 +404,26 @@ private:
 
     /// Where an element can be loaded, and stored unless the array is replicated; or read from a copy; or neither.
     template <bool Checked>
-    [[nodiscard]] array::ElementPlace<T> place(const char* call, const Index<N>& index) const {
-        if (prefetched_ == nullptr) [[likely]]
-            return {address<Checked>(call, index), nullptr};
+    [[nodiscard, gnu::always_inline]] array::ElementPlace<T> place(const char* call, const Index<N>& index) const {
         if (near_box_.holds(index)) [[likely]]
             return {near_address(near_box_.offset(index)), nullptr};
-        if (T* const address = node_.template find<T>(index)) return {address, nullptr};
-        if (const T* const copy = prefetched_->indices.template find<T>(index)) return {nullptr, copy};
-        return {address<Checked>(call, index), nullptr};
+        if (T* const address = node_.template find<T>(index)) [[likely]]
+            return {address, nullptr};
+        if (prefetched_ != nullptr)
+            if (const T* const copy = prefetched_->indices.template find<T>(index)) [[likely]]
+                return {nullptr, copy};
+        if (hot_pages_->mine().holds(index)) return {};
+        if (remote_.holds(index)) return {};
+        return {other_address<Checked>(call, index), nullptr};
     }
 
     // For ElementReference: elements that are not plain memory here.
     friend reference;
     /// The value of an element that is prefetched.
-    [[nodiscard]] T read_copy(const T* copy) const {
+    [[nodiscard, gnu::always_inline]] T read_copy(const T* copy) const {
         T value;
-        while (!prefetched_->state.read(copy, value)) this->refresh_copies();
+        while (!prefetched_->state.read(copy, value)) [[unlikely]]
+            this->refresh_copies();
         prefetched_->state.count_hit();
         return value;
     }

@@ -1,7 +1,6 @@
 // Room: array
 #pragma once
 
-#include <lapwing/detail/copy_state.hpp>
 #include <lapwing/detail/prefetched_indices.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/local_view.hpp>
@@ -28,7 +27,7 @@ namespace array {
 /// for (auto [i, j] : inner) b.local(i, j) = 0.25 * (v(i - 1, j) + v(i + 1, j) + v(i, j - 1) + v(i, j + 1));
 /// ```
 ///
-/// `row(index, count)` leaves the comparisons out of a loop: a pointer to elements that lie one behind the other.
+/// Its reads are not counted, since that would cost more than they do. `row(index, count)` leaves the comparisons out of a loop: a pointer to elements that lie one behind the other.
 template <class T, std::size_t N>
 class PrefetchedView {
 public:
@@ -36,14 +35,8 @@ public:
     using Box = typename array::PrefetchedIndices<N>::Box;
 
     /// Made by GlobalArray::view().
-    PrefetchedView(const Box& own, const array::PrefetchedIndices<N>* indices, prefetching::CopyState* state) noexcept
-        : own_{own}, copies_{own}, indices_{indices}, state_{state} {}
-    PrefetchedView(const PrefetchedView& other) noexcept
-        : own_{other.own_}, copies_{other.copies_}, indices_{other.indices_}, state_{other.state_} {}
-    PrefetchedView& operator=(const PrefetchedView&) = delete;
-    ~PrefetchedView() {
-        if (hits_ != 0) state_->count_hits(hits_);
-    }
+    PrefetchedView(const Box& own, const array::PrefetchedIndices<N>* indices) noexcept
+        : own_{own}, copies_{own}, indices_{indices} {}
 
     /// The value of an element that is the rank's own or prefetched. Throws RangeError for others.
     template <IndexValue... I>
@@ -58,7 +51,6 @@ public:
             copies_ = box_of(indices_, index);
             (void)inside(copies_, index, offset);
         }
-        ++hits_;
         return *reinterpret_cast<const T*>(copies_.copies + offset);
     }
 
@@ -76,20 +68,12 @@ public:
         }
         const std::uint64_t left = box->span[N - 1] - (static_cast<std::uint64_t>(index[N - 1]) - static_cast<std::uint64_t>(box->first[N - 1]));
         const std::span<const T> elements{reinterpret_cast<const T*>(box->copies + offset), static_cast<std::size_t>(std::min(left, count))};
-        if (box == &copies_) hits_ += elements.size();
         return elements;
     }
 
 private:
     [[nodiscard]] static bool inside(const Box& box, const Index<N>& index, std::uint64_t& offset) noexcept {
-        bool all = true;
-        offset = 0;
-        for (std::size_t d = 0; d < N; ++d) {
-            const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(box.first[d]);
-            all = all && i < box.span[d];
-            offset += d == N - 1 ? i * sizeof(T) : i * box.distance[d];
-        }
-        return all;
+        return array::PrefetchedIndices<N>::template inside<T>(box, index, offset);
     }
     /// Static, and all by value, so that a loop's own copy of the view stays in registers.
     [[nodiscard, gnu::noinline]] static Box box_of(const array::PrefetchedIndices<N>* indices, Index<N> index) {
@@ -112,8 +96,6 @@ private:
     Box own_;
     mutable Box copies_; ///< those that were read last
     const array::PrefetchedIndices<N>* indices_;
-    prefetching::CopyState* state_;
-    mutable std::uint64_t hits_ = 0;
 };
 
 } // namespace lapwing

@@ -51,11 +51,10 @@ public:
     }
     void end_fill(std::uint64_t number) noexcept { filled_.store(number, std::memory_order_release); }
 
-    void count_hit() noexcept { count_hits(1); }
-    void count_hits(std::uint64_t hits) noexcept {
-        auto& mine = hits_[std::min<std::size_t>(support::thread_number_plus_one, hits_.size() - 1)].count;
-        // The last is of several threads, whose hits may get lost.
-        mine.store(mine.load(std::memory_order_relaxed) + hits, std::memory_order_relaxed);
+    void count_hit() noexcept {
+        // Threads that share one may lose hits; a program with so many reads elements in few of them.
+        auto& mine = hits_[support::thread_number_plus_one % hits_.size()].count;
+        mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     /// Hits since this was called last.
     [[nodiscard]] std::uint64_t take_hits() noexcept {

@@ -176,9 +176,9 @@ PrefetchedView<T, N> GlobalArray<T, N>::view() const {
         }
         own.copies = reinterpret_cast<std::byte*>(memory.data_handle());
     }
-    if (prefetched_ == nullptr) return {own, nullptr, nullptr};
+    if (prefetched_ == nullptr) return {own, nullptr};
     while (!prefetched_->state.is_fresh()) this->refresh_copies();
-    return {own, &prefetched_->indices, &prefetched_->state};
+    return {own, &prefetched_->indices};
 }
 
 } // namespace lapwing

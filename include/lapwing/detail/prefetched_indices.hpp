@@ -57,8 +57,10 @@ public:
         }
         box.copies = copies;
         domains_.push_back(domain);
+        others_ = others_ || strided || !dense_.empty();
         if (!strided) {
             dense_.push_back(box);
+            first_ = dense_.front();
             return;
         }
         strided_.push_back(box);
@@ -67,6 +69,7 @@ public:
     /// Copies of the elements of a run.
     void add_run(const IndexRun<N>& run, std::byte* copies, std::size_t element_bytes) {
         runs_.push_back({run, copies});
+        others_ = true;
         run_element_bytes_ = element_bytes;
     }
     /// Behind the last add_run().
@@ -74,23 +77,14 @@ public:
         std::ranges::sort(runs_, {}, &Run::first);
     }
 
-    /// The copy of an element; null if it has none.
+    /// The copy of an element; null if it has none. The first rectangle is looked at here, the rest out of line, so that the loops that
+    /// this is called from stay small.
     template <class T>
-    [[nodiscard]] T* find(const Index<N>& index) const noexcept {
-        for (const Box& box : dense_) {
-            std::uint64_t offset = 0;
-            bool inside = true;
-            for (std::size_t d = 0; d < N; ++d) {
-                const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(box.first[d]);
-                inside = inside && i < box.span[d];
-                // Neighbours in a row are neighbours in memory.
-                offset += d == N - 1 ? i * sizeof(T) : i * box.distance[d];
-            }
-            if (inside) return reinterpret_cast<T*>(box.copies + offset);
-        }
-        if (strided_.empty() && runs_.empty()) [[likely]]
-            return nullptr;
-        return reinterpret_cast<T*>(find_ragged(index));
+    [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
+        std::uint64_t offset = 0;
+        if (inside<T>(first_, index, offset)) [[likely]]
+            return reinterpret_cast<T*>(first_.copies + offset);
+        return others_ ? find_other<T>(index) : nullptr;
     }
 
     struct Box {
@@ -99,6 +93,18 @@ public:
         std::array<std::uint64_t, N> distance{}; ///< of neighbours in memory, in bytes
         std::byte* copies = nullptr;
     };
+    /// Whether a box without strides holds an index, and where in it, in bytes.
+    template <class T>
+    [[nodiscard]] static bool inside(const Box& box, const Index<N>& index, std::uint64_t& offset) noexcept {
+        offset = 0;
+        for (std::size_t d = 0; d < N; ++d) {
+            const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(box.first[d]);
+            if (i >= box.span[d]) return false;
+            // Neighbours in a row are neighbours in memory.
+            offset += d == N - 1 ? i * sizeof(T) : i * box.distance[d];
+        }
+        return true;
+    }
     /// The rectangles without strides.
     [[nodiscard]] const std::vector<Box>& dense() const noexcept { return dense_; }
     /// What is here, but for the runs, as domains.
@@ -115,7 +121,15 @@ private:
         std::byte* copies = nullptr;
     };
 
-    [[gnu::noinline]] std::byte* find_ragged(const Index<N>& index) const noexcept {
+    // The index by value: a reference to it would keep it in memory in the loops that this is called from.
+    template <class T>
+    [[nodiscard, gnu::noinline]] T* find_other(Index<N> index) const noexcept {
+        std::uint64_t offset = 0;
+        for (std::size_t k = 1; k < dense_.size(); ++k)
+            if (inside<T>(dense_[k], index, offset)) return reinterpret_cast<T*>(dense_[k].copies + offset);
+        return strided_.empty() && runs_.empty() ? nullptr : reinterpret_cast<T*>(find_ragged(index));
+    }
+    [[nodiscard]] std::byte* find_ragged(const Index<N>& index) const noexcept {
         for (std::size_t k = 0; k < strided_.size(); ++k) {
             const Box& box = strided_[k];
             std::uint64_t offset = 0;
@@ -138,6 +152,8 @@ private:
         return behind < run->count ? run->copies + behind * run_element_bytes_ : nullptr;
     }
 
+    Box first_; ///< of the dense ones, or one that holds nothing
+    bool others_ = false; ///< there is more than that
     std::vector<Box> dense_;
     std::vector<Box> strided_;
     std::vector<Strides> strides_; ///< of those
