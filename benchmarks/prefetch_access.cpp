@@ -15,24 +15,29 @@ namespace {
 
 constexpr std::int64_t rows = 64; ///< of each rank; `columns` long
 
-/// The elements of whole rows in turn, every `stride`-th one.
+/// The elements of whole rows in turn, every `stride`-th one, as a loop nest reads them.
 class StridedIndices {
 public:
     StridedIndices(const Domain<2>& domain, std::int64_t stride)
-        : first_{domain.first()[0]}, mask_{static_cast<std::int64_t>(domain.size()) - 1}, stride_{stride} {}
+        : first_{domain.first()[0]}, last_{domain.last()[0]}, stride_{stride} {}
 
     template <class Use>
     void each(std::uint64_t count, Use use) const {
-        std::int64_t place = 0;
-        for (std::uint64_t k = 0; k < count; ++k) {
-            use(first_ + place / columns, place % columns);
-            place = (place + stride_) & mask_;
-        }
+        // The next row begins where the strides of the one before end.
+        for (std::int64_t begin = 0;;)
+            for (std::int64_t i = first_; i <= last_; ++i) {
+                std::int64_t j = begin;
+                for (; j < columns; j += stride_) {
+                    if (count-- == 0) return;
+                    use(i, j);
+                }
+                begin = j - columns;
+            }
     }
 
 private:
     std::int64_t first_;
-    std::int64_t mask_;
+    std::int64_t last_;
     std::int64_t stride_;
 };
 

@@ -22,14 +22,6 @@ struct Home {
     Offset offset;
 };
 
-/// How an element is accessed here: at `address` where it can be loaded and stored, else read from `copy` where it is
-/// prefetched; both null: by its index.
-template <class T>
-struct ElementPlace {
-    T* address = nullptr;
-    const T* copy = nullptr;
-};
-
 } // namespace array
 
 template <TriviallyCopyable T, std::size_t N>
@@ -38,7 +30,7 @@ class GlobalArray;
 /// Stands for an element of a GlobalArray, wherever it lives: converts to its value, takes assignments, does atomics.
 ///
 /// It holds which element it is, not its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)` a value.
-/// It must not outlive the array, a move of it, nor, of an element that is prefetched, GlobalArray::evict(). A read is a load, or a blocking get; a write is a store, or a put
+/// It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store, or a put
 /// that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a write, not atomic.
 ///
 /// Where a function takes anything it gets the reference: `std::printf("%g", +a(0))`, or `a(0).get()`, passes the value.
@@ -47,21 +39,20 @@ class ElementReference {
 public:
     using value_type = T;
 
-    /// Where the place is none, the index says where the element is. (The access works out the owner, so that a loop over
-    /// elements that are here carries an address only.) Made by GlobalArray.
-    ElementReference(const GlobalArray<T, N>& array, const array::ElementPlace<T>& place, const Index<N>& index) noexcept
-        : array_{&array}, address_{place.address}, copy_{place.copy}, index_{index} {}
+    /// `address` is null when the element cannot be loaded and stored here; the index then says where it is. (The access
+    /// works out the owner, so that a loop over elements that are here carries an address only.) Made by GlobalArray.
+    ElementReference(const GlobalArray<T, N>& array, T* address, const Index<N>& index) noexcept
+        : array_{&array}, address_{address}, index_{index} {}
     /// Another reference to the same element.
     ElementReference(const ElementReference&) noexcept = default;
 
     /// The value. In short: `+a(i)`, for numbers.
-    [[nodiscard]] T get() const {
+    [[nodiscard, gnu::always_inline]] T get() const {
         if (address_ != nullptr) [[likely]]
             return *address_;
-        if (copy_ != nullptr) return array_->read_copy(copy_);
         return array_->get_remote(index_);
     }
-    operator T() const { return get(); }
+    [[gnu::always_inline]] operator T() const { return get(); }
 
     /// Assigns the value: a store, or a put that is complete locally.
     void set(const T& value) const {
@@ -164,7 +155,7 @@ public:
     /// brought into the processor's cache.
     void prefetch() const {
         if (address_ != nullptr) __builtin_prefetch(address_);
-        else if (copy_ == nullptr) array_->prefetch_far(index_);
+        else array_->prefetch_far(index_);
     }
 
     /// Atomics, as those of Window: the value from before is returned. Throw UsageError for replicated arrays.
@@ -284,7 +275,6 @@ private:
 
     const GlobalArray<T, N>* array_;
     T* address_;
-    const T* copy_;
     Index<N> index_;
 };
 

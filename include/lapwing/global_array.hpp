@@ -151,20 +151,20 @@ public:
     /// The element at an index, wherever it is. Bounds are checked at assertion level 1 (RangeError).
     template <IndexValue... I>
         requires(sizeof...(I) == N)
-    [[nodiscard]] reference operator()(I... indices) {
+    [[nodiscard, gnu::always_inline]] reference operator()(I... indices) {
         return (*this)(to_index(indices...));
     }
-    [[nodiscard]] reference operator()(const Index<N>& index) {
-        return {*this, place<assertion_level >= 1>("", index), index};
+    [[nodiscard, gnu::always_inline]] reference operator()(const Index<N>& index) {
+        return {*this, address<assertion_level >= 1>("", index), index};
     }
     /// The value, from an array that may only be read.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
-    [[nodiscard]] T operator()(I... indices) const {
+    [[nodiscard, gnu::always_inline]] T operator()(I... indices) const {
         return (*this)(to_index(indices...));
     }
-    [[nodiscard]] T operator()(const Index<N>& index) const {
-        return reference{*this, place<assertion_level >= 1>("", index), index}.get();
+    [[nodiscard, gnu::always_inline]] T operator()(const Index<N>& index) const {
+        return reference{*this, address<assertion_level >= 1>("", index), index}.get();
     }
 
     /// As operator(), with the bounds checked at every assertion level.
@@ -173,14 +173,14 @@ public:
     [[nodiscard]] reference at(I... indices) {
         return at(to_index(indices...));
     }
-    [[nodiscard]] reference at(const Index<N>& index) { return {*this, place<true>(".at", index), index}; }
+    [[nodiscard]] reference at(const Index<N>& index) { return {*this, address<true>(".at", index), index}; }
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T at(I... indices) const {
         return at(to_index(indices...));
     }
     [[nodiscard]] T at(const Index<N>& index) const {
-        return reference{*this, place<true>(".at", index), index}.get();
+        return reference{*this, address<true>(".at", index), index}.get();
     }
 
     /// A hint that the element will be read soon by the calling thread, also of an array that may only be read: an element of
@@ -190,7 +190,7 @@ public:
     void prefetch(I... indices) const {
         prefetch(to_index(indices...));
     }
-    void prefetch(const Index<N>& index) const { reference{*this, place<assertion_level >= 1>("", index), index}.prefetch(); }
+    void prefetch(const Index<N>& index) const { reference{*this, address<assertion_level >= 1>("", index), index}.prefetch(); }
 
     // Prefetch of what a rank will read, said once before a loop that stays as it is: docs/prefetch.md.
 
@@ -402,35 +402,29 @@ private:
     template <bool Checked>
     [[gnu::noinline]] T& other_own_element(Index<N> index) const;
 
-    /// Where an element can be loaded, and stored unless the array is replicated; or read from a copy; or neither.
+    /// Where the element can be loaded and stored, or null.
     template <bool Checked>
-    [[nodiscard, gnu::always_inline]] array::ElementPlace<T> place(const char* call, const Index<N>& index) const {
+    [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
         if (near_box_.holds(index)) [[likely]]
-            return {near_address(near_box_.offset(index)), nullptr};
+            return near_address(near_box_.offset(index));
+        if (prefetched_ != nullptr) {
+            if constexpr (Checked) check_bounds(call, index);
+            return nullptr;
+        }
         if (T* const address = node_.template find<T>(index)) [[likely]]
-            return {address, nullptr};
-        if (prefetched_ != nullptr)
-            if (const T* const copy = prefetched_->indices.template find<T>(index)) [[likely]]
-                return {nullptr, copy};
-        if (hot_pages_->mine().holds(index)) return {};
-        if (remote_.holds(index)) return {};
-        return {other_address<Checked>(call, index), nullptr};
+            return address;
+        if (hot_pages_->mine().holds(index)) return nullptr;
+        if (remote_.holds(index)) return nullptr;
+        return other_address<Checked>(call, index);
     }
 
     // For ElementReference: elements that are not plain memory here.
     friend reference;
-    /// The value of an element that is prefetched.
-    [[nodiscard, gnu::always_inline]] T read_copy(const T* copy) const {
-        T value;
-        while (!prefetched_->state.read(copy, value)) [[unlikely]]
-            this->refresh_copies();
-        prefetched_->state.count_hit();
-        return value;
-    }
     [[nodiscard]] bool writes_here() const noexcept { return !replicated_; }
     /// An element of another node. Those in a row that the cache has entered are read here; the rest out of line, so that the
     /// loops that this is called from keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
+        if (prefetched_ != nullptr) return get_prefetched(index);
         if constexpr (window::HotPageTable::serves<T>)
             if (const T* const value = hot_pages_->mine().template find_near<T>(index)) [[likely]]
                 return *value;
@@ -442,6 +436,8 @@ private:
                 return;
         put_cached(index, value);
     }
+    /// Of an array that has prefetched something: any element but those of near_box_.
+    [[nodiscard, gnu::noinline]] T get_prefetched(Index<N> index) const;
     [[nodiscard, gnu::noinline]] T get_cached(Index<N> index) const;
     [[gnu::noinline]] void put_cached(Index<N> index, T value) const;
     using RemotePlace = typename array::RemoteElements<N>::Place;
@@ -461,7 +457,12 @@ private:
         return other_own_element<assertion_level >= 1>(index);
     }
 
-    void check_bounds(const char* call, const Index<N>& index) const;
+    [[gnu::always_inline]] void check_bounds(const char* call, const Index<N>& index) const {
+        for (std::size_t d = 0; d < N; ++d)
+            if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(extents_[d])) [[unlikely]]
+                throw_out_of_bounds(call, index);
+    }
+    [[noreturn, gnu::noinline]] void throw_out_of_bounds(const char* call, Index<N> index) const;
     /// The index is within the extents.
     [[nodiscard]] Location locate(const Index<N>& index) const;
     [[nodiscard]] Location checked_location(const char* call, const Index<N>& index) const;

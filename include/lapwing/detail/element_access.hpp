@@ -104,7 +104,7 @@ public:
     [[nodiscard]] bool serves() const noexcept { return base_ != nullptr; }
     /// Address of an element, or null if it is not of this node, out of bounds, or the map is not served.
     template <class T>
-    [[nodiscard]] T* find(const Index<N>& index) const noexcept {
+    [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
         if (base_ == nullptr) [[unlikely]]
             return nullptr;
         std::uint64_t offset = 0;

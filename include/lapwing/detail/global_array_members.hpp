@@ -191,10 +191,8 @@ void GlobalArray<T, N>::close() {
 // Where things are.
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::check_bounds(const char* call, const Index<N>& index) const {
-    for (std::size_t d = 0; d < N; ++d)
-        if (static_cast<std::uint64_t>(index[d]) >= static_cast<std::uint64_t>(extents_[d])) [[unlikely]]
-            this->throw_outside(call, index, extents_.values());
+void GlobalArray<T, N>::throw_out_of_bounds(const char* call, Index<N> index) const {
+    this->throw_outside(call, index, extents_.values());
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -256,6 +254,24 @@ T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::get_prefetched(Index<N> index) const {
+    if (const T* const copy = prefetched_->indices.template find<T>(index)) [[likely]] {
+        T value;
+        while (!prefetched_->state.read(copy, value)) [[unlikely]]
+            this->refresh_copies();
+        prefetched_->state.count_hit();
+        return value;
+    }
+    // No element that the node's are found among has a copy: see prefetch().
+    if (const T* const address = node_.template find<T>(index)) return *address;
+    if (!remote_.holds(index))
+        if (const T* const address = other_address<assertion_level >= 1>("", index)) return *address;
+    if constexpr (window::HotPageTable::serves<T>)
+        if (const T* const value = hot_pages_->mine().template find_near<T>(index)) return *value;
+    return get_cached(index);
+}
+
+template <TriviallyCopyable T, std::size_t N>
 T GlobalArray<T, N>::get_cached(Index<N> index) const {
     if constexpr (window::HotPageTable::serves<T>) {
         window::HotPageTable& table = hot_pages_->mine();
@@ -288,6 +304,8 @@ void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
 template <TriviallyCopyable T, std::size_t N>
 auto GlobalArray<T, N>::place_of(const Index<N>& index) const -> RemotePlace {
     const Location location = locate(index);
+    if (location.owner.value < 0) [[unlikely]] // of an array that has prefetched something, where nobody has looked before
+        this->throw_not_stored("", index);
     return {location.owner.value, location.offset};
 }
 

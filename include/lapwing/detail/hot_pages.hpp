@@ -89,7 +89,7 @@ public:
 
     /// Whether `index` is in the stretch, which find_near() or write_near() may still refuse.
     template <std::size_t N>
-    [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
+    [[nodiscard, gnu::always_inline]] bool holds(const Index<N>& index) const noexcept {
         bool same_row = true;
         for (std::size_t d = 0; d + 1 < N; ++d) same_row = same_row && index[d] == stretch_.first[d];
         return same_row && place_in_stretch(index) < stretch_.count;
@@ -97,7 +97,7 @@ public:
     /// The value of an element that the stretch holds; null if it cannot be read there.
     template <class T, std::size_t N>
         requires serves<T>
-    [[nodiscard]] const T* find_near(const Index<N>& index) noexcept {
+    [[nodiscard, gnu::always_inline]] const T* find_near(const Index<N>& index) noexcept {
         if (!holds(index) || stretch_.read == nullptr || stretch_.epoch != epoch_->load(std::memory_order_relaxed)) return nullptr;
         hits_ += 1;
         return reinterpret_cast<const T*>(stretch_.read) + place_in_stretch(index);

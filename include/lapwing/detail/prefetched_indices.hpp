@@ -95,7 +95,7 @@ public:
     };
     /// Whether a box without strides holds an index, and where in it, in bytes.
     template <class T>
-    [[nodiscard]] static bool inside(const Box& box, const Index<N>& index, std::uint64_t& offset) noexcept {
+    [[nodiscard, gnu::always_inline]] static bool inside(const Box& box, const Index<N>& index, std::uint64_t& offset) noexcept {
         offset = 0;
         for (std::size_t d = 0; d < N; ++d) {
             const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(box.first[d]);
