@@ -25,6 +25,8 @@ struct Options {
     double seconds = 0.1;        ///< length of one measured stretch, for benchmarks that choose their iterations
     std::string network = "shm"; ///< what carries the messages, as scripts/bench calls it; only labels and choices
     std::vector<std::uint64_t> sizes = {}; ///< for bandwidth/…; empty: 1 MiB and 64 MiB
+    bool full = false; ///< for prefetch/…: the sizes of the publication that they are from
+    bool weak = false; ///< for prefetch/…: sizes are those of a rank's share
     bool value_only = false; ///< leave the baselines out: scripts/bench measures them in processes of their own
 };
 

@@ -1,0 +1,89 @@
+#include "prefetch_application.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace lapwing::bench {
+namespace {
+
+/// Of elements of other ranks, by a loop that waits for each, in a measured stretch of a second: such a run is to last about ten
+/// times as long as a stretch of the others.
+constexpr double bearable_reads = 600'000;
+
+/// The largest number up to `limit` that divides `number`.
+[[nodiscard]] std::int64_t largest_divisor(std::int64_t number, std::int64_t limit) {
+    std::int64_t divisor = std::clamp<std::int64_t>(limit, 1, number);
+    while (number % divisor != 0) --divisor;
+    return divisor;
+}
+
+/// What a loop that waits for each element computes of the whole. Collective.
+[[nodiscard]] Sample sample_of(const Context& context, Runtime& runtime, const Application::Size& size) {
+    // Elements of the same node are loads: there it computes everything.
+    const std::int64_t reads = runtime.nodes() == 1 ? 0 : runtime.max(size.reads);
+    if (reads == 0) return {.steps = size.steps};
+    const std::int64_t parts = runtime.max(size.parts);
+    const auto bearable = std::max<std::int64_t>(1, std::llround(bearable_reads * context.options().seconds));
+    return {.steps = largest_divisor(size.steps, bearable / reads), .stride = largest_divisor(parts, reads / bearable)};
+}
+
+/// Measures whole runs. A run by `sample` stands for one of all steps and parts.
+template <class Run>
+[[nodiscard]] Subject subject(std::string name, Runtime& runtime, Application& application, const Sample& sample, Run run) {
+    const double whole = static_cast<double>(application.size().steps * sample.stride) / static_cast<double>(sample.steps);
+    return {.name = std::move(name), .run = [&runtime, &application, sample, run, whole](std::uint64_t iterations) {
+                double seconds = 0;
+                for (std::uint64_t k = 0; k < iterations; ++k) {
+                    application.start();
+                    seconds += together(runtime, run);
+                    application.check(sample);
+                }
+                return whole * seconds;
+            }};
+}
+
+} // namespace
+
+void compare_variants(Context& context, Runtime& runtime, Application& application) {
+    const Application::Size size = application.size();
+    const Sample all{.steps = size.steps};
+    const Quantity per_step{.metric = "time", .unit = "ms", .scale = 1e3 / static_cast<double>(size.steps)};
+    Subject hand = subject("copies by hand", runtime, application, all, [&] { application.run_by_hand(size.steps); });
+    // A run of the publication's size is long enough, and a second one to warm up too long.
+    if (context.options().full) hand.iterations = 1;
+
+    const Sample part = sample_of(context, runtime, size);
+    Subject base = subject("base", runtime, application, part, [&] { application.run(part, {}); });
+    base.iterations = 1;
+    const std::int64_t share = size.steps / part.steps * part.stride;
+    context.compare(size.input + ", base" + (share > 1 ? fmt::format(", sampled 1/{}", share) : ""), per_step, base, {hand});
+
+    for (const bool static_domain : {false, true})
+        for (const bool consistent : {true, false}) {
+            const PrefetchOptions options{.consistent = consistent, .static_domain = static_domain};
+            PrefetchCalls calls = application.prefetch_calls(options);
+            if (consistent) calls.in_loop = [](std::int64_t) {};
+            Subject prefetched = subject("prefetched", runtime, application, all, [&] { application.run(all, calls); });
+            prefetched.iterations = hand.iterations;
+            context.compare(
+                fmt::format("{}, {}{}", size.input, consistent ? "automatic" : "manual", static_domain ? ", static domain" : ""),
+                per_step, prefetched, {hand});
+        }
+}
+
+void require_result(bool right, std::string_view application, const std::string& found) {
+    if (!right) throw std::runtime_error{fmt::format("{}: wrong result: {}", application, found)};
+}
+
+std::int64_t side(const Context& context, int dimensions, std::int64_t usual, std::int64_t published, std::int64_t multiple) {
+    const std::int64_t one = context.options().full ? published : usual;
+    if (!context.options().weak) return one;
+    const double grown = static_cast<double>(one) * std::pow(context.size(), 1.0 / dimensions);
+    return multiple * std::llround(grown / static_cast<double>(multiple));
+}
+
+} // namespace lapwing::bench
