@@ -471,9 +471,9 @@ private:
     /// Prefetches what of these domains is not here yet.
     void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options, prefetching::CopyState& state);
     /// The indices of `needed` that are to be copied, as domains; nothing where they would be too many.
-    [[nodiscard]] std::optional<array::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
+    [[nodiscard]] std::optional<prefetching::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     /// Copies for them.
-    void copy_domains(const array::NeededDomains<N>& domains, PrefetchStorage storage);
+    void copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage);
     /// The same, row by row, for any indices.
     [[nodiscard]] std::vector<array::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     void copy_rows(const std::vector<array::IndexRun<N>>& runs);

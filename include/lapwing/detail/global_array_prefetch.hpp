@@ -19,10 +19,10 @@ template <TriviallyCopyable T, std::size_t N>
 template <Pattern<N> P>
 void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& options) {
     this->require_open(".prefetch");
-    const array::PatternSite<N> site{domain(), Rank{own_rank_}, team_->size()};
+    const prefetching::PatternSite<N> site{domain(), Rank{own_rank_}, team_->size()};
     std::vector<Domain<N>> needed;
     const auto ask = [&](const Domain<N>& own) {
-        for (const Domain<N>& domain : array::domains_of(pattern, own, site))
+        for (const Domain<N>& domain : prefetching::domains_of(pattern, own, site))
             if (std::ranges::find(needed, domain) == needed.end()) needed.push_back(domain);
     };
     // One that owns nothing may read all the same.
@@ -49,13 +49,13 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
 }
 
 template <TriviallyCopyable T, std::size_t N>
-std::optional<array::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
+std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
     if (foreign_ != nullptr || prefetched_->indices.has_runs()) return {};
-    array::NeededDomains<N> domains;
+    prefetching::NeededDomains<N> domains;
     for (const Domain<N>& one : needed)
         if (!domains.add(one.intersect(domain()))) return {};
     const auto remove_all = [&](Rank rank) {
-        if (domain_count(rank) > array::NeededDomains<N>::most_domains) return false;
+        if (domain_count(rank) > prefetching::NeededDomains<N>::most_domains) return false;
         for (const Domain<N> owned : local_domains(rank))
             if (!domains.remove(owned)) return false;
         return true;
@@ -73,7 +73,7 @@ std::optional<array::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const 
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::copy_domains(const array::NeededDomains<N>& domains, PrefetchStorage storage) {
+void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage) {
     std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
     array::OwnerCollector collector;
     for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), collector);
