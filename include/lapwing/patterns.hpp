@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -143,13 +144,14 @@ concept DomainsOf = std::convertible_to<R, Domain<N>> || std::convertible_to<R, 
 
 /// A prefetch pattern of N-dimensional arrays: one of those above, or a function of the program's from a domain that a rank owns
 /// to the domain, or a vector of domains, that it reads with it: `[](const Domain<2>& own) { return own.expand(2); }`. It is called
-/// for each own domain; indices that are the rank's own, or that the array does not have, are passed over.
+/// for each own domain; indices that are the rank's own, or that the array does not have, are passed over. Arrays keep a copy, and ask it
+/// again when they get other extents: it must not refer to what may be gone by then.
 template <class P, std::size_t N>
-concept Pattern = requires(const P& pattern, const Domain<N>& own, const prefetching::PatternSite<N>& site) {
+concept Pattern = std::copy_constructible<P> && (requires(const P& pattern, const Domain<N>& own, const prefetching::PatternSite<N>& site) {
     { pattern.domains(own, site) } -> prefetching::DomainsOf<N>;
 } || requires(const P& pattern, const Domain<N>& own) {
     { pattern(own) } -> prefetching::DomainsOf<N>;
-};
+});
 
 namespace prefetching {
 
@@ -163,6 +165,10 @@ template <std::size_t N, Pattern<N> P>
     if constexpr (std::convertible_to<decltype(needed), Domain<N>>) return {Domain<N>{std::move(needed)}};
     else return needed;
 }
+
+/// A pattern that an array keeps: domains_of() it.
+template <std::size_t N>
+using KeptPattern = std::function<std::vector<Domain<N>>(const Domain<N>& own, const PatternSite<N>& site)>;
 
 } // namespace prefetching
 } // namespace lapwing
