@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -116,6 +117,18 @@ protected:
     [[gnu::noinline]] void refresh_copies() const;
     void drop_copies() noexcept;
     [[nodiscard]] bool has_copies() const noexcept { return copies_ != nullptr; }
+    /// Of an array that has copies.
+    [[nodiscard]] PrefetchOptions prefetch_options() const noexcept;
+
+    // Other extents.
+
+    /// Throws UsageError where what is prefetched promises that the extents stay.
+    void require_free_extents() const;
+    /// Collective. Throws on every rank where `failure` is not null on one: there as throw_from_resize(), elsewhere UsageError with the text
+    /// of the first.
+    void agree_to_resize(const std::exception_ptr& failure) const;
+    /// Throws `failure`; what a constructor has thrown then names the call.
+    [[noreturn]] void throw_from_resize(const std::exception_ptr& failure) const;
 
     /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
     void begin_collective(std::string_view call) const;
@@ -177,6 +190,7 @@ protected:
     std::string who_; ///< "rank 2 of 4", kept for messages after the team is gone
     std::uint64_t number_ = 0; ///< of the window, which stands in messages for a name
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
+    CacheOptions cache_;
     std::shared_ptr<prefetching::EntryBuffer> copies_; ///< of prefetched elements; null: there are none
 
 private:
@@ -185,6 +199,7 @@ private:
     [[nodiscard]] bool same_ranks(const ArrayBase& other) const;
     [[noreturn]] void throw_ranks_differ(const ArrayBase& other) const;
     [[nodiscard]] std::string start_of_text(const char* call) const;
+    [[nodiscard]] std::string text_of_resize(std::string_view reason) const;
 };
 
 /// Checks of a constructor, before there is an array; `name` is the array's.

@@ -33,10 +33,11 @@ concept DistributionMap =
     };
 
 /// How a program says where the elements of an N-dimensional array go: anything with `map(extents, ranks)`, which gives a
-/// DistributionMap. It is called on every rank with the same arguments and must give the same map on all.
+/// DistributionMap. It is called on every rank with the same arguments and must give the same map on all. An array keeps a copy of its
+/// distribution, and calls it again when it gets other extents.
 /// Block, Cyclic, BlockCyclic and Replicated are in this header; examples/triangular.cpp defines another.
 template <class D, std::size_t N>
-concept Distribution = requires(const D& distribution, const Extents<N>& extents, int ranks) {
+concept Distribution = std::copy_constructible<D> && requires(const D& distribution, const Extents<N>& extents, int ranks) {
     { distribution.map(extents, ranks) } -> DistributionMap<N>;
 };
 

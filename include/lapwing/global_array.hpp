@@ -3,6 +3,7 @@
 
 #include <lapwing/array_base.hpp>
 #include <lapwing/completion.hpp>
+#include <lapwing/detail/array_maps.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/element_access.hpp>
@@ -89,7 +90,8 @@ public:
     /// MismatchError; MpiError.
     template <Distribution<N> D = Block>
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
-        : GlobalArray{team, extents, make_maps(team, extents, distribution, options.name), std::move(options)} {}
+        : GlobalArray{team, extents, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)->maps(team, extents, options.name),
+                      std::move(options)} {}
 
     GlobalArray(GlobalArray&& other) noexcept;
     GlobalArray& operator=(GlobalArray&& other) noexcept;
@@ -98,6 +100,20 @@ public:
 
     /// Collective. Completes all operations of all ranks on the array and frees its memory.
     void close();
+
+    /// Collective, with a barrier at the start and one at the end. The array gets these extents, the same on all ranks, under the
+    /// distribution that it was made with (a grid that the distribution chooses may become another). Elements within both the old and the
+    /// new extents keep their values, own writes of all ranks before the call included, whoever owns them now; all others are zero bytes.
+    /// The patterns of prefetch() are asked again: manual copies are filled, automatic ones by the next read.
+    ///
+    /// Afterwards window() is another one. Whatever was made from the array before must not be used any more: references to elements,
+    /// spans, views, halos, plans, completions. statistics() begin anew; those of before are in the team's, as after close().
+    ///
+    /// Errors leave the array as it was, on all ranks: RangeError and MismatchError as the constructor's; UsageError where a rank has
+    /// prefetched with `static_domain`, or another rank alone had an error, such as one of its pattern; MpiError.
+    /// Memory: for both extents until it returns. Cost: a window is made and another closed; two reductions and two more barriers; memory
+    /// copies for what stays on the node, for the rest a patch get() for each own domain, as copy_from(); what the patterns cost.
+    void resize(const Extents<N>& extents);
 
     // Shape and ownership. Local calls.
 
@@ -204,7 +220,7 @@ public:
     /// Cost: memory for the copies, planning, a barrier; for manual copies an update() and another barrier.
     template <Pattern<N> P>
     void prefetch(const P& pattern, const PrefetchOptions& options = {});
-    /// Local call. Forgets all patterns, and frees the copies. References to elements that were prefetched must not be used any more.
+    /// Local call. Forgets all patterns, which resize() then does not ask again, and frees the copies. References to elements that were prefetched must not be used any more.
     void evict();
     /// Whether the calling rank has a copy of an element. Throws RangeError.
     template <IndexValue... I>
@@ -379,12 +395,6 @@ public:
     [[nodiscard]] R transform_reduce(R identity, Combine combine, Transform transform) const;
 
 private:
-    struct Maps {
-        BlockCyclicMap<N> block_cyclic;
-        std::shared_ptr<const array::ForeignMap<N>> foreign;
-        bool replicated = false;
-    };
-
     template <IndexValue... I>
     [[nodiscard]] static constexpr Index<N> to_index(I... indices) noexcept {
         // An unsigned value above 2^63 becomes negative, which every check refuses too.
@@ -469,12 +479,14 @@ private:
 
     /// What element accesses look at first: own elements, and those of the node unless copies of them are to be read.
     void bind_near(bool node);
+    /// What a pattern says that this rank reads.
+    [[nodiscard]] std::vector<Domain<N>> needed_by(const prefetching::KeptPattern<N>& pattern) const;
     /// Prefetches what of these domains is not here yet.
     void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options, prefetching::CopyState& state);
     /// The indices of `needed` that are to be copied, as domains; nothing where they would be too many.
-    [[nodiscard]] std::optional<array::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
+    [[nodiscard]] std::optional<prefetching::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     /// Copies for them.
-    void copy_domains(const array::NeededDomains<N>& domains, PrefetchStorage storage);
+    void copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage);
     /// The same, row by row, for any indices.
     [[nodiscard]] std::vector<array::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     void copy_rows(const std::vector<array::IndexRun<N>>& runs);
@@ -484,10 +496,10 @@ private:
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
     [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
 
-    GlobalArray(Team& team, const Extents<N>& extents, Maps maps, GlobalArrayOptions options);
-    template <Distribution<N> D>
-    [[nodiscard]] static Maps make_maps(Team& team, const Extents<N>& extents, const D& distribution,
-                                        std::string_view name);
+    GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps, GlobalArrayOptions options);
+    // Of an array that takes the place of `old`, which has other extents.
+    void take_elements(const GlobalArray& old);
+    void take_patterns(const GlobalArray& old);
     /// After this an access finds no element inside, and reports that the array is closed.
     void forget() noexcept;
 
@@ -517,7 +529,7 @@ private:
     /// Whether this rank's segments of both hold the same elements at the same places. It may be so on one rank only: two
     /// teams may number their ranks in different orders.
     [[nodiscard]] bool same_segment(const GlobalArray& other) const;
-    /// Starts to fetch what the own segment holds from `other`; `patch` has the own segment as its buffer.
+    /// Starts to fetch what the own segment holds from `other`, as far as that has it; `patch` has the own segment as its buffer.
     void fetch_own(const GlobalArray& other, array::PatchTransfer& patch) const;
     /// Collective. Throws RangeError on every rank if this array, with a distribution of the program's own, does not store
     /// all that `wanted` does.
@@ -543,6 +555,8 @@ private:
     BlockCyclicMap<N> map_;
     std::shared_ptr<const array::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;
+    std::shared_ptr<const array::KeptDistribution<N>> distribution_;
+    std::vector<prefetching::KeptPattern<N>> patterns_; ///< of what is prefetched
 };
 
 } // namespace lapwing
@@ -550,3 +564,4 @@ private:
 #include <lapwing/detail/global_array_collectives.hpp>
 #include <lapwing/detail/global_array_members.hpp>
 #include <lapwing/detail/global_array_prefetch.hpp>
+#include <lapwing/detail/global_array_resize.hpp>

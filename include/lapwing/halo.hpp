@@ -33,7 +33,7 @@ namespace lapwing {
 /// lapwing::Halo ring{a, 1, {true, false}}; // a torus in the first dimension: ring(-1, j) on the rank with row 0 is a's last row
 /// ```
 ///
-/// The array must not be closed, moved or assigned to while it has halos.
+/// The array must not be closed, moved, assigned to or resized while it has halos.
 template <TriviallyCopyable T, std::size_t N>
 class Halo {
 public:

@@ -77,7 +77,7 @@ struct BufferShape {
 void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain, std::uint64_t buffer_offset,
          std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor);
 
-/// The same over any other map, row by row, with as many calls of locate() as contiguous runs.
+/// The same over any other map, row by row, with as many calls of locate() as contiguous runs. What the map does not store is passed over.
 template <std::size_t N, class Map>
 void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buffer, SectionVisitor& visitor) {
     if (domain.empty()) return;
@@ -96,7 +96,7 @@ void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buf
             level.count = std::min((location.contiguous - 1) / step + 1, row.size() - k);
             level.owner_stride = step;
             level.buffer_stride = buffer.strides[N - 1];
-            visitor.visit({location.owner.value, location.offset, row_offset + k * buffer.strides[N - 1], {&level, 1}});
+            if (location.owner.value >= 0) visitor.visit({location.owner.value, location.offset, row_offset + k * buffer.strides[N - 1], {&level, 1}});
             k += level.count;
         }
         for (std::size_t d = N - 1; d-- > 0;) {

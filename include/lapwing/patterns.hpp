@@ -1,4 +1,4 @@
-// Room: array
+// Room: prefetch
 #pragma once
 
 #include <lapwing/domain.hpp>
@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,7 @@
 /// will read beside its own. Pass them to GlobalArray::prefetch().
 namespace lapwing {
 
-namespace array {
+namespace prefetching {
 
 /// What a pattern is asked for: a rank of an array.
 template <std::size_t N>
@@ -32,7 +33,7 @@ struct PatternSite {
 /// The indices up to `depth` away from one of `own`, within [0, extent), or around it: as ranges that may have indices in common.
 [[nodiscard]] std::vector<Range> widened(const Range& own, std::int64_t depth, std::uint64_t extent, bool periodic);
 
-} // namespace array
+} // namespace prefetching
 
 /// What a stencil reads: the elements up to `depth` away from the own ones.
 struct Stencil {
@@ -43,11 +44,11 @@ struct Stencil {
     std::array<bool, max_dimensions> periodic = {};
 
     template <std::size_t N>
-    [[nodiscard]] std::vector<Domain<N>> domains(const Domain<N>& own, const array::PatternSite<N>& site) const {
-        if (depth < 0) array::throw_depth(depth);
+    [[nodiscard]] std::vector<Domain<N>> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
+        if (depth < 0) prefetching::throw_depth(depth);
         std::array<std::vector<Range>, N> wide;
         for (std::size_t d = 0; d < N; ++d)
-            wide[d] = array::widened(own.range(d), depth, site.whole.range(d).size(), periodic[d]);
+            wide[d] = prefetching::widened(own.range(d), depth, site.whole.range(d).size(), periodic[d]);
         std::vector<Domain<N>> needed;
         if (!corners) {
             for (std::size_t d = 0; d < N; ++d)
@@ -81,7 +82,7 @@ private:
 /// The rows of the own elements: all indices of the last dimension.
 struct RowWise {
     template <std::size_t N>
-    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const array::PatternSite<N>& site) const {
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
         std::array<Range, N> ranges = own.ranges();
         ranges[N - 1] = site.whole.range(N - 1);
         return Domain<N>{ranges};
@@ -91,7 +92,7 @@ struct RowWise {
 /// The columns of the own elements: all indices of the first dimension.
 struct ColumnWise {
     template <std::size_t N>
-    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const array::PatternSite<N>& site) const {
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
         std::array<Range, N> ranges = own.ranges();
         ranges[0] = site.whole.range(0);
         return Domain<N>{ranges};
@@ -101,7 +102,7 @@ struct ColumnWise {
 /// The own indices in reverse order: (j, i) for each own (i, j), as far as the array has it.
 struct Transpose {
     template <std::size_t N>
-    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const array::PatternSite<N>& /*site*/) const {
+    [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& /*site*/) const {
         std::array<Range, N> ranges;
         for (std::size_t d = 0; d < N; ++d) ranges[d] = own.range(N - 1 - d);
         return Domain<N>{ranges};
@@ -111,7 +112,7 @@ struct Transpose {
 /// All elements.
 struct AllToAll {
     template <std::size_t N>
-    [[nodiscard]] Domain<N> domains(const Domain<N>& /*own*/, const array::PatternSite<N>& site) const {
+    [[nodiscard]] Domain<N> domains(const Domain<N>& /*own*/, const prefetching::PatternSite<N>& site) const {
         return site.whole;
     }
 };
@@ -124,8 +125,8 @@ struct Custom {
 
     template <std::size_t M>
         requires(M == N)
-    [[nodiscard]] Entry domains(const Domain<M>& /*own*/, const array::PatternSite<M>& site) const {
-        if (table.size() != static_cast<std::size_t>(site.ranks)) array::throw_table_size(table.size(), site.ranks);
+    [[nodiscard]] Entry domains(const Domain<M>& /*own*/, const prefetching::PatternSite<M>& site) const {
+        if (table.size() != static_cast<std::size_t>(site.ranks)) prefetching::throw_table_size(table.size(), site.ranks);
         return table[static_cast<std::size_t>(site.rank.value)];
     }
 };
@@ -134,24 +135,25 @@ Custom(std::vector<Domain<N>>) -> Custom<N, Domain<N>>;
 template <std::size_t N>
 Custom(std::vector<std::vector<Domain<N>>>) -> Custom<N, std::vector<Domain<N>>>;
 
-namespace array {
+namespace prefetching {
 
 template <class R, std::size_t N>
 concept DomainsOf = std::convertible_to<R, Domain<N>> || std::convertible_to<R, std::vector<Domain<N>>>;
 
-} // namespace array
+} // namespace prefetching
 
 /// A prefetch pattern of N-dimensional arrays: one of those above, or a function of the program's from a domain that a rank owns
 /// to the domain, or a vector of domains, that it reads with it: `[](const Domain<2>& own) { return own.expand(2); }`. It is called
-/// for each own domain; indices that are the rank's own, or that the array does not have, are passed over.
+/// for each own domain; indices that are the rank's own, or that the array does not have, are passed over. Arrays keep a copy, and ask it
+/// again when they get other extents: it must not refer to what may be gone by then.
 template <class P, std::size_t N>
-concept Pattern = requires(const P& pattern, const Domain<N>& own, const array::PatternSite<N>& site) {
-    { pattern.domains(own, site) } -> array::DomainsOf<N>;
+concept Pattern = std::copy_constructible<P> && (requires(const P& pattern, const Domain<N>& own, const prefetching::PatternSite<N>& site) {
+    { pattern.domains(own, site) } -> prefetching::DomainsOf<N>;
 } || requires(const P& pattern, const Domain<N>& own) {
-    { pattern(own) } -> array::DomainsOf<N>;
-};
+    { pattern(own) } -> prefetching::DomainsOf<N>;
+});
 
-namespace array {
+namespace prefetching {
 
 /// What a pattern says of one own domain.
 template <std::size_t N, Pattern<N> P>
@@ -164,5 +166,9 @@ template <std::size_t N, Pattern<N> P>
     else return needed;
 }
 
-} // namespace array
+/// A pattern that an array keeps: domains_of() it.
+template <std::size_t N>
+using KeptPattern = std::function<std::vector<Domain<N>>(const Domain<N>& own, const PatternSite<N>& site)>;
+
+} // namespace prefetching
 } // namespace lapwing

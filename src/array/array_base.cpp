@@ -74,7 +74,7 @@ ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_b
                .identity = {.value = identity ^ element_bytes * 0x9e3779b97f4a7c15,
                             .what = "the extents, the distribution or the elements' size"}}},
       team_{&team}, name_{std::move(options.name)}, who_{team.who()}, number_{window_.state().number()},
-      capacity_{capacity} {}
+      capacity_{capacity}, cache_{options.cache} {}
 
 bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const {
     std::int64_t first = here ? team_->rank().value : team_->size();

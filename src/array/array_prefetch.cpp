@@ -6,6 +6,8 @@
 
 #include <lapwing/detail/slice_collector.hpp>
 #include <lapwing/error.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/prefetched_view.hpp>
 
 #include <fmt/format.h>
 
@@ -14,6 +16,12 @@
 #include <vector>
 
 namespace lapwing::array {
+
+void throw_not_in_view(const std::int64_t* index, std::size_t dimensions) {
+    throw RangeError{fmt::format("PrefetchedView{}: the element is neither the rank's own nor prefetched; prefetch a pattern that has it, or "
+                                 "read it from the array",
+                                 datatype::index_text(index, dimensions))};
+}
 
 struct CollectedSlices {
     std::vector<prefetching::Slice> list;

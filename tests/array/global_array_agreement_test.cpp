@@ -60,6 +60,22 @@ TEST_CASE("different extents, distributions and grids are refused on every rank"
     CHECK(array.sum() == 64);
 }
 
+TEST_CASE("different extents, and what one rank cannot make, leave an array as it was on every rank") {
+    Runtime runtime;
+    if (runtime.size() == 1) return;
+    const int own = runtime.rank().value;
+    GlobalArray<double, 2> array{runtime, {8, 8}, example::Triangular{}, {.name = "resized"}};
+    array.fill(1);
+    CHECK_THAT(test::message_of<MismatchError>([&] { array.resize({own == 1 ? 7 : 8, own == 1 ? 7 : 8}); }),
+               test::says({"rank ", "GlobalArray(\"resized\").resize: ", "the extents", own == 1 ? "7 x 7" : "8 x 8", "same on all ranks"}));
+    CHECK_THROWS_AS(array.resize({own == 0 ? -1 : 8, 8}), MismatchError);
+    CHECK_THROWS_AS(array.resize({9, 8}), RangeError);
+    CHECK(array.extents() == Extents<2>{8, 8});
+    CHECK(array.sum() == 36);
+    array.resize({9, 9});
+    CHECK(array.sum() == 36);
+}
+
 TEST_CASE("arrays that agree are made and used at level 3") {
     Runtime runtime;
     test::for_every_maker<double, 2>(runtime.size(), [&](const test::Maker<double, 2>& maker) {

@@ -56,7 +56,8 @@ void GlobalArray<T, N>::fetch_own(const GlobalArray& other, array::PatchTransfer
         // Neighbours in an own domain are neighbours in memory, whatever the distance of their indices.
         array::BufferShape<N> shape;
         shape.strides = map_.strides(own_place());
-        for (const Domain<N> domain : local_domains()) {
+        for (const Domain<N> own : local_domains()) {
+            const Domain<N> domain = own.intersect(other.domain());
             if (domain.empty()) continue;
             shape.offset = map_.locate(domain.first()).offset;
             other.cut(domain, shape, patch);
@@ -70,7 +71,7 @@ void GlobalArray<T, N>::fetch_own(const GlobalArray& other, array::PatchTransfer
         array::BufferShape<N> shape;
         shape.offset = static_cast<std::uint64_t>(data - own_);
         shape.strides[N - 1] = 1;
-        other.cut(Domain<N>{run}, shape, patch);
+        other.cut(Domain<N>{run}.intersect(other.domain()), shape, patch);
     });
 }
 

@@ -63,47 +63,12 @@ auto GlobalArray<T, N>::local_domains(Rank rank) const -> LocalDomains {
 // Making and closing.
 
 template <TriviallyCopyable T, std::size_t N>
-template <Distribution<N> D>
-auto GlobalArray<T, N>::make_maps(Team& team, const Extents<N>& extents, const D& distribution, std::string_view name)
-    -> Maps {
-    if constexpr (assertion_level >= 3) array::require_same_extents(team, name, extents.values());
-    array::check_extents(team, name, extents.values());
-    Maps maps;
-    maps.replicated = ReplicatedDistribution<D>;
-    try {
-        auto map = distribution.map(extents, team.size());
-        if constexpr (std::same_as<decltype(map), BlockCyclicMap<N>>)
-            maps.block_cyclic = std::move(map);
-        else
-            maps.foreign = std::make_shared<array::ForeignMapOf<N, decltype(map)>>(std::move(map));
-    } catch (const RangeError& error) {
-        // A distribution does not know the rank and the array that the message has to name.
-        const RangeError complete{array::constructor_text(team, name) + ": " + error.what()};
-        if constexpr (assertion_level >= 3) {
-            try {
-                array::require_same_map(team, name, {}, 0, maps.replicated);
-            } catch (const MismatchError&) { // is said by the ranks that could make theirs
-            }
-        }
-        throw complete;
-    }
-    if constexpr (assertion_level >= 3) {
-        if (maps.foreign == nullptr)
-            array::require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(),
-                                    maps.replicated);
-        else
-            array::require_same_map(team, name, {}, maps.foreign->local_capacity(), maps.replicated);
-    }
-    return maps;
-}
-
-template <TriviallyCopyable T, std::size_t N>
-GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, Maps maps, GlobalArrayOptions options)
+GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps, GlobalArrayOptions options)
     : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
                 alignof(T),
                 array::identity_of(extents.values(), maps.foreign ? std::span<const array::DimensionMap>{} : maps.block_cyclic.dimensions()),
                 std::move(options)},
-      map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents} {
+      map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents}, distribution_{std::move(maps.distribution)} {
     own_ = reinterpret_cast<T*>(window_.map().own);
     own_rank_ = team.rank().value;
     replicated_ = maps.replicated;
@@ -143,7 +108,8 @@ template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
     : ArrayBase{std::move(other)}, near_{other.near_}, near_box_{other.near_box_}, node_{other.node_}, own_{other.own_},
       box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, prefetched_{std::move(other.prefetched_)}, remote_{other.remote_}, hot_pages_{other.hot_pages_},
-      map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_} {
+      map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_}, distribution_{std::move(other.distribution_)},
+      patterns_{std::move(other.patterns_)} {
     other.forget();
 }
 
@@ -164,6 +130,8 @@ GlobalArray<T, N>& GlobalArray<T, N>::operator=(GlobalArray&& other) noexcept {
     map_ = other.map_;
     foreign_ = std::move(other.foreign_);
     extents_ = other.extents_;
+    distribution_ = std::move(other.distribution_);
+    patterns_ = std::move(other.patterns_);
     other.forget();
     return *this;
 }
@@ -180,6 +148,8 @@ void GlobalArray<T, N>::forget() noexcept {
     map_ = {};
     foreign_.reset();
     extents_ = {};
+    distribution_.reset();
+    patterns_.clear();
 }
 
 template <TriviallyCopyable T, std::size_t N>

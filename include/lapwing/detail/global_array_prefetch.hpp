@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace lapwing {
@@ -19,21 +20,31 @@ template <TriviallyCopyable T, std::size_t N>
 template <Pattern<N> P>
 void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& options) {
     this->require_open(".prefetch");
-    const array::PatternSite<N> site{domain(), Rank{own_rank_}, team_->size()};
+    prefetching::KeptPattern<N> kept = [pattern](const Domain<N>& own, const prefetching::PatternSite<N>& site) {
+        return prefetching::domains_of(pattern, own, site);
+    };
+    const std::vector<Domain<N>> needed = needed_by(kept);
+    this->begin_collective("prefetch");
+    prefetching::CopyState& state = this->begin_prefetch(options);
+    // Of a replicated array there is nothing that is not here.
+    if (!replicated_) prefetch_domains(needed, options, state);
+    patterns_.push_back(std::move(kept));
+    if (!options.consistent) this->update();
+    barrier();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const prefetching::KeptPattern<N>& pattern) const {
+    const prefetching::PatternSite<N> site{domain(), Rank{own_rank_}, team_->size()};
     std::vector<Domain<N>> needed;
     const auto ask = [&](const Domain<N>& own) {
-        for (const Domain<N>& domain : array::domains_of(pattern, own, site))
+        for (const Domain<N>& domain : pattern(own, site))
             if (std::ranges::find(needed, domain) == needed.end()) needed.push_back(domain);
     };
     // One that owns nothing may read all the same.
     if (domain_count(Rank{own_rank_}) == 0) ask(Domain<N>{});
     for (const Domain<N> own : local_domains()) ask(own);
-    this->begin_collective("prefetch");
-    prefetching::CopyState& state = this->begin_prefetch(options);
-    // Of a replicated array there is nothing that is not here.
-    if (!replicated_) prefetch_domains(needed, options, state);
-    if (!options.consistent) this->update();
-    barrier();
+    return needed;
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -49,13 +60,13 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
 }
 
 template <TriviallyCopyable T, std::size_t N>
-std::optional<array::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
+std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
     if (foreign_ != nullptr || prefetched_->indices.has_runs()) return {};
-    array::NeededDomains<N> domains;
+    prefetching::NeededDomains<N> domains;
     for (const Domain<N>& one : needed)
         if (!domains.add(one.intersect(domain()))) return {};
     const auto remove_all = [&](Rank rank) {
-        if (domain_count(rank) > array::NeededDomains<N>::most_domains) return false;
+        if (domain_count(rank) > prefetching::NeededDomains<N>::most_domains) return false;
         for (const Domain<N> owned : local_domains(rank))
             if (!domains.remove(owned)) return false;
         return true;
@@ -73,7 +84,7 @@ std::optional<array::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const 
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::copy_domains(const array::NeededDomains<N>& domains, PrefetchStorage storage) {
+void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage) {
     std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
     array::OwnerCollector collector;
     for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), collector);
@@ -156,6 +167,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::evict() {
     this->require_open(".evict");
     this->drop_copies();
+    patterns_.clear();
     if (prefetched_ == nullptr) return;
     const bool of_node = prefetched_->of_node;
     prefetched_.reset();

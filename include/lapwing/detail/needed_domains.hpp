@@ -1,4 +1,4 @@
-// Room: array
+// Room: prefetch
 #pragma once
 
 #include <lapwing/domain.hpp>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::prefetching {
 
 /// The indices of `from` that are not in `taken`, as disjoint ranges.
 [[nodiscard]] std::vector<Range> difference(const Range& from, const Range& taken);
@@ -62,4 +62,4 @@ private:
     std::vector<Domain<N>> domains_;
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::prefetching

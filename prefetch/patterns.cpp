@@ -2,7 +2,6 @@
 
 #include <lapwing/detail/needed_domains.hpp>
 #include <lapwing/error.hpp>
-#include <lapwing/prefetched_view.hpp>
 
 #include <fmt/format.h>
 
@@ -10,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::prefetching {
 
 void throw_depth(std::int64_t depth) {
     throw RangeError{fmt::format("Stencil: the depth is {}; it counts the elements that a stencil reads to each side, 0 or more", depth)};
@@ -20,12 +19,6 @@ void throw_table_size(std::size_t size, int ranks) {
     throw RangeError{fmt::format("Custom: the table has {} entries, and the array's team {} ranks; give one entry for each rank, an empty "
                                  "domain where it reads nothing",
                                  size, ranks)};
-}
-
-void throw_not_in_view(const std::int64_t* index, std::size_t dimensions) {
-    throw RangeError{fmt::format("PrefetchedView{}: the element is neither the rank's own nor prefetched; prefetch a pattern that has it, or "
-                                 "read it from the array",
-                                 datatype::index_text(index, dimensions))};
 }
 
 std::vector<Range> difference(const Range& from, const Range& taken) {
@@ -89,4 +82,4 @@ std::vector<Range> widened(const Range& own, std::int64_t depth, std::uint64_t e
     return ranges;
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::prefetching

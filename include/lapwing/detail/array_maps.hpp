@@ -1,0 +1,83 @@
+// Room: array
+#pragma once
+
+#include <lapwing/array_base.hpp>
+#include <lapwing/detail/block_cyclic_map.hpp>
+#include <lapwing/detail/config.hpp>
+#include <lapwing/detail/foreign_map.hpp>
+#include <lapwing/distribution.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/team.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace lapwing::array {
+
+template <std::size_t N>
+class KeptDistribution;
+
+/// Where the elements of an array are, whatever its distribution.
+template <std::size_t N>
+struct ArrayMaps {
+    BlockCyclicMap<N> block_cyclic;
+    std::shared_ptr<const ForeignMap<N>> foreign; ///< in place of block_cyclic for a distribution of the program's own
+    bool replicated = false;
+    std::shared_ptr<const KeptDistribution<N>> distribution; ///< which has made them
+};
+
+/// The distribution that an array was made with, behind an interface: it is asked again when the extents change.
+template <std::size_t N>
+class KeptDistribution : public std::enable_shared_from_this<KeptDistribution<N>> {
+public:
+    virtual ~KeptDistribution() = default;
+
+    /// `name` is the array's, for messages. Collective at assertion level 3, where it throws MismatchError on every rank unless all
+    /// ranks get the same; at any level RangeError.
+    [[nodiscard]] virtual ArrayMaps<N> maps(Team& team, const Extents<N>& extents, std::string_view name) const = 0;
+};
+
+template <std::size_t N, Distribution<N> D>
+class KeptDistributionOf final : public KeptDistribution<N> {
+public:
+    explicit KeptDistributionOf(const D& distribution) : distribution_{distribution} {}
+
+    ArrayMaps<N> maps(Team& team, const Extents<N>& extents, std::string_view name) const override {
+        if constexpr (assertion_level >= 3) require_same_extents(team, name, extents.values());
+        check_extents(team, name, extents.values());
+        ArrayMaps<N> maps;
+        maps.distribution = this->shared_from_this();
+        maps.replicated = ReplicatedDistribution<D>;
+        try {
+            auto map = distribution_.map(extents, team.size());
+            if constexpr (std::same_as<decltype(map), BlockCyclicMap<N>>) maps.block_cyclic = std::move(map);
+            else maps.foreign = std::make_shared<ForeignMapOf<N, decltype(map)>>(std::move(map));
+        } catch (const RangeError& error) {
+            // A distribution does not know the rank and the array that the message has to name.
+            const RangeError complete{constructor_text(team, name) + ": " + error.what()};
+            if constexpr (assertion_level >= 3) {
+                try {
+                    require_same_map(team, name, {}, 0, maps.replicated);
+                } catch (const MismatchError&) { // is said by the ranks that could make theirs
+                }
+            }
+            throw complete;
+        }
+        if constexpr (assertion_level >= 3) {
+            if (maps.foreign == nullptr)
+                require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(), maps.replicated);
+            else
+                require_same_map(team, name, {}, maps.foreign->local_capacity(), maps.replicated);
+        }
+        return maps;
+    }
+
+private:
+    D distribution_;
+};
+
+} // namespace lapwing::array

@@ -1,0 +1,61 @@
+// Arrays that change their extents: what does not need to know indices.
+#include <lapwing/array_base.hpp>
+
+#include "prefetch/entry_buffer.hpp"
+#include "src/mpi/agreement.hpp"
+#include "src/team/team_state.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace lapwing::array {
+
+PrefetchOptions ArrayBase::prefetch_options() const noexcept { return copies_->options(); }
+
+void ArrayBase::require_free_extents() const {
+    if (copies_ == nullptr || !copies_->options().static_domain) return;
+    throw UsageError{fmt::format("{}: the array has patterns with static_domain = true, so that its extents must stay; evict() first, or "
+                                 "prefetch without static_domain",
+                                 start_of_text(".resize"))};
+}
+
+std::string ArrayBase::text_of_resize(std::string_view reason) const {
+    // The reason names the constructor, or the window, and the rank.
+    for (const std::string& start : {constructor_text(*team_, name_) + ": ", start_of_text(".resize") + ": ", who_ + ": "})
+        if (reason.starts_with(start)) {
+            reason.remove_prefix(start.size());
+            break;
+        }
+    return fmt::format("{}: {}", start_of_text(".resize"), reason);
+}
+
+void ArrayBase::throw_from_resize(const std::exception_ptr& failure) const {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const RangeError& error) {
+        throw RangeError{text_of_resize(error.what())};
+    } catch (const MismatchError& error) {
+        throw MismatchError{text_of_resize(error.what())};
+    }
+}
+
+void ArrayBase::agree_to_resize(const std::exception_ptr& failure) const {
+    if (team_->max(failure == nullptr ? 0 : 1) == 0) return;
+    std::string own;
+    try {
+        if (failure != nullptr) std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+        own = error.what();
+    } catch (...) {
+    }
+    if (failure != nullptr && own.empty()) own = "an exception without a text";
+    const mpi::Problem first = mpi::first_problem(team_->state().communicator(), own);
+    if (failure != nullptr) throw_from_resize(failure);
+    throw UsageError{fmt::format("{}: the array stays as it was, since rank {} could not: {}", start_of_text(".resize"), first.rank, first.text)};
+}
+
+} // namespace lapwing::array
