@@ -26,8 +26,8 @@ struct Home {
 /// prefetched; both null: by its index.
 template <class T>
 struct ElementPlace {
-    T* address = nullptr;
-    const T* copy = nullptr;
+    T* address = nullptr;    ///< of the element itself
+    const T* copy = nullptr; ///< of its copy
 };
 
 } // namespace array
