@@ -121,6 +121,7 @@ void EntryBuffer::start_all() {
     under_way_.reserve(entries_.size());
     std::uint64_t bytes = 0;
     try {
+        write_back_cache();
         for (Entry& entry : entries_) {
             // Their book-keeping is memory, too.
             constexpr std::size_t most_under_way = 4096;
@@ -186,6 +187,7 @@ void EntryBuffer::refresh() {
 void EntryBuffer::repair() {
     const std::uint64_t number = state_.wanted();
     note_fill();
+    write_back_cache();
     for (const Lost& lost : std::exchange(lost_, {}))
         of_owner(lost.target, [&](Entry& entry) {
             entry.for_copies(lost.offset, lost.offset + lost.bytes, [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
@@ -195,6 +197,10 @@ void EntryBuffer::repair() {
         });
     note_fill();
     state_.end_fill(number);
+}
+
+void EntryBuffer::write_back_cache() {
+    if (window::RemoteCache* const cache = window_.cache()) cache->write_back();
 }
 
 void EntryBuffer::note_fill() noexcept { filled_at_ = window_.order().copies().change(); }

@@ -95,6 +95,9 @@ private:
     template <class Function>
     void of_owner(int owner, Function&& function);
     // With mutex_ held, too.
+    /// Own writes that the caches of any threads hold back are at their owners before copies are fetched from there, or a fill by one
+    /// thread would undo those of another in the copies.
+    void write_back_cache();
     void note_fill() noexcept;
     void write(int target, std::uint64_t offset, std::span<const std::byte> bytes);
     void lose(int target, std::uint64_t offset, std::uint64_t bytes);
