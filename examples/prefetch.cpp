@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+// [program]
 int main() {
     lapwing::Runtime runtime;
     constexpr std::int64_t n = 256;
@@ -29,3 +30,4 @@ int main() {
     runtime.close();
     return right ? 0 : 1;
 }
+// [end]

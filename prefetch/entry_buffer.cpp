@@ -116,10 +116,12 @@ void EntryBuffer::count_memory(std::int64_t change) {
 void EntryBuffer::start_all() {
     filling_ = state_.wanted();
     state_.begin_fill();
+    note_fill();
     lost_.clear();
     under_way_.reserve(entries_.size());
     std::uint64_t bytes = 0;
     try {
+        write_back_cache();
         for (Entry& entry : entries_) {
             // Their book-keeping is memory, too.
             constexpr std::size_t most_under_way = 4096;
@@ -149,6 +151,7 @@ void EntryBuffer::finish_all() {
     const std::uint64_t number = std::exchange(filling_, 0);
     std::vector<Completion> under_way = std::exchange(under_way_, {});
     for (std::size_t next = std::exchange(completed_, 0); next < under_way.size(); ++next) under_way[next].wait();
+    note_fill();
     state_.end_fill(number);
 }
 
@@ -183,6 +186,8 @@ void EntryBuffer::refresh() {
 
 void EntryBuffer::repair() {
     const std::uint64_t number = state_.wanted();
+    note_fill();
+    write_back_cache();
     for (const Lost& lost : std::exchange(lost_, {}))
         of_owner(lost.target, [&](Entry& entry) {
             entry.for_copies(lost.offset, lost.offset + lost.bytes, [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
@@ -190,8 +195,15 @@ void EntryBuffer::repair() {
                 else window_.puts_and_gets().get_uncached(lost.target, offset, {copy, bytes});
             });
         });
+    note_fill();
     state_.end_fill(number);
 }
+
+void EntryBuffer::write_back_cache() {
+    if (window::RemoteCache* const cache = window_.cache()) cache->write_back();
+}
+
+void EntryBuffer::note_fill() noexcept { filled_at_ = window_.order().copies().change(); }
 
 void EntryBuffer::evict() {
     const std::scoped_lock lock{mutex_};
@@ -218,6 +230,10 @@ void EntryBuffer::store(std::byte* copy, const void* value, std::size_t bytes) {
 
 void EntryBuffer::written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
     const std::scoped_lock lock{mutex_};
+    write(target, offset, bytes);
+}
+
+void EntryBuffer::write(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
     bool any = false;
     of_owner(target, [&](Entry& entry) {
         entry.for_copies(offset, offset + bytes.size(), [&](std::byte* copy, std::uint64_t first, std::uint64_t count) {
@@ -236,10 +252,22 @@ void EntryBuffer::written(int target, const Layout& there, const Layout& here, c
     }
 }
 
+bool EntryBuffer::passed(int target, std::uint64_t offset, std::uint64_t mark) {
+    std::uint64_t& changed = changed_at_[(offset / 8 + static_cast<std::uint64_t>(target)) % changed_at_.size()];
+    return std::exchange(changed, window_.order().copies().change()) > mark || filled_at_ > mark;
+}
+
+void EntryBuffer::left(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
+    const std::scoped_lock lock{mutex_};
+    if (passed(target, offset, mark)) lose(target, offset, bytes.size());
+    else write(target, offset, bytes);
+}
+
 void EntryBuffer::updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                          const void* operand) {
+                          const void* operand, std::uint64_t mark) {
     const std::scoped_lock lock{mutex_};
     const std::uint64_t size = mpi::size_of(type);
+    if (passed(target, offset, mark)) return lose(target, offset, size);
     of_owner(target, [&](Entry& entry) {
         entry.for_copies(offset, offset + size, [&](std::byte* copy, std::uint64_t, std::uint64_t count) {
             // A copy that ends within the value cannot be added to.
@@ -254,6 +282,10 @@ void EntryBuffer::updated(int target, std::uint64_t offset, mpi::AtomicOperation
 
 void EntryBuffer::lost(int target, std::uint64_t offset, std::uint64_t bytes) {
     const std::scoped_lock lock{mutex_};
+    lose(target, offset, bytes);
+}
+
+void EntryBuffer::lose(int target, std::uint64_t offset, std::uint64_t bytes) {
     bool any = false;
     of_owner(target, [&](Entry& entry) {
         entry.for_copies(offset, offset + bytes, [&](std::byte*, std::uint64_t, std::uint64_t) { any = true; });

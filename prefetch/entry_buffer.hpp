@@ -9,6 +9,7 @@
 #include <lapwing/prefetch_options.hpp>
 #include <lapwing/window.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +25,7 @@ namespace lapwing::prefetching {
 ///
 /// Automatic copies are filled again by the first read behind an acquire (refresh()); manual ones by fill() only. Own writes, which
 /// the window tells of, go to the copies, too. Memory: the copies; for each entry its two layouts and its plan; and from the first
-/// own write on that is not an element's, 24 bytes for each contiguous run of the owner.
+/// own write to an owner on, 24 bytes for each contiguous run of its copies.
 ///
 /// Calls may come from several threads, but for add() and evict(), which nobody may read beside.
 class EntryBuffer final : public window::ReadCopies, public std::enable_shared_from_this<EntryBuffer> {
@@ -69,8 +70,9 @@ public:
     }
     void written(int target, std::uint64_t offset, std::span<const std::byte> bytes) override;
     void written(int target, const Layout& there, const Layout& here, const std::byte* base) override;
+    void left(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) override;
     void updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                 const void* operand) override;
+                 const void* operand, std::uint64_t mark) override;
     void lost(int target, std::uint64_t offset, std::uint64_t bytes) override;
     void window_closes() noexcept override;
 
@@ -92,6 +94,15 @@ private:
     /// Calls `function(entry)` for the entries of an owner.
     template <class Function>
     void of_owner(int owner, Function&& function);
+    // With mutex_ held, too.
+    /// Own writes that the caches of any threads hold back are at their owners before copies are fetched from there, or a fill by one
+    /// thread would undo those of another in the copies.
+    void write_back_cache();
+    void note_fill() noexcept;
+    void write(int target, std::uint64_t offset, std::span<const std::byte> bytes);
+    void lose(int target, std::uint64_t offset, std::uint64_t bytes);
+    /// Whether something has come since `mark` that an atomic on this value does not know of, so that what it has left is to be asked for.
+    [[nodiscard]] bool passed(int target, std::uint64_t offset, std::uint64_t mark);
     /// With mutex_ held: forgets all entries.
     void clear() noexcept;
     void count_memory(std::int64_t change);
@@ -110,6 +121,8 @@ private:
     std::size_t completed_ = 0;         ///< of these
     std::uint64_t filling_ = 0;         ///< the number of the fill under way; 0: there is none
     std::vector<Lost> lost_;
+    std::uint64_t filled_at_ = 0;                 ///< number (ToldCopies::change) of the last begin, or end, of a fill
+    std::array<std::uint64_t, 64> changed_at_{}; ///< of the last atomic on values that fall on one place
     bool attached_ = true;
 };
 

@@ -8,13 +8,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
 namespace lapwing {
+namespace {
+
+[[nodiscard]] std::uint64_t new_set() noexcept {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+} // namespace
 
 Prefetch::Prefetch(Window& window, const PrefetchOptions& options)
-    : window_{&window}, buffer_{std::make_shared<prefetching::EntryBuffer>(window, options)} {}
+    : window_{&window}, buffer_{std::make_shared<prefetching::EntryBuffer>(window, options)}, set_{new_set()} {}
 
 Prefetch::Prefetch(Prefetch&&) noexcept = default;
 
@@ -24,6 +33,7 @@ Prefetch& Prefetch::operator=(Prefetch&& other) noexcept {
     window_ = other.window_;
     buffer_ = std::move(other.buffer_);
     memory_ = std::exchange(other.memory_, 0);
+    set_ = other.set_;
     return *this;
 }
 
@@ -38,8 +48,21 @@ prefetching::EntryBuffer& Prefetch::buffer(const char* call) const {
     return *buffer_;
 }
 
+prefetching::EntryBuffer& Prefetch::buffer(const char* call, const PrefetchedSlice& slice) const {
+    prefetching::EntryBuffer& copies = buffer(call);
+    if (slice.set_ != set_) [[unlikely]]
+        throw UsageError{fmt::format("{}: the slice is of another Prefetch, or evict() has freed its copy; request() it again",
+                                     copies.window().who(fmt::format("Prefetch::{}", call).c_str()))};
+    return copies;
+}
+
+std::uint64_t Prefetch::memory() const noexcept { return buffer_ != nullptr && buffer_->attached() ? memory_ : 0; }
+
 PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice) {
     prefetching::EntryBuffer& copies = buffer("request");
+    if (window_->closed())
+        throw UsageError{fmt::format("{}: the window was moved; make a Prefetch for the window that it was moved to",
+                                     copies.window().who("Prefetch::request"))};
     const std::uint64_t from = std::min(offset.bytes, window_->size(owner));
     if (from != offset.bytes)
         throw RangeError{fmt::format("{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",
@@ -48,23 +71,23 @@ PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice
     slices.push_back({owner.value, slice.shift(static_cast<std::int64_t>(from)), Layout::contiguous(slice.bytes())});
     std::byte* const copy = copies.add(*window_, slice.bytes(), std::move(slices), 0);
     memory_ += slice.bytes();
-    return {copy, slice.bytes()};
+    return {copy, slice.bytes(), set_};
 }
 
 PrefetchedSlice Prefetch::request(Rank owner) {
     (void)buffer("request");
-    return request(owner, Offset{0}, Layout::contiguous(window_->size(owner)));
+    return request(owner, Offset{0}, Layout::contiguous(window_->closed() ? 0 : window_->size(owner)));
 }
 
 std::span<const std::byte> Prefetch::access(const PrefetchedSlice& slice) {
-    prefetching::EntryBuffer& copies = buffer("access");
+    prefetching::EntryBuffer& copies = buffer("access", slice);
     while (!copies.state().is_fresh()) copies.refresh();
     copies.state().count_hit();
     return {slice.copy_, static_cast<std::size_t>(slice.bytes_)};
 }
 
 void Prefetch::read_bytes(const PrefetchedSlice& slice, std::uint64_t k, std::span<std::byte> value) {
-    prefetching::EntryBuffer& copies = buffer("read");
+    prefetching::EntryBuffer& copies = buffer("read", slice);
     if (k >= slice.bytes_ / value.size())
         throw RangeError{fmt::format("{}: value {} of {} bytes is outside of the slice of {} bytes; read below PrefetchedSlice::size()",
                                      copies.window().who("Prefetch::read"), k, value.size(), slice.bytes_)};
@@ -80,6 +103,7 @@ Completion Prefetch::update_async() { return buffer("update_async").start_fill()
 void Prefetch::evict() {
     buffer("evict").evict();
     memory_ = 0;
+    set_ = new_set();
 }
 
 } // namespace lapwing

@@ -52,9 +52,13 @@ void ToldCopies::tell_written(int target, const Layout& there, const Layout& her
     tell([&](ReadCopies& copies) { copies.written(target, there, here, base); });
 }
 
+void ToldCopies::tell_left(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
+    tell([&](ReadCopies& copies) { copies.left(target, offset, bytes, mark); });
+}
+
 void ToldCopies::tell_updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                              const void* operand) {
-    tell([&](ReadCopies& copies) { copies.updated(target, offset, operation, type, operand); });
+                              const void* operand, std::uint64_t mark) {
+    tell([&](ReadCopies& copies) { copies.updated(target, offset, operation, type, operand, mark); });
 }
 
 void ToldCopies::tell_lost(int target, std::uint64_t offset, std::uint64_t bytes) {

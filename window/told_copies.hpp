@@ -43,6 +43,11 @@ public:
     /// The window goes: tells all of them, and forgets them.
     void end() noexcept;
 
+    /// A number of the moment, and one that is larger than all so far, for what changes copies: an atomic that takes a mark before it
+    /// starts finds out whether copies were filled, or told of another, before they are told of it.
+    [[nodiscard]] std::uint64_t mark() const noexcept { return changes_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::uint64_t change() noexcept { return changes_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+
     // To all of them what ReadCopies says. The own part, of which there are no copies, and no bytes are nothing to tell.
     void acquired() noexcept {
         if (!empty()) [[unlikely]]
@@ -56,10 +61,14 @@ public:
         if (concern(target)) [[unlikely]]
             tell_written(target, there, here, base);
     }
-    void updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                 const void* operand) {
+    void left(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
         if (concern(target)) [[unlikely]]
-            tell_updated(target, offset, operation, type, operand);
+            tell_left(target, offset, bytes, mark);
+    }
+    void updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
+                 const void* operand, std::uint64_t mark) {
+        if (concern(target)) [[unlikely]]
+            tell_updated(target, offset, operation, type, operand, mark);
     }
     void lost(int target, std::uint64_t offset, std::uint64_t bytes) {
         if (concern(target)) [[unlikely]]
@@ -79,8 +88,9 @@ private:
     void tell_acquired() noexcept;
     void tell_written(int target, std::uint64_t offset, std::span<const std::byte> bytes);
     void tell_written(int target, const Layout& there, const Layout& here, const std::byte* base);
+    void tell_left(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark);
     void tell_updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
-                      const void* operand);
+                      const void* operand, std::uint64_t mark);
     void tell_lost(int target, std::uint64_t offset, std::uint64_t bytes);
     void tell_lost(int target, const Layout& there);
 
@@ -89,6 +99,7 @@ private:
     support::BiasedMutex mutex_;
     std::vector<ReadCopies*> list_;
     std::atomic<std::size_t> count_{0}; ///< of the list; written with the mutex held
+    std::atomic<std::uint64_t> changes_{0};
 };
 
 } // namespace lapwing::window

@@ -39,6 +39,7 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
     if (operation == mpi::AtomicOperation::read) facts_.state.progress_driver().serve_looks();
     else facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
+    const std::uint64_t mark = order_.copies().mark();
     if (facts_.mpi_atomics && mpi::is_unsigned_extreme(operation, type)) {
         fetch_unsigned_extreme(operation, type, target, offset, operand, result);
     } else if (std::byte* const base = processor_base(target)) {
@@ -62,26 +63,27 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
             messages_.atomic(access, request, payload, result);
         }
     }
-    tell(operation, type, target, offset, operand, result);
+    tell(operation, type, target, offset, operand, result, mark);
     if (acquires(order)) order_.acquire();
 }
 
 void WindowAtomics::tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
-                         const void* operand, const void* before) {
+                         const void* operand, const void* before, std::uint64_t mark) {
     if (!order_.copies().concern(target) || operation == mpi::AtomicOperation::read) return;
     if (facts_.mpi_atomics && mpi::is_floating_extreme(operation, type))
         return order_.copies().lost(target, offset, mpi::size_of(type));
-    if (before == nullptr) return order_.copies().updated(target, offset, operation, type, operand);
+    if (before == nullptr) return order_.copies().updated(target, offset, operation, type, operand, mark);
     const mpi::AtomicValueBytes after = mpi::value_after(operation, type, before, operand);
-    order_.copies().written(target, offset, std::span{after}.first(mpi::size_of(type)));
+    order_.copies().left(target, offset, std::span{after}.first(mpi::size_of(type)), mark);
 }
 
 void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                            const void* operand) {
     std::uint64_t before = 0;
+    const std::uint64_t mark = order_.copies().mark();
     if (std::byte* const base = processor_base(target)) {
         mpi::processor_fetch(operation, type, base + offset, operand, &before);
-        return tell(operation, type, target, offset, operand, &before);
+        return tell(operation, type, target, offset, operand, &before, mark);
     }
     if (facts_.map.base(target) != nullptr)
         return fetch(operation, type, target, offset, operand, &before, std::memory_order_relaxed);
@@ -91,7 +93,7 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
                 .kind = transport::Access::Kind::update,
                 .call = "Window::add"},
                {operation, type}, operand);
-    tell(operation, type, target, offset, operand, nullptr);
+    tell(operation, type, target, offset, operand, nullptr, mark);
 }
 
 void WindowAtomics::fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
@@ -111,6 +113,7 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
                                  const void* desired, void* result, std::memory_order order) {
     facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
+    const std::uint64_t mark = order_.copies().mark();
     if (std::byte* const base = processor_base(target)) {
         mpi::processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
@@ -134,7 +137,8 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
         }
     }
     const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
-    order_.copies().written(target, offset, {static_cast<const std::byte*>(swapped ? desired : result), mpi::size_of(type)});
+    const auto* const after = static_cast<const std::byte*>(swapped ? desired : result);
+    order_.copies().left(target, offset, {after, mpi::size_of(type)}, mark);
     if (acquires(order)) order_.acquire();
 }
 

@@ -22,8 +22,8 @@ namespace prefetching {
 template <std::size_t N>
 struct PatternSite {
     Domain<N> whole; ///< all indices of the array
-    Rank rank;
-    int ranks = 1;
+    Rank rank;       ///< who reads
+    int ranks = 1;   ///< of the array's team
 };
 
 /// Throw RangeError, beginning with `what`.
@@ -37,12 +37,13 @@ struct PatternSite {
 
 /// What a stencil reads: the elements up to `depth` away from the own ones.
 struct Stencil {
-    std::int64_t depth = 1;
+    std::int64_t depth = 1; ///< to each side
     /// A square, or a cube: elements away in several dimensions as well. Without them a star: away in one dimension only.
     bool corners = true;
     /// Whether a dimension goes on behind its last index with its first. A depth above the extent then means all of it, once.
     std::array<bool, max_dimensions> periodic = {};
 
+    /// What the pattern names for an own domain; may overlap. Throws RangeError for a negative depth.
     template <std::size_t N>
     [[nodiscard]] std::vector<Domain<N>> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
         if (depth < 0) prefetching::throw_depth(depth);
@@ -81,6 +82,7 @@ private:
 
 /// The rows of the own elements: all indices of the last dimension.
 struct RowWise {
+    /// What the pattern names for an own domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
         std::array<Range, N> ranges = own.ranges();
@@ -91,6 +93,7 @@ struct RowWise {
 
 /// The columns of the own elements: all indices of the first dimension.
 struct ColumnWise {
+    /// What the pattern names for an own domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
         std::array<Range, N> ranges = own.ranges();
@@ -101,6 +104,7 @@ struct ColumnWise {
 
 /// The own indices in reverse order: (j, i) for each own (i, j), as far as the array has it.
 struct Transpose {
+    /// What the pattern names for an own domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& /*site*/) const {
         std::array<Range, N> ranges;
@@ -111,6 +115,7 @@ struct Transpose {
 
 /// All elements.
 struct AllToAll {
+    /// What the pattern names for an own domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& /*own*/, const prefetching::PatternSite<N>& site) const {
         return site.whole;
@@ -123,6 +128,7 @@ template <std::size_t N, class Entry = Domain<N>>
 struct Custom {
     std::vector<Entry> table; ///< one entry a rank
 
+    /// The rank's entry. Throws RangeError unless there are as many as ranks.
     template <std::size_t M>
         requires(M == N)
     [[nodiscard]] Entry domains(const Domain<M>& /*own*/, const prefetching::PatternSite<M>& site) const {
@@ -130,8 +136,10 @@ struct Custom {
         return table[static_cast<std::size_t>(site.rank.value)];
     }
 };
+/// A table of domains.
 template <std::size_t N>
 Custom(std::vector<Domain<N>>) -> Custom<N, Domain<N>>;
+/// A table of vectors of domains.
 template <std::size_t N>
 Custom(std::vector<std::vector<Domain<N>>>) -> Custom<N, std::vector<Domain<N>>>;
 

@@ -27,10 +27,11 @@ public:
 
 private:
     friend class Prefetch;
-    PrefetchedSlice(std::byte* copy, std::uint64_t bytes) noexcept : copy_{copy}, bytes_{bytes} {}
+    PrefetchedSlice(std::byte* copy, std::uint64_t bytes, std::uint64_t set) noexcept : copy_{copy}, bytes_{bytes}, set_{set} {}
 
     std::byte* copy_;
     std::uint64_t bytes_;
+    std::uint64_t set_; ///< the requests that it is one of: those of an object since its last evict()
 };
 
 /// Copies of parts of other ranks' segments of a window, moved in bulk and kept consistent: the calls below the patterns of global
@@ -47,8 +48,9 @@ private:
 /// }
 /// ```
 ///
-/// All calls are local. Own writes to bytes that are prefetched, through any call on the window, go to the copies as well. Close or
-/// evict before the window is closed: the object may outlive it, and is empty then.
+/// All calls are local. Own writes to bytes that are prefetched, through any call on the window, go to the copies as well. The object
+/// may outlive the window: it is empty then, and its calls throw UsageError. If the window is moved, copies go on, but request() needs
+/// a Prefetch that was made for the window where it is now. Hits are in the window's statistics when it is closed, or behind evict().
 class Prefetch {
 public:
     /// Nothing is requested yet. Throws UsageError for a closed window.
@@ -59,16 +61,17 @@ public:
     ~Prefetch();
 
     /// Prefetches the bytes that `slice`, a layout from `offset` on, has of the segment of `owner`; the copy has them packed.
-    /// Automatic copies are filled by the first read, manual ones by update(). Throws RangeError when the slice leaves the segment.
+    /// Automatic copies are filled by the first read, manual ones by update(). Throws RangeError when the slice leaves the segment,
+    /// UsageError when the window was closed or moved.
     /// Cost: memory for the copy, and planning the transfer; no message.
     PrefetchedSlice request(Rank owner, Offset offset, const Layout& slice);
     /// The whole segment.
     PrefetchedSlice request(Rank owner);
 
     /// The copy, which automatic mode fills first if it is stale. It stays as it is until the next update(), and in automatic mode until
-    /// a read behind an acquire: other threads of the rank must then use read().
+    /// a read behind an acquire: other threads of the rank must then use read(). Throws UsageError for a slice that was evicted.
     [[nodiscard]] std::span<const std::byte> access(const PrefetchedSlice& slice);
-    /// Value `k` of the copy, taken as an array of T. Several threads may read at a time. Throws RangeError.
+    /// Value `k` of the copy, taken as an array of T. Several threads may read at a time. Throws RangeError, and UsageError as access().
     template <TriviallyCopyable T>
     [[nodiscard]] T read(const PrefetchedSlice& slice, std::uint64_t k) {
         T value;
@@ -85,15 +88,18 @@ public:
     void evict();
 
     /// Bytes of all copies.
-    [[nodiscard]] std::uint64_t memory() const noexcept { return memory_; }
+    [[nodiscard]] std::uint64_t memory() const noexcept;
 
 private:
     [[nodiscard]] prefetching::EntryBuffer& buffer(const char* call) const;
+    /// The same for a call on a slice, which must be one of these requests.
+    [[nodiscard]] prefetching::EntryBuffer& buffer(const char* call, const PrefetchedSlice& slice) const;
     void read_bytes(const PrefetchedSlice& slice, std::uint64_t k, std::span<std::byte> value);
 
     Window* window_;
     std::shared_ptr<prefetching::EntryBuffer> buffer_;
     std::uint64_t memory_ = 0;
+    std::uint64_t set_; ///< no other object of the process has the same, nor had this one before its last evict()
 };
 
 } // namespace lapwing

@@ -1,7 +1,8 @@
 // Random programs on global arrays against arrays of one process. Every rank draws the same program from the same seed and
 // keeps a std::vector per array up to date; between two barriers no element is written by two ranks, nor written and read.
 //
-// TEST_SEED=n runs the one program of that seed.
+// TEST_SEED=n runs the one program of that seed. With TEST_COPIES=1 the arrays have random prefetch patterns, whose copies are
+// automatic; with TEST_COPIES=2 manual ones, which are updated behind each step.
 #include "tests/array/array_test.hpp"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ public:
                 replicated = true;
             }
             oracle.assign(array.size(), 0);
+            prefetch(array);
         }
     }
 
@@ -58,7 +60,10 @@ public:
             default: update_elements(target);
             }
             team_.barrier();
-            for (const Tracked& tracked : tracked_) compare(tracked);
+            for (Tracked& tracked : tracked_) {
+                update_copies(tracked);
+                compare(tracked);
+            }
             team_.barrier();
         }
     }
@@ -69,6 +74,40 @@ private:
         bool replicated = false;
         std::vector<Value> oracle;
     };
+
+    /// Up to three patterns, one upon the other. Draws from numbers of its own, so that programs are the same without.
+    void prefetch(GlobalArray<Value, N>& array) {
+        if (copies_ == 0) return;
+        const PrefetchOptions options{.consistent = copies_ == 1,
+                                      .static_domain = patterns_.number(0, 1) == 1,
+                                      .storage = patterns_.number(0, 1) == 0 ? PrefetchStorage::by_index : PrefetchStorage::by_owner};
+        for (std::int64_t count = patterns_.number(1, 3); count > 0; --count) {
+            switch (patterns_.number(0, 6)) {
+            case 0: array.prefetch(RowWise{}, options); break;
+            case 1: array.prefetch(ColumnWise{}, options); break;
+            case 2: array.prefetch(Transpose{}, options); break;
+            case 3: array.prefetch(AllToAll{}, options); break;
+            case 4: {
+                const Domain<N> domain = test::random_domain<N>(patterns_, array.extents());
+                array.prefetch([&](const Domain<N>&) { return domain; }, options);
+                break;
+            }
+            default: {
+                Stencil stencil{.depth = patterns_.number(0, 4), .corners = patterns_.number(0, 1) == 1};
+                for (bool& periodic : stencil.periodic) periodic = patterns_.number(0, 1) == 1;
+                array.prefetch(stencil, options);
+            }
+            }
+        }
+    }
+    void update_copies(Tracked& tracked) {
+        if (copies_ == 0) return;
+        if (patterns_.number(0, 9) == 0) {
+            tracked.array.evict();
+            prefetch(tracked.array);
+        }
+        if (copies_ == 2) tracked.array.update();
+    }
 
     /// A value that nothing else has, by what it is written for.
     [[nodiscard]] Value value_at(std::uint64_t position) const {
@@ -173,7 +212,7 @@ private:
         for (const Index<N>& index : domain) {
             const Value expected = tracked.oracle[test::position_of(extents, index)];
             mismatches.check(buffer[k++] == expected, index);
-            if (k % 4 == 0) mismatches.check(tracked.array(index) == expected, index);
+            if (k % 4 == 0 || copies_ != 0) mismatches.check(tracked.array(index) == expected, index);
         }
         INFO("rank " << team_.rank().value << " reads " << to_string(domain));
         CHECK(mismatches.text() == "none");
@@ -183,6 +222,8 @@ private:
     std::uint64_t seed_;
     test::Random random_;     ///< the same on all ranks
     test::Random own_random_; ///< this rank's own
+    std::uint64_t copies_ = test::number_from_environment("TEST_COPIES", 0);
+    test::Random patterns_{static_cast<unsigned>(seed_ + 7)}; ///< the same on all ranks
     int step_ = 0;
     std::array<Tracked, 2> tracked_;
 };

@@ -3,10 +3,14 @@
 //
 // With TEST_OMIT=1 the programs leave their synchronisation out. Run so, on the rma path and with the delaying shim, they
 // must find the forbidden results: the tests can see what they look for.
+//
+// With TEST_COPIES=1 what is read comes from automatic copies (class Prefetch), with TEST_COPIES=2 from manual ones, which are
+// updated behind each acquire.
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
+#include <lapwing/prefetch.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -17,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -38,6 +43,45 @@ void synchronise(Step&& step) {
     if (!omits()) step();
 }
 
+enum class CopiesRead : std::uint8_t { none, automatic, manual };
+
+CopiesRead copies_read() {
+    static const auto read = static_cast<CopiesRead>(test::number_from_environment("TEST_COPIES", 0));
+    return read;
+}
+
+/// Copies of the segment of one other rank, which have the same bytes at the same offsets. There are none of an own segment.
+class SegmentCopies {
+public:
+    SegmentCopies(Window& window, Rank owner) : window_{window}, owner_{owner} {
+        if (copies_read() == CopiesRead::none || owner == window.team().rank()) return;
+        copies_.emplace(window, lapwing::PrefetchOptions{.consistent = copies_read() == CopiesRead::automatic});
+        whole_.emplace(copies_->request(owner));
+        copies_->update();
+    }
+    /// What a program that has manual copies does behind its synchronisation.
+    void update() {
+        if (copies_ && copies_read() == CopiesRead::manual) copies_->update();
+    }
+    /// Of the copies; without them of the segment.
+    [[nodiscard]] std::vector<std::byte> read(Offset offset, std::size_t size) {
+        std::vector<std::byte> bytes(size);
+        if (copies_) std::ranges::copy(copies_->access(*whole_).subspan(offset.bytes, size), bytes.begin());
+        else window_.get_bytes(owner_, offset, bytes);
+        return bytes;
+    }
+    [[nodiscard]] std::int64_t read_number(Offset offset) {
+        if (copies_) return copies_->read<std::int64_t>(*whole_, offset.bytes / sizeof(std::int64_t));
+        return window_.get<std::int64_t>(owner_, offset);
+    }
+
+private:
+    Window& window_;
+    Rank owner_;
+    std::optional<lapwing::Prefetch> copies_;
+    std::optional<lapwing::PrefetchedSlice> whole_;
+};
+
 /// Whether a run without synchronisation finds the forbidden result for certain, or only when the ranks happen to meet.
 enum class Shown { surely, by_chance };
 
@@ -57,6 +101,8 @@ constexpr Offset behind{8}; ///< the flag in a window that has a count before it
 
 /// Messages around the ring of ranks: each rank puts to the next one, tells it, and reads what the one before has put. The
 /// flags are in another window, and at the rank that raises them: no operation on a flag completes a put by the way.
+///
+/// With copies a rank puts to the one before it instead, where it is one of three, and the next one reads it there, by copies.
 class Ring {
 public:
     static constexpr Offset flag_behind{slots * largest_size};
@@ -65,22 +111,24 @@ public:
     Window flags{runtime, 64, {.name = "flags"}};
     Rank from = test::previous(runtime);
     Rank to = test::next(runtime);
+    Rank home = home_of(runtime.rank()); ///< where this rank's messages lie
+    SegmentCopies copies{data, home_of(from)};
 
     /// Puts message `number`.
     void send(int number) {
         source_.assign(size(number), value(number));
-        data.put_bytes(to, place(number), source_);
+        data.put_bytes(home, place(number), source_);
         std::ranges::fill(source_, std::byte{0xDB}); // may be reused
     }
     void start_send(int number) {
         source_.assign(size(number), value(number));
-        data.start_put_bytes(to, place(number), source_).wait();
+        data.start_put_bytes(home, place(number), source_).wait();
         std::ranges::fill(source_, std::byte{0xDB});
     }
-    /// Whether message `number` is in this rank's memory.
+    /// Whether message `number` is in this rank's memory, or in its copies of where the one before has put it.
     [[nodiscard]] bool arrived(int number) {
-        return std::ranges::all_of(data.local().subspan(place(number).bytes, size(number)),
-                                   [&](std::byte byte) { return byte == value(number); });
+        if (copies_read() == CopiesRead::none) return is(number, data.local().subspan(place(number).bytes, size(number)));
+        return is(number, copies.read(place(number), size(number)));
     }
     /// Tells the next rank, without any order; waits for word from the one before.
     void raise(int number, std::memory_order order = std::memory_order_relaxed) {
@@ -95,6 +143,15 @@ public:
     [[nodiscard]] static std::byte value(int number) { return static_cast<std::byte>(1 + number % 200); }
 
 private:
+    [[nodiscard]] static bool is(int number, std::span<const std::byte> bytes) {
+        return std::ranges::all_of(bytes, [&](std::byte byte) { return byte == value(number); });
+    }
+    [[nodiscard]] Rank home_of(Rank sender) const {
+        if (copies_read() == CopiesRead::none) return Rank{(sender.value + 1) % runtime.size()};
+        if (runtime.size() < 3) return sender;
+        return Rank{(sender.value + runtime.size() - 1) % runtime.size()};
+    }
+
     std::vector<std::byte> source_;
 };
 
@@ -110,6 +167,7 @@ void message_passing(const std::function<void(Ring&, int)>& send, const std::fun
             send(ring, number);
             publish(ring, number);
             subscribe(ring, number);
+            synchronise([&] { ring.copies.update(); });
             if (!ring.arrived(number)) ++missed;
         }
         ring.runtime.barrier();
@@ -127,10 +185,14 @@ TEST_CASE("flush of a rank, then a notified put: who sees the notification sees 
     message_passing(
         send,
         [](Ring& ring, int) {
-            synchronise([&] { ring.data.flush(ring.to); });
+            synchronise([&] { ring.data.flush(ring.home); });
             ring.flags.put_notify_bytes(ring.to, Offset{0}, {}, 0);
         },
-        [](Ring& ring, int) { ring.flags.wait_notified(0); });
+        [](Ring& ring, int) {
+            ring.flags.wait_notified(0);
+            // Acquires its own window, and copies are of the other.
+            if (copies_read() != CopiesRead::none) synchronise([&] { ring.data.acquire(); });
+        });
 }
 
 TEST_CASE("flush of all ranks after non-blocking puts, then a flag") {
@@ -198,6 +260,7 @@ TEST_CASE("what was read before an acquire is read anew after it") {
     if (runtime.size() < 2) return;
     const Rank owner{0};
     const Rank reader{runtime.size() - 1};
+    SegmentCopies copies{ring.data, owner};
     const auto await = [&](Rank rank, int number) {
         while (ring.flags.atomic_read<std::int64_t>(rank, flag) < number) std::this_thread::yield();
     };
@@ -205,7 +268,7 @@ TEST_CASE("what was read before an acquire is read anew after it") {
     for (int number = 1; number <= 60; ++number) {
         const Offset place = Offset::of<std::int64_t>(static_cast<std::uint64_t>(number % 9));
         if (runtime.rank() == reader) {
-            (void)ring.data.get<std::int64_t>(owner, place);
+            (void)copies.read_number(place);
             ring.data.release();
             ring.raise(number);
             await(owner, number);
@@ -213,8 +276,9 @@ TEST_CASE("what was read before an acquire is read anew after it") {
                 if (number % 3 == 0) ring.data.acquire();
                 else if (number % 3 == 1) runtime.acquire();
                 else ring.data.flush(owner);
+                copies.update();
             });
-            if (ring.data.get<std::int64_t>(owner, place) != number) ++stale;
+            if (copies.read_number(place) != number) ++stale;
         } else if (runtime.rank() == owner) {
             await(reader, number);
             ring.data.acquire();
@@ -223,7 +287,8 @@ TEST_CASE("what was read before an acquire is read anew after it") {
             ring.raise(number);
         }
     }
-    judge(runtime, stale, ring.data.hot_pages() != nullptr ? Shown::surely : Shown::by_chance); // not null: it is cached
+    const bool keeps = ring.data.hot_pages() != nullptr || copies_read() != CopiesRead::none; // not null: it is cached
+    judge(runtime, stale, keeps ? Shown::surely : Shown::by_chance);
     runtime.barrier();
 }
 
@@ -264,6 +329,11 @@ TEST_CASE("a notified put: who sees the notification sees its bytes") {
     message_passing(
         [](Ring& ring, int number) {
             std::vector<std::byte> source(Ring::size(number), Ring::value(number));
+            if (copies_read() != CopiesRead::none) { // the notification is all that its target gets
+                ring.data.put_bytes(ring.home, Ring::place(number), source);
+                ring.data.release();
+                source.clear();
+            }
             ring.data.put_notify_bytes(ring.to, Ring::place(number), source, 5);
             std::ranges::fill(source, std::byte{0xDB});
         },
@@ -281,6 +351,7 @@ struct Exclusion {
     Window flags{runtime, 64};
     lapwing::Lock lock{runtime};
     Rank home{runtime.size() - 1}; ///< of the flag
+    SegmentCopies copies{counts, Rank{0}};
 };
 
 /// Adds to a count at rank 0 by get and put, `times` times, between `enter` and `leave`. The forbidden result is an
@@ -292,7 +363,8 @@ void exclusive_additions(int times, const std::function<void(Exclusion&)>& enter
     Runtime& runtime = exclusion.runtime;
     for (int i = 0; i < times; ++i) {
         enter(exclusion);
-        const auto before = exclusion.counts.get<std::int64_t>(Rank{0}, count);
+        synchronise([&] { exclusion.copies.update(); });
+        const std::int64_t before = exclusion.copies.read_number(count);
         if (i % 4 == 0) std::this_thread::yield(); // to the others, which must not get in
         exclusion.counts.put(Rank{0}, count, before + 1);
         leave(exclusion);
@@ -430,9 +502,11 @@ TEST_CASE("the value of a blocking get is there when it returns") {
     std::int64_t wrong = 0;
     std::ranges::fill(ring.data.local(), static_cast<std::byte>(ring.runtime.rank().value + 1));
     ring.runtime.barrier();
+    SegmentCopies copies{ring.data, ring.to};
     for (int number = 1; number <= slots * batches; ++number) {
         std::vector<std::byte> here(Ring::size(number));
         ring.data.get_bytes(ring.to, Ring::place(number), here);
+        if (copies_read() != CopiesRead::none) here = copies.read(Ring::place(number), Ring::size(number));
         if (std::ranges::any_of(here, [&](std::byte byte) { return byte != static_cast<std::byte>(ring.to.value + 1); })) ++wrong;
     }
     judge(ring.runtime, wrong);
@@ -441,6 +515,7 @@ TEST_CASE("the value of a blocking get is there when it returns") {
 TEST_CASE("an own get sees the own puts before it, also where they overlap in part") {
     if (omits()) return;
     Ring ring;
+    SegmentCopies copies{ring.data, ring.to};
     std::int64_t wrong = 0;
     for (int number = 1; number <= slots * batches; ++number) {
         const std::size_t size = Ring::size(number);
@@ -454,6 +529,7 @@ TEST_CASE("an own get sees the own puts before it, also where they overlap in pa
         std::vector<std::byte> expected = first;
         std::ranges::copy(second, expected.begin() + 2);
         if (here != expected) ++wrong;
+        if (copies_read() != CopiesRead::none && copies.read(Offset{at}, size) != expected) ++wrong;
     }
     judge(ring.runtime, wrong);
 }
@@ -466,6 +542,7 @@ TEST_CASE("the source of a put may be reused when the put returns") {
     for (int batch = 0; batch < batches; ++batch) {
         for (int slot = 0; slot < slots; ++slot) ring.send(++number); // overwrites each source at once
         ring.runtime.barrier();
+        ring.copies.update();
         for (int slot = 0; slot < slots; ++slot)
             if (!ring.arrived(number - slot)) ++wrong;
         ring.runtime.barrier();

@@ -54,7 +54,7 @@ public:
         lapwing::datatype::copy(segment(target).bytes.data(), there, base, here);
     }
     void updated(int target, std::uint64_t offset, lapwing::mpi::AtomicOperation operation,
-                 lapwing::mpi::AtomicType type, const void* operand) override {
+                 lapwing::mpi::AtomicType type, const void* operand, std::uint64_t /*mark*/) override {
         // Of a value that is not known it makes another one.
         const bool known = !any_lost(target, offset, lapwing::mpi::size_of(type));
         std::byte* const here = told(target, offset, lapwing::mpi::size_of(type), known ? Told::written : Told::lost);

@@ -3,11 +3,15 @@
 //
 // A failure names the seed and the operation. TEST_SEED=n runs the program of that seed alone; TEST_PROGRAMS=n runs that
 // many; TEST_TRACE=1 prints each operation of this rank to standard error before it is made.
+//
+// With TEST_COPIES=1 every read of another rank's bytes is made a second time, from automatic copies of all segments (class
+// Prefetch), with TEST_COPIES=2 from manual ones, which are updated between the phases.
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 #include "window/oracle.hpp"
 
 #include <lapwing/lock.hpp>
+#include <lapwing/prefetch.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -58,10 +62,48 @@ private:
     std::vector<std::byte> memory_;
 };
 
+/// Copies of the segments of all other ranks of a window, if there are to be any.
+class Copies {
+public:
+    explicit Copies(Window& window) : own_{window.team().rank()} {
+        const std::uint64_t kind = test::number_from_environment("TEST_COPIES", 0);
+        if (kind == 0) return;
+        const bool consistent = kind == 1;
+        manual_ = !consistent;
+        copies_.emplace(window, lapwing::PrefetchOptions{.consistent = consistent});
+        for (int rank = 0; rank < window.team().size(); ++rank) {
+            // An own segment has no copies: nobody tells of stores to it.
+            if (Rank{rank} == own_) slices_.push_back(copies_->request(Rank{rank}, Offset{0}, lapwing::Layout::contiguous(0)));
+            else slices_.push_back(copies_->request(Rank{rank}));
+        }
+        // As a program that reads a few columns: an own write of these bytes goes to two copies.
+        for (int rank = 0; rank < window.team().size(); ++rank)
+            if (Rank{rank} != own_ && window.size(Rank{rank}) >= 100)
+                (void)copies_->request(Rank{rank}, Offset{3}, lapwing::Layout::strided(5, 7, 19));
+    }
+
+    [[nodiscard]] bool of(Rank rank) const { return copies_ && rank != own_; }
+    void update() {
+        if (manual_) copies_->update();
+    }
+    /// One by one, since other threads may have the copies filled meanwhile.
+    void read(Rank rank, std::uint64_t offset, std::span<std::byte> bytes) {
+        const lapwing::PrefetchedSlice& slice = slices_[static_cast<std::size_t>(rank.value)];
+        for (std::byte& byte : bytes) byte = copies_->read<std::byte>(slice, offset++);
+    }
+
+private:
+    Rank own_;
+    bool manual_ = false;
+    std::optional<lapwing::Prefetch> copies_;
+    std::vector<lapwing::PrefetchedSlice> slices_;
+};
+
 /// The real thing, for the actors of this rank.
 struct Real {
     lapwing::Team& team;
     std::vector<Window>& windows;
+    std::vector<Copies>& copies; ///< of each window
     lapwing::Lock& lock;
 };
 
@@ -111,6 +153,14 @@ private:
 
     [[nodiscard]] Window& window(int place) const { return real_->windows[static_cast<std::size_t>(place / shape_.ranks)]; }
     [[nodiscard]] Rank rank(int place) const { return Rank{place % shape_.ranks}; }
+    /// What is seen of a range is in its copy as well.
+    void compare_copy(const char* what, const Range& range) {
+        Copies& copies = real_->copies[static_cast<std::size_t>(range.place / shape_.ranks)];
+        if (!copies.of(rank(range.place))) return;
+        std::vector<std::byte> bytes(range.size);
+        copies.read(rank(range.place), range.offset, bytes);
+        compare(what, range, bytes, load(range));
+    }
 
     void trace(const char* what, const Range& range) const {
         static const bool on = test::number_from_environment("TEST_TRACE", 0) != 0;
@@ -243,6 +293,7 @@ private:
         window(range->place).get_bytes(rank(range->place), Offset{range->offset}, buffer.bytes());
         compare("get", *range, buffer.bytes(), load(*range));
         if (!buffer.guards_intact()) fail(describe("get", *range) + ": wrote outside its destination");
+        compare_copy("read of a copy", *range);
     }
 
     void start_get() {
@@ -282,6 +333,7 @@ private:
         trace("get of a value", exact);
         const auto value = window(exact.place).get<Value>(rank(exact.place), Offset{exact.offset});
         compare("get of a value", exact, std::as_bytes(std::span{&value, 1}), load(exact));
+        compare_copy("read of a copied value", exact);
     }
 
     template <class T>
@@ -522,6 +574,7 @@ private:
             GuardedBuffer buffer{range.size};
             window(range.place).get_bytes(rank(range.place), Offset{range.offset}, buffer.bytes());
             compare("get after a notified put", range, buffer.bytes(), load(range));
+            compare_copy("read of a copy after a notified put", range);
         }
     }
 
@@ -616,27 +669,32 @@ public:
         for (int i = 0; i < shape_.windows; ++i)
             windows.emplace_back(runtime, shape_.sizes[place(i, runtime.rank().value)],
                                  lapwing::WindowOptions{.name = "random"});
+        std::vector<Copies> copies;
+        for (Window& window : windows) copies.emplace_back(window);
         lapwing::Lock lock{runtime};
         Image image{shape_};
-        Real real{runtime, windows, lock};
+        Real real{runtime, windows, copies, lock};
 
         constexpr int phases = 5;
         constexpr int steps = 40;
         const auto lock_home = static_cast<int>(random_.below(static_cast<std::uint64_t>(shape_.ranks)));
         lapwing::Lock second_lock{runtime, Rank{lock_home}};
-        Real second_real{runtime, windows, second_lock};
+        Real second_real{runtime, windows, copies, second_lock};
+        for (Copies& one : copies) one.update();
         for (int phase = 0; phase < phases; ++phase) {
             run_phase(phase, steps, image, phase % 2 == 0 ? real : second_real);
             const auto kind = random_.below(6);
             const bool checks = random_.chance(60) || phase + 1 == phases;
             synchronise(kind, runtime, windows);
+            for (Copies& one : copies) one.update();
             if (!checks) continue;
-            check_memory(phase, image, windows);
+            check_memory(phase, image, windows, copies);
             // Nobody may go on to change what another still compares; and all stop together.
             if (!test::agree(runtime, failures_.empty())) break;
         }
         second_lock.close();
         lock.close();
+        copies.clear();
         windows.clear();
         runtime.close();
         return std::move(failures_);
@@ -702,7 +760,7 @@ private:
         }
     }
 
-    void check_memory(int phase, Image& image, std::vector<Window>& windows) {
+    void check_memory(int phase, Image& image, std::vector<Window>& windows, std::vector<Copies>& copies) {
         for (int i = 0; i < shape_.windows; ++i) {
             Window& window = windows[static_cast<std::size_t>(i)];
             const int own = window.team().rank().value;
@@ -714,6 +772,9 @@ private:
             std::vector<std::byte> remote(window.size(Rank{next}));
             window.get_bytes(Rank{next}, Offset{0}, remote);
             compare(phase, "get", i, next, remote, image);
+            if (!copies[static_cast<std::size_t>(i)].of(Rank{next})) continue;
+            copies[static_cast<std::size_t>(i)].read(Rank{next}, 0, remote);
+            compare(phase, "copy", i, next, remote, image);
         }
     }
 
