@@ -118,22 +118,30 @@ private:
     }
 
     void write_elements(Tracked& target) {
+        test::Mismatches read_back;
         const Domain<N> domain = test::random_domain<N>(random_, target.array.extents());
         const auto turn = static_cast<std::uint64_t>(random_.number(0, 100));
         for (const Index<N>& index : domain) {
             const std::uint64_t position = test::position_of(target.array.extents(), index);
             target.oracle[position] = value_at(position);
-            if (mine(position / 3 + turn)) target.array(index) = value_at(position);
+            if (!mine(position / 3 + turn)) continue;
+            target.array(index) = value_at(position);
+            read_back.check(target.array(index) == value_at(position), index);
         }
+        CHECK(read_back.text() == "none");
     }
     void update_elements(Tracked& target) {
+        test::Mismatches read_back;
         const Domain<N> domain = test::random_domain<N>(random_, target.array.extents());
         const auto turn = static_cast<std::uint64_t>(random_.number(0, 100));
         for (const Index<N>& index : domain) {
             const std::uint64_t position = test::position_of(target.array.extents(), index);
             target.oracle[position] += 5;
-            if (mine(position + turn)) target.array(index) += 5;
+            if (!mine(position + turn)) continue;
+            target.array(index) += 5;
+            read_back.check(target.array(index) == target.oracle[position], index);
         }
+        CHECK(read_back.text() == "none");
     }
     /// Disjoint slabs of one domain, by different ranks; those of a rank all at a time, or one by one.
     void put_patches(Tracked& target) {
