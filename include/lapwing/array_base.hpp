@@ -160,6 +160,7 @@ protected:
     [[noreturn]] void throw_gaps(const char* call) const;
     [[noreturn]] void throw_not_replicated() const;
     [[noreturn]] void throw_no_home(const char* call, std::span<const std::int64_t> index) const;
+    [[noreturn]] void throw_not_in_view(std::span<const std::int64_t> index) const;
     [[noreturn]] void throw_empty(const char* call) const;
     [[noreturn]] void throw_nothing_compares(const char* call) const;
     [[noreturn]] void throw_extents_differ(std::span<const std::int64_t> extents,

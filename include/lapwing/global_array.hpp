@@ -232,9 +232,9 @@ public:
         check_bounds(".is_prefetched", index);
         return prefetched_ != nullptr && prefetched_->indices.template find<T>(index) != nullptr;
     }
-    /// Reads of own and prefetched elements, for loops: see PrefetchedView. Automatic copies are filled if they are stale. Valid until
-    /// the next acquire (automatic) or update(), as long as the array has its patterns. Throws UsageError where the rank owns several
-    /// separate domains.
+    /// Reads of own and prefetched elements, and of those that can be loaded, for loops: see PrefetchedView. Automatic copies are filled if they are stale. Valid until
+    /// the next acquire (automatic) or update(), as long as the array has its patterns. Where the own elements are no block a read of one
+    /// costs a search.
     [[nodiscard]] PrefetchedView<T, N> view() const;
 
     /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
@@ -491,6 +491,11 @@ private:
     [[nodiscard]] std::vector<array::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     void copy_rows(const std::vector<array::IndexRun<N>>& runs);
     void note_owners(const std::vector<int>& owners);
+    friend class PrefetchedView<T, N>;
+    /// What a rank owns, where that is one block, whose memory is at `segment`.
+    [[nodiscard]] typename PrefetchedView<T, N>::Box box_of(Rank place, std::byte* segment) const;
+    /// The elements around one, for views: copies, or those of a rank of this node. Throws RangeError.
+    [[nodiscard]] typename PrefetchedView<T, N>::Box box_around(const Index<N>& index) const;
     [[nodiscard]] bool is_of_node(int owner) const noexcept { return window_.map().base(owner) != nullptr; }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;

@@ -5,40 +5,36 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/local_view.hpp>
 
-#include <array>
-#include <cstddef>
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace lapwing {
 
-namespace array {
-/// Throws RangeError: the index is neither own nor prefetched.
-[[noreturn]] void throw_not_in_view(const std::int64_t* index, std::size_t dimensions);
-} // namespace array
+template <TriviallyCopyable T, std::size_t N>
+class GlobalArray;
 
-
-/// Reads own and prefetched elements of a GlobalArray by their global indices, for loops that read many: it is a value, so that a
-/// loop keeps in registers where the elements are, and reads of neighbours cost a comparison a dimension.
+/// Reads own and prefetched elements of a GlobalArray, and those of the own node, by their global indices, for loops that read
+/// many: it is a value, so that a loop keeps in registers where the elements are, and reads of neighbours cost a comparison a dimension.
 ///
 /// ```cpp
 /// const auto v = a.view();
 /// for (auto [i, j] : inner) b.local(i, j) = 0.25 * (v(i - 1, j) + v(i + 1, j) + v(i, j - 1) + v(i, j + 1));
 /// ```
 ///
-/// Its reads are not counted, since that would cost more than they do. `row(index, count)` leaves the comparisons out of a loop: a pointer to elements that lie one behind the other.
-template <class T, std::size_t N>
+/// Its reads are not counted, since that would cost more than they do. `row(index, count)` leaves the comparisons out of a loop: a
+/// pointer to elements that lie one behind the other.
+template <TriviallyCopyable T, std::size_t N>
 class PrefetchedView {
 public:
     using value_type = T;
     using Box = typename array::PrefetchedIndices<N>::Box;
 
     /// Made by GlobalArray::view().
-    PrefetchedView(const Box& own, const array::PrefetchedIndices<N>* indices) noexcept
-        : own_{own}, copies_{own}, indices_{indices} {}
+    PrefetchedView(const Box& own, const GlobalArray<T, N>& array) noexcept : own_{own}, copies_{own}, array_{&array} {}
 
-    /// The value of an element that is the rank's own or prefetched. Throws RangeError for others.
+    /// The value of an element that is the rank's own, prefetched, or of the same node. Throws RangeError for others.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T operator()(I... indices) const {
@@ -48,7 +44,7 @@ public:
         std::uint64_t offset = 0;
         if (inside(own_, index, offset)) return *reinterpret_cast<const T*>(own_.copies + offset);
         if (!inside(copies_, index, offset)) [[unlikely]] {
-            copies_ = box_of(indices_, index);
+            copies_ = box_of(array_, index);
             (void)inside(copies_, index, offset);
         }
         return *reinterpret_cast<const T*>(copies_.copies + offset);
@@ -61,7 +57,7 @@ public:
         const Box* box = &own_;
         if (!inside(own_, index, offset)) {
             if (!inside(copies_, index, offset)) {
-                copies_ = box_of(indices_, index);
+                copies_ = box_of(array_, index);
                 (void)inside(copies_, index, offset);
             }
             box = &copies_;
@@ -76,26 +72,11 @@ private:
         return array::PrefetchedIndices<N>::template inside<T>(box, index, offset);
     }
     /// Static, and all by value, so that a loop's own copy of the view stays in registers.
-    [[nodiscard, gnu::noinline]] static Box box_of(const array::PrefetchedIndices<N>* indices, Index<N> index) {
-        std::uint64_t offset = 0;
-        if (indices != nullptr) {
-            for (const Box& box : indices->dense())
-                if (inside(box, index, offset)) return box;
-            // One element, where the copies are too ragged for boxes.
-            if (T* const copy = indices->template find<T>(index)) {
-                Box box;
-                box.first = index;
-                box.span.fill(1);
-                box.copies = reinterpret_cast<std::byte*>(copy);
-                return box;
-            }
-        }
-        array::throw_not_in_view(index.data(), N);
-    }
+    [[nodiscard, gnu::noinline]] static Box box_of(const GlobalArray<T, N>* array, Index<N> index) { return array->box_around(index); }
 
     Box own_;
     mutable Box copies_; ///< those that were read last
-    const array::PrefetchedIndices<N>* indices_;
+    const GlobalArray<T, N>* array_;
 };
 
 } // namespace lapwing

@@ -7,7 +7,6 @@
 #include <lapwing/detail/slice_collector.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/extents.hpp>
-#include <lapwing/prefetched_view.hpp>
 
 #include <fmt/format.h>
 
@@ -17,10 +16,10 @@
 
 namespace lapwing::array {
 
-void throw_not_in_view(const std::int64_t* index, std::size_t dimensions) {
-    throw RangeError{fmt::format("PrefetchedView{}: the element is neither the rank's own nor prefetched; prefetch a pattern that has it, or "
-                                 "read it from the array",
-                                 datatype::index_text(index, dimensions))};
+void ArrayBase::throw_not_in_view(std::span<const std::int64_t> index) const {
+    throw RangeError{fmt::format("{}{}: the element is neither the rank's own nor prefetched, nor of its node; prefetch a pattern that has "
+                                 "it, or read it from the array",
+                                 start_of_text(".view()"), datatype::index_text(index.data(), index.size()))};
 }
 
 struct CollectedSlices {

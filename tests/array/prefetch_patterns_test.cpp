@@ -226,10 +226,6 @@ TEST_CASE("a view reads own and prefetched elements, one by one and in rows") {
         const auto value = [&](const Index<2>& index) { return test::value_of<double>(3 + test::position_of(array.extents(), index)); };
         const Domain<2> seen = array.local_domain().expand(2).intersect(array.domain());
         test::Mismatches wrong;
-        const bool all_copied = !consistent || std::ranges::all_of(seen, [&](const Index<2>& index) {
-            return array.is_local(index) || array.is_prefetched(index);
-        });
-        if (!all_copied) continue; // neighbours of the own node are read in place
         const auto view = array.view();
         for (const auto& [i, j] : seen) wrong.check(view(i, j) == value({i, j}), Index<2>{i, j});
         for (std::int64_t i = seen.empty() ? 0 : seen.first()[0]; !seen.empty() && i <= seen.last()[0]; ++i)
@@ -239,11 +235,11 @@ TEST_CASE("a view reads own and prefetched elements, one by one and in rows") {
                 for (const double element : row) wrong.check(element == value({i, j}), Index<2>{i, j}), ++j;
             }
         CHECK(wrong.text() == "none");
-        if (runtime.size() > 4)
+        if (runtime.size() > 4 && array.window().reachable(Rank{(runtime.rank().value + 3) % runtime.size()}).empty())
             CHECK_THAT(test::message_of<RangeError>([&] {
                            for (const Index<2>& index : array.domain()) (void)view(index);
                        }),
-                       test::says({"PrefetchedView", "neither", "prefetch"}));
+                       test::says({"seen", ".view()", "neither", "prefetch"}));
         array.barrier();
     }
 }

@@ -177,20 +177,48 @@ void GlobalArray<T, N>::evict() {
 template <TriviallyCopyable T, std::size_t N>
 PrefetchedView<T, N> GlobalArray<T, N>::view() const {
     this->require_open(".view");
-    typename PrefetchedView<T, N>::Box own;
-    const Domain<N> mine = local_domain();
-    if (!mine.empty()) {
-        const LocalView<T, N> memory = view(".view");
-        for (std::size_t d = 0; d < N; ++d) {
-            own.first[d] = mine.range(d).first();
-            own.span[d] = mine.range(d).size();
-            own.distance[d] = static_cast<std::uint64_t>(memory.stride(d)) * sizeof(T);
-        }
-        own.copies = reinterpret_cast<std::byte*>(memory.data_handle());
+    if (prefetched_ != nullptr)
+        while (!prefetched_->state.is_fresh()) this->refresh_copies();
+    if (foreign_ != nullptr || !map_.one_round()) return {{}, *this};
+    return {box_of(own_place(), reinterpret_cast<std::byte*>(own_)), *this};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+auto GlobalArray<T, N>::box_of(Rank place, std::byte* segment) const -> typename PrefetchedView<T, N>::Box {
+    typename PrefetchedView<T, N>::Box box;
+    const Domain<N> domain = map_.domain(place, 0);
+    const std::array<std::uint64_t, N> strides = map_.strides(place);
+    for (std::size_t d = 0; d < N; ++d) {
+        if (!domain.empty()) box.first[d] = domain.range(d).first();
+        box.span[d] = domain.range(d).size();
+        box.distance[d] = strides[d] * sizeof(T);
     }
-    if (prefetched_ == nullptr) return {own, nullptr};
-    while (!prefetched_->state.is_fresh()) this->refresh_copies();
-    return {own, &prefetched_->indices};
+    box.copies = segment;
+    return box;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+auto GlobalArray<T, N>::box_around(const Index<N>& index) const -> typename PrefetchedView<T, N>::Box {
+    using Box = typename PrefetchedView<T, N>::Box;
+    // One element, where there are no boxes.
+    const auto one = [&](std::byte* element) {
+        Box box;
+        box.first = index;
+        box.span.fill(1);
+        box.copies = element;
+        return box;
+    };
+    if (prefetched_ != nullptr) {
+        std::uint64_t offset = 0;
+        for (const Box& box : prefetched_->indices.dense())
+            if (prefetched_->indices.template inside<T>(box, index, offset)) return box;
+        if (T* const copy = prefetched_->indices.template find<T>(index)) return one(reinterpret_cast<std::byte*>(copy));
+    }
+    const Location location = domain().contains(index) ? locate(index) : Location{};
+    std::byte* const segment = location.owner.value < 0 ? nullptr : window_.map().base(location.owner.value);
+    if (segment == nullptr) this->throw_not_in_view(index);
+    if (foreign_ != nullptr || replicated_ || !map_.one_round()) return one(segment + location.offset * sizeof(T));
+    return box_of(location.owner, segment);
 }
 
 } // namespace lapwing
