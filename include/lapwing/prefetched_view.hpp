@@ -4,6 +4,7 @@
 #include <lapwing/detail/prefetched_indices.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/local_view.hpp>
+#include <lapwing/values.hpp>
 
 #include <algorithm>
 #include <cstddef>
