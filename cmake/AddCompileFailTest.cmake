@@ -7,8 +7,8 @@
 include_guard(GLOBAL)
 
 function(add_compile_fail_test name)
-    if(LAPWING_SANITIZE)
-        # Nothing of a sanitizer is in the compiler's messages.
+    # Nothing of a sanitizer is in the compiler's messages.
+    if(LAPWING_SANITIZE OR NOT LAPWING_TEST_SOURCES)
         return()
     endif()
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;MESSAGE" "LABELS")
@@ -27,5 +27,5 @@ function(add_compile_fail_test name)
             "${PROJECT_SOURCE_DIR}/cmake/ExpectCompileFailure.cmake"
     )
     # Two builds at a time in one directory would meet in its log.
-    set_tests_properties(${name} PROPERTIES LABELS "compile-fail;${arg_LABELS}" TIMEOUT 120 RESOURCE_LOCK machine)
+    set_tests_properties(${name} PROPERTIES LABELS "compile-fail;${arg_LABELS}" TIMEOUT 120 RESOURCE_LOCK build)
 endfunction()

@@ -5,15 +5,11 @@
 
 #include <sched.h>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#endif
-
 namespace lapwing::support {
 
 inline void relax_processor() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
-    _mm_pause();
+    __builtin_ia32_pause(); // _mm_pause() without the half second that its header takes to compile
 #elif defined(__aarch64__)
     asm volatile("yield");
 #endif

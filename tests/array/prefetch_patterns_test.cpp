@@ -56,40 +56,50 @@ template <class T, std::size_t N, class Fresh>
     return mismatches.text();
 }
 
-/// Prefetches a pattern that needs `needed` beside what is own, in every mode, and reads everything.
+constexpr PrefetchOptions every_mode[] = {
+    {.consistent = true, .static_domain = false, .storage = PrefetchStorage::by_index},
+    {.consistent = false, .static_domain = true, .storage = PrefetchStorage::by_index},
+    {.consistent = true, .static_domain = false, .storage = PrefetchStorage::by_owner},
+    {.consistent = false, .static_domain = false, .storage = PrefetchStorage::by_index},
+    {.consistent = true, .static_domain = true, .storage = PrefetchStorage::by_index},
+    {.consistent = false, .static_domain = false, .storage = PrefetchStorage::by_owner},
+};
+
+/// Prefetches a pattern that needs `needed` beside what is own, in two modes, an automatic and a manual one, and reads everything.
+/// The next call takes the next two: each pattern and each distribution meets all of them, but not with each other.
 template <class T, std::size_t N, class P>
 void check_pattern(GlobalArray<T, N>& array, const test::Maker<T, N>& maker, const P& pattern, const Indices<N>& needed) {
+    static std::size_t turn = 0;
     const Indices<N> own = own_indices(array);
-    for (const bool consistent : {true, false})
-        for (const bool static_domain : {true, false})
-            for (const PrefetchStorage storage : {PrefetchStorage::by_index, PrefetchStorage::by_owner}) {
-                if (static_domain && storage == PrefetchStorage::by_owner) continue; // says nothing new
-                INFO("consistent " << consistent << ", static " << static_domain);
-                test::number_elements(array, 100);
-                array.prefetch(pattern, {.consistent = consistent, .static_domain = static_domain, .storage = storage});
-                const auto copied = [&](const Index<N>& index) {
-                    if (maker.replicated || !test::stored(maker.lower_triangle, index) || own.contains(index) || !needed.contains(index)) return false;
-                    const bool here = !array.window().reachable(array.owner(index)).empty();
-                    return !consistent || !here;
-                };
-                test::Mismatches wrong;
-                for (const Index<N>& index : array.domain()) wrong.check(array.is_prefetched(index) == copied(index), index);
-                CHECK(wrong.text() == "none");
-                CHECK(misread(array, maker.lower_triangle, 100, 0, [](const Index<N>&) { return true; }) == "none");
-                test::number_elements(array, 9000);
-                // A snapshot keeps the values from before, and nothing else does.
-                CHECK(misread(array, maker.lower_triangle, 9000, 100, [&](const Index<N>& index) { return consistent || !copied(index); }) == "none");
-                array.barrier();
-                array.update();
-                CHECK(misread(array, maker.lower_triangle, 9000, 0, [](const Index<N>&) { return true; }) == "none");
-                array.evict();
-                CHECK(array.statistics()[Counter::prefetch_memory] == 0);
-                for (const Index<N>& index : array.domain())
-                    if (test::stored(maker.lower_triangle, index)) wrong.check(!array.is_prefetched(index), index);
-                CHECK(wrong.text() == "none");
-                CHECK(misread(array, maker.lower_triangle, 9000, 0, [](const Index<N>&) { return true; }) == "none");
-                array.barrier();
-            }
+    for (int k = 0; k < 2; ++k) {
+        const PrefetchOptions& mode = every_mode[turn++ % std::size(every_mode)];
+        const bool consistent = mode.consistent;
+        INFO("consistent " << consistent << ", static " << mode.static_domain << ", by owner " << (mode.storage == PrefetchStorage::by_owner));
+        test::number_elements(array, 100);
+        array.prefetch(pattern, mode);
+        const auto copied = [&](const Index<N>& index) {
+            if (maker.replicated || !test::stored(maker.lower_triangle, index) || own.contains(index) || !needed.contains(index)) return false;
+            const bool here = !array.window().reachable(array.owner(index)).empty();
+            return !consistent || !here;
+        };
+        test::Mismatches wrong;
+        for (const Index<N>& index : array.domain()) wrong.check(array.is_prefetched(index) == copied(index), index);
+        CHECK(wrong.text() == "none");
+        CHECK(misread(array, maker.lower_triangle, 100, 0, [](const Index<N>&) { return true; }) == "none");
+        test::number_elements(array, 9000);
+        // A snapshot keeps the values from before, and nothing else does.
+        CHECK(misread(array, maker.lower_triangle, 9000, 100, [&](const Index<N>& index) { return consistent || !copied(index); }) == "none");
+        array.barrier();
+        array.update();
+        CHECK(misread(array, maker.lower_triangle, 9000, 0, [](const Index<N>&) { return true; }) == "none");
+        array.evict();
+        CHECK(array.statistics()[Counter::prefetch_memory] == 0);
+        for (const Index<N>& index : array.domain())
+            if (test::stored(maker.lower_triangle, index)) wrong.check(!array.is_prefetched(index), index);
+        CHECK(wrong.text() == "none");
+        CHECK(misread(array, maker.lower_triangle, 9000, 0, [](const Index<N>&) { return true; }) == "none");
+        array.barrier();
+    }
 }
 
 template <class T, std::size_t N>
