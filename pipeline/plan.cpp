@@ -228,10 +228,17 @@ void require_within(const PlanState& plan, std::span<Byte> memory) {
                                  memory.size())};
 }
 
+/// The beginning of every execution. True if that was all: the memory is copied directly.
+bool begin_execution(PlanState& plan, std::byte* memory) {
+    plan.refresh();
+    finish_earlier(plan);
+    if (plan.decision.strategy != Strategy::direct_copy) return false;
+    copy_directly(plan, memory);
+    return true;
+}
+
 void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
-    plan->refresh();
-    finish_earlier(*plan);
-    if (plan->decision.strategy == Strategy::direct_copy) return copy_directly(*plan, memory);
+    if (begin_execution(*plan, memory)) return;
     const auto begin = std::chrono::steady_clock::now();
     const double predicted = plan->decision.seconds;
     PlannedTransfer transfer{plan, memory};
@@ -253,13 +260,7 @@ void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
 } // namespace
 
 Completion pipeline::start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
-    if (plan->shape.bytes == 0) return {};
-    plan->refresh();
-    finish_earlier(*plan);
-    if (plan->decision.strategy == Strategy::direct_copy) {
-        copy_directly(*plan, memory);
-        return {};
-    }
+    if (plan->shape.bytes == 0 || begin_execution(*plan, memory)) return {};
     auto transfer = std::make_unique<PlannedTransfer>(plan, memory);
     if (transfer->start()) return {};
     return Completion{std::move(transfer)};

@@ -1,6 +1,5 @@
 #include "prefetch/entry_buffer.hpp"
 
-#include "datatype/block_copy.hpp"
 #include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
@@ -90,7 +89,7 @@ std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Sli
     }
 
     const std::scoped_lock lock{mutex_};
-    if (filling_ != 0) finish_all();
+    finish_under_way();
     entries_.insert(entries_.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
     by_owner_.resize(entries_.size());
     std::iota(by_owner_.begin(), by_owner_.end(), 0U);
@@ -155,8 +154,12 @@ void EntryBuffer::finish_all() {
     state_.end_fill(number);
 }
 
-void EntryBuffer::fill_all() {
+void EntryBuffer::finish_under_way() {
     if (filling_ != 0) finish_all();
+}
+
+void EntryBuffer::fill_all() {
+    finish_under_way();
     start_all();
     finish_all();
 }
@@ -170,7 +173,7 @@ void EntryBuffer::fill() {
 
 Completion EntryBuffer::start_fill() {
     const std::scoped_lock lock{mutex_};
-    if (filling_ != 0) finish_all();
+    finish_under_way();
     if (options_.consistent) state_.expire();
     start_all();
     return Completion{std::make_unique<FillUnderWay>(shared_from_this())};
@@ -178,7 +181,7 @@ Completion EntryBuffer::start_fill() {
 
 void EntryBuffer::refresh() {
     const std::scoped_lock lock{mutex_};
-    if (filling_ != 0) finish_all();
+    finish_under_way();
     if (state_.is_fresh()) return;
     if (options_.consistent) fill_all();
     else repair();
@@ -207,7 +210,7 @@ void EntryBuffer::note_fill() noexcept { filled_at_ = window_.order().copies().c
 
 void EntryBuffer::evict() {
     const std::scoped_lock lock{mutex_};
-    if (filling_ != 0) finish_all();
+    finish_under_way();
     collect_statistics();
     clear();
 }
@@ -220,12 +223,6 @@ template <class Function>
 void EntryBuffer::of_owner(int owner, Function&& function) {
     const auto [first, last] = std::ranges::equal_range(by_owner_, owner, {}, [this](std::uint32_t place) { return entries_[place].owner(); });
     for (auto place = first; place != last; ++place) function(entries_[*place]);
-}
-
-void EntryBuffer::store(std::byte* copy, const void* value, std::size_t bytes) {
-    const std::scoped_lock lock{mutex_};
-    std::memcpy(copy, value, bytes);
-    window_.statistics().add(Counter::prefetch_writes);
 }
 
 void EntryBuffer::written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {

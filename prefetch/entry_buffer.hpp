@@ -37,7 +37,6 @@ public:
 
     [[nodiscard]] const PrefetchOptions& options() const noexcept { return options_; }
     [[nodiscard]] CopyState& state() noexcept { return state_; }
-    [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
     /// Whether the window is still there.
     [[nodiscard]] bool attached() const noexcept { return attached_; }
     [[nodiscard]] window::WindowState& window() noexcept { return window_; }
@@ -55,8 +54,6 @@ public:
     /// What a read does that finds the copies stale: fills them, unless another thread has. Of manual copies: only what an own
     /// write has left unknown.
     void refresh();
-    /// Copies an own write of one element: `copy` is where add() has placed it.
-    void store(std::byte* copy, const void* value, std::size_t bytes);
     /// Forgets all entries, and frees their memory.
     void evict();
     /// Adds the hits of all threads to the window's statistics.
@@ -87,6 +84,8 @@ private:
     // With mutex_ held.
     void start_all();
     void finish_all();
+    /// What start_fill() has begun, if it has, is over.
+    void finish_under_way();
     void fill_all();
     void repair();
     /// Whether what start_all() has started is complete; makes progress.

@@ -136,9 +136,11 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
             messages_.atomic(access, request, payload, result);
         }
     }
-    const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
-    const auto* const after = static_cast<const std::byte*>(swapped ? desired : result);
-    order_.copies().left(target, offset, {after, mpi::size_of(type)}, mark);
+    if (order_.copies().concern(target)) {
+        const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
+        const auto* const after = static_cast<const std::byte*>(swapped ? desired : result);
+        order_.copies().left(target, offset, {after, mpi::size_of(type)}, mark);
+    }
     if (acquires(order)) order_.acquire();
 }
 

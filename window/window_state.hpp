@@ -90,7 +90,7 @@ private:
     /// Collective. The end of a creation: makes the cache, and lets others ask for the memory. Where that throws nothing is left of it.
     /// `host`: the program's window, or MPI_WIN_NULL.
     void open(const CacheOptions& cache, Listed listed, MPI_Win host);
-    /// From now on accesses pass by it.
+    /// From now on there are neither a cache nor prefetched copies.
     void end_copies() noexcept;
     /// Of a window whose memory is about to go, while others may still ask for it.
     void abandon_memory() noexcept;

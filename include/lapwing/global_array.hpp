@@ -485,25 +485,25 @@ private:
     void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options, prefetching::CopyState& state);
     /// The indices of `needed` that are to be copied, as domains; nothing where they would be too many.
     [[nodiscard]] std::optional<prefetching::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
-    /// Copies for them.
     void copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage);
     /// The same, row by row, for any indices.
     [[nodiscard]] std::vector<array::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     void copy_rows(const std::vector<array::IndexRun<N>>& runs);
-    void note_owners(const std::vector<int>& owners);
+    /// Memory for copies of `blocks`, of `elements` elements in all, one behind the other, each row-major; null if nobody owns any.
+    template <std::ranges::range Blocks>
+    [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes);
     friend class PrefetchedView<T, N>;
-    /// What a rank owns, where that is one block, whose memory is at `segment`.
-    [[nodiscard]] typename PrefetchedView<T, N>::Box box_of(Rank place, std::byte* segment) const;
     /// The elements around one, for views: copies, or those of a rank of this node. Throws RangeError.
-    [[nodiscard]] typename PrefetchedView<T, N>::Box box_around(const Index<N>& index) const;
+    [[nodiscard]] array::PlacedBox<N> box_around(const Index<N>& index) const;
     [[nodiscard]] bool is_of_node(int owner) const noexcept { return window_.map().base(owner) != nullptr; }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
     [[nodiscard]] Domain<N> domain_of(Rank rank, std::uint64_t k) const;
 
     GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps, GlobalArrayOptions options);
-    // Of an array that takes the place of `old`, which has other extents.
-    void take_elements(const GlobalArray& old);
+    /// What of the own elements `other` has, too, from there.
+    void take_elements(const GlobalArray& other);
+    /// Of an array that takes the place of `old`, which has other extents.
     void take_patterns(const GlobalArray& old);
     /// After this an access finds no element inside, and reports that the array is closed.
     void forget() noexcept;

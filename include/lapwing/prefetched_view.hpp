@@ -1,7 +1,7 @@
 // Room: array
 #pragma once
 
-#include <lapwing/detail/prefetched_indices.hpp>
+#include <lapwing/detail/element_access.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/values.hpp>
@@ -30,10 +30,9 @@ template <TriviallyCopyable T, std::size_t N>
 class PrefetchedView {
 public:
     using value_type = T;
-    using Box = typename array::PrefetchedIndices<N>::Box;
 
     /// Made by GlobalArray::view().
-    PrefetchedView(const Box& own, const GlobalArray<T, N>& array) noexcept : own_{own}, copies_{own}, array_{&array} {}
+    PrefetchedView(const array::PlacedBox<N>& own, const GlobalArray<T, N>& array) noexcept : own_{own}, last_{own}, array_{&array} {}
 
     /// The value of an element that is the rank's own, prefetched, or of the same node. Throws RangeError for others.
     template <IndexValue... I>
@@ -42,41 +41,35 @@ public:
         return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
     }
     [[nodiscard]] T operator()(const Index<N>& index) const {
-        std::uint64_t offset = 0;
-        if (inside(own_, index, offset)) return *reinterpret_cast<const T*>(own_.copies + offset);
-        if (!inside(copies_, index, offset)) [[unlikely]] {
-            copies_ = box_of(array_, index);
-            (void)inside(copies_, index, offset);
-        }
-        return *reinterpret_cast<const T*>(copies_.copies + offset);
+        if (const T* const element = own_.template find<T>(index)) return *element;
+        return *find_other(index);
     }
 
     /// The elements of a row from `index` on, one behind the other, as far as they lie so: fewer than `count`, but not none. Throws
     /// RangeError as operator().
     [[nodiscard]] std::span<const T> row(const Index<N>& index, std::uint64_t count) const {
-        std::uint64_t offset = 0;
-        const Box* box = &own_;
-        if (!inside(own_, index, offset)) {
-            if (!inside(copies_, index, offset)) {
-                copies_ = box_of(array_, index);
-                (void)inside(copies_, index, offset);
-            }
-            box = &copies_;
-        }
-        const std::uint64_t left = box->span[N - 1] - (static_cast<std::uint64_t>(index[N - 1]) - static_cast<std::uint64_t>(box->first[N - 1]));
-        const std::span<const T> elements{reinterpret_cast<const T*>(box->copies + offset), static_cast<std::size_t>(std::min(left, count))};
-        return elements;
+        const auto part = [&](const array::DenseBox<N>& box, const T* element) {
+            return std::span<const T>{element, static_cast<std::size_t>(std::min(box.left_in_row(index), count))};
+        };
+        if (const T* const element = own_.template find<T>(index)) return part(own_.box, element);
+        const T* const element = find_other(index);
+        return part(last_.box, element);
     }
 
 private:
-    [[nodiscard]] static bool inside(const Box& box, const Index<N>& index, std::uint64_t& offset) noexcept {
-        return array::PrefetchedIndices<N>::template inside<T>(box, index, offset);
+    [[nodiscard, gnu::always_inline]] const T* find_other(const Index<N>& index) const {
+        if (const T* const element = last_.template find<T>(index)) [[likely]]
+            return element;
+        last_ = box_around(array_, index);
+        return last_.template find<T>(index);
     }
     /// Static, and all by value, so that a loop's own copy of the view stays in registers.
-    [[nodiscard, gnu::noinline]] static Box box_of(const GlobalArray<T, N>* array, Index<N> index) { return array->box_around(index); }
+    [[nodiscard, gnu::noinline]] static array::PlacedBox<N> box_around(const GlobalArray<T, N>* array, Index<N> index) {
+        return array->box_around(index);
+    }
 
-    Box own_;
-    mutable Box copies_; ///< those that were read last
+    array::PlacedBox<N> own_;
+    mutable array::PlacedBox<N> last_; ///< what was read last that is not own
     const GlobalArray<T, N>* array_;
 };
 

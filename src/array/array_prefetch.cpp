@@ -32,6 +32,7 @@ SliceCollector::SliceCollector(std::uint64_t element_bytes)
 SliceCollector::~SliceCollector() = default;
 
 void SliceCollector::visit(const Section& section) {
+    owners_.visit(section);
     slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
 }
 

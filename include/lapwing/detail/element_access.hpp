@@ -45,6 +45,8 @@ public:
         for (std::size_t d = 0; d + 1 < N; ++d) sum += from_first(index, d) * stride_[d];
         return sum;
     }
+    /// How many elements of its row the box has from an index on that it holds.
+    [[nodiscard]] std::uint64_t left_in_row(const Index<N>& index) const noexcept { return extent_[N - 1] - from_first(index, N - 1); }
 
 private:
     [[nodiscard]] std::uint64_t from_first(const Index<N>& index, std::size_t d) const noexcept {
@@ -54,6 +56,22 @@ private:
     Index<N> first_{};
     std::array<std::uint64_t, N> extent_{};
     std::array<std::uint64_t, N> stride_{};
+};
+
+/// Such a box and where its elements are.
+template <std::size_t N>
+struct PlacedBox {
+    DenseBox<N> box;
+    std::byte* first = nullptr; ///< not null if the box holds anything
+
+    /// The address of an element, or null if the box does not hold it.
+    template <class T>
+    [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
+        if (!box.holds(index)) [[unlikely]]
+            return nullptr;
+        if (first == nullptr) __builtin_unreachable(); // spares the code that calls this the test for null
+        return reinterpret_cast<T*>(first) + box.offset(index);
+    }
 };
 
 /// The elements of the ranks of this node, where those ranks are a box of the process grid (of a dimension that is dealt in

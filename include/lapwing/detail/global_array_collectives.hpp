@@ -88,11 +88,7 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
         if (same_segment(other)) {
             if (capacity_ != 0) std::memcpy(own_bytes().data(), other.own_bytes().data(), own_bytes().size());
         } else {
-            // The own segment is the buffer; what other ranks own is fetched with as many transfers under way as there are.
-            array::PatchTransfer patch{other.window_, array::Direction::get, own_bytes().data(), sizeof(T),
-                                       other.replicated_};
-            fetch_own(other, patch);
-            patch.wait();
+            take_elements(other);
         }
     }
     barrier();

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -86,18 +87,27 @@ std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage) {
     std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
-    array::OwnerCollector collector;
-    for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), collector);
-    const std::vector<int> owners = collector.take();
-    if (owners.empty()) return;
     if (storage == PrefetchStorage::by_owner) {
+        array::OwnerCollector owners;
+        for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), owners);
         std::vector<Domain<N>> parts;
-        for (const int owner : owners)
+        for (const int owner : owners.take())
             for (const Domain<N> owned : local_domains(Rank{owner}))
                 for (const Domain<N>& block : blocks)
                     if (const Domain<N> part = block.intersect(owned); !part.empty()) parts.push_back(part);
         blocks = std::move(parts);
     }
+    array::PrefetchedIndices<N>& indices = prefetched_->indices;
+    std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()));
+    for (const Domain<N>& block : blocks) {
+        indices.add(block, copies, sizeof(T));
+        copies += block.size() * sizeof(T);
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <std::ranges::range Blocks>
+std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t index_bytes) {
     array::SliceCollector slices{sizeof(T)};
     std::uint64_t elements = 0;
     for (const Domain<N>& block : blocks) {
@@ -106,13 +116,9 @@ void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domain
         cut(block, shape, slices);
         elements += block.size();
     }
-    array::PrefetchedIndices<N>& indices = prefetched_->indices;
-    std::byte* copies = this->add_copies(elements * sizeof(T), slices, indices.bytes_of(blocks.size()));
-    for (const Domain<N>& block : blocks) {
-        indices.add(block, copies, sizeof(T));
-        copies += block.size() * sizeof(T);
-    }
-    note_owners(owners);
+    if (elements == 0) return nullptr;
+    prefetched_->of_node |= std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
+    return this->add_copies(elements * sizeof(T), slices, index_bytes);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -136,31 +142,13 @@ std::vector<array::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vecto
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_rows(const std::vector<array::IndexRun<N>>& runs) {
-    if (runs.empty()) return;
-    array::SliceCollector slices{sizeof(T)};
-    array::OwnerCollector owners;
-    std::uint64_t elements = 0;
-    for (const array::IndexRun<N>& run : runs) {
-        const Domain<N> block = run.domain();
-        array::BufferShape<N> shape = array::BufferShape<N>::row_major(block);
-        shape.offset = elements;
-        cut(block, shape, slices);
-        cut(block, shape, owners);
-        elements += run.count;
-    }
     array::PrefetchedIndices<N>& indices = prefetched_->indices;
-    std::byte* copies = this->add_copies(elements * sizeof(T), slices, indices.bytes_of_runs(runs.size()));
+    std::byte* copies = add_copies_of(std::views::transform(runs, &array::IndexRun<N>::domain), indices.bytes_of_runs(runs.size()));
     for (const array::IndexRun<N>& run : runs) {
         indices.add_run(run, copies, sizeof(T));
         copies += run.count * sizeof(T);
     }
     indices.order_runs();
-    note_owners(owners.take());
-}
-
-template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::note_owners(const std::vector<int>& owners) {
-    prefetched_->of_node = prefetched_->of_node || std::ranges::any_of(owners, [this](int owner) { return is_of_node(owner); });
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -179,46 +167,25 @@ PrefetchedView<T, N> GlobalArray<T, N>::view() const {
     this->require_open(".view");
     if (prefetched_ != nullptr)
         while (!prefetched_->state.is_fresh()) this->refresh_copies();
-    if (foreign_ != nullptr || !map_.one_round()) return {{}, *this};
-    return {box_of(own_place(), reinterpret_cast<std::byte*>(own_)), *this};
+    return {{box_, reinterpret_cast<std::byte*>(own_)}, *this};
 }
 
 template <TriviallyCopyable T, std::size_t N>
-auto GlobalArray<T, N>::box_of(Rank place, std::byte* segment) const -> typename PrefetchedView<T, N>::Box {
-    typename PrefetchedView<T, N>::Box box;
-    const Domain<N> domain = map_.domain(place, 0);
-    const std::array<std::uint64_t, N> strides = map_.strides(place);
-    for (std::size_t d = 0; d < N; ++d) {
-        if (!domain.empty()) box.first[d] = domain.range(d).first();
-        box.span[d] = domain.range(d).size();
-        box.distance[d] = strides[d] * sizeof(T);
-    }
-    box.copies = segment;
-    return box;
-}
-
-template <TriviallyCopyable T, std::size_t N>
-auto GlobalArray<T, N>::box_around(const Index<N>& index) const -> typename PrefetchedView<T, N>::Box {
-    using Box = typename PrefetchedView<T, N>::Box;
+array::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index) const {
     // One element, where there are no boxes.
-    const auto one = [&](std::byte* element) {
-        Box box;
-        box.first = index;
-        box.span.fill(1);
-        box.copies = element;
-        return box;
+    const auto one = [&](T* element) -> array::PlacedBox<N> {
+        return {{array::IndexRun<N>{index, 1}.domain(), {}}, reinterpret_cast<std::byte*>(element)};
     };
     if (prefetched_ != nullptr) {
-        std::uint64_t offset = 0;
-        for (const Box& box : prefetched_->indices.dense())
-            if (prefetched_->indices.template inside<T>(box, index, offset)) return box;
-        if (T* const copy = prefetched_->indices.template find<T>(index)) return one(reinterpret_cast<std::byte*>(copy));
+        for (const array::PlacedBox<N>& copies : prefetched_->indices.dense())
+            if (copies.box.holds(index)) return copies;
+        if (T* const copy = prefetched_->indices.template find<T>(index)) return one(copy);
     }
     const Location location = domain().contains(index) ? locate(index) : Location{};
     std::byte* const segment = location.owner.value < 0 ? nullptr : window_.map().base(location.owner.value);
     if (segment == nullptr) this->throw_not_in_view(index);
-    if (foreign_ != nullptr || replicated_ || !map_.one_round()) return one(segment + location.offset * sizeof(T));
-    return box_of(location.owner, segment);
+    if (foreign_ != nullptr || replicated_ || !map_.one_round()) return one(reinterpret_cast<T*>(segment) + location.offset);
+    return {{map_.domain(location.owner, 0), map_.strides(location.owner)}, segment};
 }
 
 } // namespace lapwing

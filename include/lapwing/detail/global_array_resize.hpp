@@ -53,9 +53,10 @@ void GlobalArray<T, N>::resize(const Extents<N>& extents) {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::take_elements(const GlobalArray& old) {
-    array::PatchTransfer patch{old.window_, array::Direction::get, own_bytes().data(), sizeof(T), old.replicated_};
-    fetch_own(old, patch);
+void GlobalArray<T, N>::take_elements(const GlobalArray& other) {
+    // The own segment is the buffer; what other ranks own is fetched with as many transfers under way as there are.
+    array::PatchTransfer patch{other.window_, array::Direction::get, own_bytes().data(), sizeof(T), other.replicated_};
+    fetch_own(other, patch);
     patch.wait();
 }
 

@@ -1,6 +1,7 @@
 // Room: array
 #pragma once
 
+#include <lapwing/detail/element_access.hpp>
 #include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
@@ -41,30 +42,21 @@ class PrefetchedIndices {
 public:
     /// Copies of all of `domain`, of `element_bytes` each, from `copies` on.
     void add(const Domain<N>& domain, std::byte* copies, std::size_t element_bytes) {
-        Box box;
-        Strides strides;
-        bool strided = false;
-        std::uint64_t distance = element_bytes;
+        std::array<std::uint64_t, N> strides;
+        std::uint64_t distance = 1;
         for (std::size_t d = N; d-- > 0;) {
-            const Range& range = domain.range(d);
-            const auto stride = static_cast<std::uint64_t>(range.stride());
-            box.first[d] = range.first();
-            box.span[d] = (range.size() - 1) * stride + 1;
-            box.distance[d] = distance;
-            strides[d] = Reciprocal{stride};
-            strided = strided || stride != 1;
-            distance *= range.size();
+            strides[d] = distance;
+            distance *= domain.range(d).size();
         }
-        box.copies = copies;
+        const bool strided = std::ranges::any_of(domain.ranges(), [](const Range& range) { return range.stride() != 1; });
         domains_.push_back(domain);
         others_ = others_ || strided || !dense_.empty();
-        if (!strided) {
-            dense_.push_back(box);
+        if (strided) {
+            strided_.push_back({domain, strides, copies, element_bytes});
+        } else {
+            dense_.push_back({{domain, strides}, copies});
             first_ = dense_.front();
-            return;
         }
-        strided_.push_back(box);
-        strides_.push_back(strides);
     }
     /// Copies of the elements of a run.
     void add_run(const IndexRun<N>& run, std::byte* copies, std::size_t element_bytes) {
@@ -81,42 +73,57 @@ public:
     /// this is called from stay small.
     template <class T>
     [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
-        std::uint64_t offset = 0;
-        if (inside<T>(first_, index, offset)) [[likely]]
-            return reinterpret_cast<T*>(first_.copies + offset);
+        if (T* const copy = first_.template find<T>(index)) [[likely]]
+            return copy;
         return others_ ? find_other<T>(index) : nullptr;
     }
 
-    struct Box {
-        Index<N> first{};
-        std::array<std::uint64_t, N> span{};     ///< from the first index to behind the last
-        std::array<std::uint64_t, N> distance{}; ///< of neighbours in memory, in bytes
-        std::byte* copies = nullptr;
-    };
-    /// Whether a box without strides holds an index, and where in it, in bytes.
-    template <class T>
-    [[nodiscard, gnu::always_inline]] static bool inside(const Box& box, const Index<N>& index, std::uint64_t& offset) noexcept {
-        offset = 0;
-        for (std::size_t d = 0; d < N; ++d) {
-            const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(box.first[d]);
-            if (i >= box.span[d]) return false;
-            // Neighbours in a row are neighbours in memory.
-            offset += d == N - 1 ? i * sizeof(T) : i * box.distance[d];
-        }
-        return true;
-    }
     /// The rectangles without strides.
-    [[nodiscard]] const std::vector<Box>& dense() const noexcept { return dense_; }
+    [[nodiscard]] const std::vector<PlacedBox<N>>& dense() const noexcept { return dense_; }
     /// What is here, but for the runs, as domains.
     [[nodiscard]] const std::vector<Domain<N>>& domains() const noexcept { return domains_; }
     [[nodiscard]] bool has_runs() const noexcept { return !runs_.empty(); }
 
     /// What this object takes for so many domains, or runs.
-    [[nodiscard]] static std::uint64_t bytes_of(std::size_t domains) noexcept { return domains * (sizeof(Box) + sizeof(Domain<N>)); }
+    [[nodiscard]] static std::uint64_t bytes_of(std::size_t domains) noexcept {
+        return domains * (sizeof(PlacedBox<N>) + sizeof(Domain<N>));
+    }
     [[nodiscard]] static std::uint64_t bytes_of_runs(std::size_t runs) noexcept { return runs * sizeof(Run); }
 
 private:
-    using Strides = std::array<Reciprocal, N>;
+    /// A rectangle with strides.
+    class StridedBox {
+    public:
+        StridedBox(const Domain<N>& domain, const std::array<std::uint64_t, N>& strides, std::byte* copies, std::size_t element_bytes) noexcept
+            : strides_{strides}, copies_{copies}, element_bytes_{element_bytes} {
+            for (std::size_t d = 0; d < N; ++d) {
+                const Range& range = domain.range(d);
+                first_[d] = range.first();
+                const auto stride = static_cast<std::uint64_t>(range.stride());
+                span_[d] = (range.size() - 1) * stride + 1;
+                by_stride_[d] = Reciprocal{stride};
+            }
+        }
+        [[nodiscard]] std::byte* find(const Index<N>& index) const noexcept {
+            std::uint64_t offset = 0;
+            for (std::size_t d = 0; d < N; ++d) {
+                const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(first_[d]);
+                if (i >= span_[d]) return nullptr;
+                const auto [position, beside] = by_stride_[d].divide(i);
+                if (beside != 0) return nullptr;
+                offset += position * strides_[d];
+            }
+            return copies_ + offset * element_bytes_;
+        }
+
+    private:
+        Index<N> first_{};
+        std::array<std::uint64_t, N> span_{}; ///< from the first index to behind the last
+        std::array<Reciprocal, N> by_stride_{};
+        std::array<std::uint64_t, N> strides_; ///< of the copies
+        std::byte* copies_;
+        std::size_t element_bytes_;
+    };
     struct Run : IndexRun<N> {
         std::byte* copies = nullptr;
     };
@@ -124,26 +131,13 @@ private:
     // The index by value: a reference to it would keep it in memory in the loops that this is called from.
     template <class T>
     [[nodiscard, gnu::noinline]] T* find_other(Index<N> index) const noexcept {
-        std::uint64_t offset = 0;
         for (std::size_t k = 1; k < dense_.size(); ++k)
-            if (inside<T>(dense_[k], index, offset)) return reinterpret_cast<T*>(dense_[k].copies + offset);
+            if (T* const copy = dense_[k].template find<T>(index)) return copy;
         return strided_.empty() && runs_.empty() ? nullptr : reinterpret_cast<T*>(find_ragged(index));
     }
     [[nodiscard]] std::byte* find_ragged(const Index<N>& index) const noexcept {
-        for (std::size_t k = 0; k < strided_.size(); ++k) {
-            const Box& box = strided_[k];
-            std::uint64_t offset = 0;
-            bool inside = true;
-            for (std::size_t d = 0; d < N && inside; ++d) {
-                const std::uint64_t i = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(box.first[d]);
-                inside = i < box.span[d];
-                if (!inside) break;
-                const auto [position, beside] = strides_[k][d].divide(i);
-                inside = beside == 0;
-                offset += position * box.distance[d];
-            }
-            if (inside) return box.copies + offset;
-        }
+        for (const StridedBox& box : strided_)
+            if (std::byte* const copy = box.find(index)) return copy;
         auto run = std::ranges::upper_bound(runs_, index, {}, &Run::first);
         if (run == runs_.begin()) return nullptr;
         --run;
@@ -152,11 +146,10 @@ private:
         return behind < run->count ? run->copies + behind * run_element_bytes_ : nullptr;
     }
 
-    Box first_; ///< of the dense ones, or one that holds nothing
+    PlacedBox<N> first_;  ///< of the dense ones, or one that holds nothing
     bool others_ = false; ///< there is more than that
-    std::vector<Box> dense_;
-    std::vector<Box> strided_;
-    std::vector<Strides> strides_; ///< of those
+    std::vector<PlacedBox<N>> dense_;
+    std::vector<StridedBox> strided_;
     std::vector<Domain<N>> domains_;
     std::vector<Run> runs_;
     std::size_t run_element_bytes_ = 0;

@@ -12,6 +12,17 @@ namespace lapwing::array {
 
 struct CollectedSlices;
 
+/// Collects which ranks own something of a domain.
+class OwnerCollector final : public SectionVisitor {
+public:
+    void visit(const Section& section) override { owners_.push_back(section.owner); }
+    /// In ascending order, each once.
+    [[nodiscard]] std::vector<int> take();
+
+private:
+    std::vector<int> owners_;
+};
+
 /// Collects the sections of domains that are to be prefetched, instead of moving them.
 class SliceCollector final : public SectionVisitor {
 public:
@@ -23,21 +34,12 @@ public:
     void visit(const Section& section) override;
 
     [[nodiscard]] CollectedSlices& slices() noexcept { return *slices_; }
+    [[nodiscard]] OwnerCollector& owners() noexcept { return owners_; }
 
 private:
     std::uint64_t element_bytes_;
     std::unique_ptr<CollectedSlices> slices_;
-};
-
-/// Collects which ranks own something of a domain.
-class OwnerCollector final : public SectionVisitor {
-public:
-    void visit(const Section& section) override { owners_.push_back(section.owner); }
-    /// In ascending order, each once.
-    [[nodiscard]] std::vector<int> take();
-
-private:
-    std::vector<int> owners_;
+    OwnerCollector owners_; ///< of those
 };
 
 } // namespace lapwing::array
