@@ -68,13 +68,18 @@ void EntryBuffer::clear() noexcept {
     count_memory(-static_cast<std::int64_t>(memory_bytes_));
 }
 
-std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes) {
+std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes,
+                            std::byte* place) {
     // Each rank begins with the owner behind it, so that not all ask the same one first.
     const transport::MemoryMap& map = window_.map();
     const auto distance = [&](const Slice& slice) { return (slice.owner - map.own_rank + map.ranks) % map.ranks; };
     std::ranges::stable_sort(slices, {}, distance);
 
-    support::AlignedMemory memory = support::allocate_aligned(bytes);
+    support::AlignedMemory memory;
+    if (place == nullptr) {
+        memory = support::allocate_aligned(bytes);
+        place = memory.get();
+    }
     std::vector<Entry> entries;
     for (auto slice = slices.begin(); slice != slices.end();) {
         const auto end = std::find_if(slice, slices.end(), [&](const Slice& other) { return other.owner != slice->owner; });
@@ -85,7 +90,7 @@ std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Sli
             here.push_back(std::move(slice->here));
         }
         entries.emplace_back(window, Slice{std::prev(end)->owner, Layout::concatenate(there), Layout::concatenate(here)},
-                             memory.get(), options_);
+                             place, options_);
     }
 
     const std::scoped_lock lock{mutex_};
@@ -93,12 +98,11 @@ std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Sli
     entries_.insert(entries_.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
     by_owner_.resize(entries_.size());
     std::iota(by_owner_.begin(), by_owner_.end(), 0U);
-    std::ranges::stable_sort(by_owner_, {}, [this](std::uint32_t place) { return entries_[place].owner(); });
-    std::byte* const start = memory.get();
-    memory_.push_back(std::move(memory));
+    std::ranges::stable_sort(by_owner_, {}, [this](std::uint32_t entry) { return entries_[entry].owner(); });
+    if (memory != nullptr) memory_.push_back(std::move(memory));
     state_.expire();
     count_memory(static_cast<std::int64_t>(bytes + index_bytes));
-    return start;
+    return place;
 }
 
 void EntryBuffer::count_memory(std::int64_t change) {

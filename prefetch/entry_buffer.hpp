@@ -44,7 +44,8 @@ public:
     /// Memory of `bytes` bytes for `slices`, whose copies lie where their layouts say from its start. What comes from one owner becomes
     /// one entry. `index_bytes`: what the caller keeps to find them, for the statistics. Nothing is moved yet: the copies are stale.
     /// Throws RangeError when a slice leaves its owner's segment.
-    std::byte* add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes);
+    /// `place`: memory of the caller's instead, from which the copies take `bytes`.
+    std::byte* add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes, std::byte* place = nullptr);
 
     /// Fills all copies; complete on return.
     void fill();

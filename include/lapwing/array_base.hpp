@@ -34,6 +34,9 @@ class EntryBuffer;
 struct GlobalArrayOptions {
     std::string name = {};   ///< for messages and statistics
     CacheOptions cache = {}; ///< of elements of other nodes; the same on all ranks
+    /// Room for copies around the own block, so many elements deep in each direction in which there are other ranks; the same on all ranks.
+    /// A stencil that is prefetched with PrefetchStorage::halo puts them there. Block only.
+    std::int64_t halo = 0;
 };
 
 namespace array {
@@ -50,6 +53,8 @@ public:
     [[nodiscard]] std::string_view name() const noexcept { return name_; }
     /// Whether close() was called, or the array moved from. Then most other calls throw UsageError.
     [[nodiscard]] bool closed() const noexcept { return window_.closed(); }
+    /// The depth of the room around the own block, as given in the options.
+    [[nodiscard]] std::int64_t halo() const noexcept { return halo_; }
     /// The team and the memory under the array. Throw UsageError after close.
     [[nodiscard]] Team& team() const {
         require_open(".team");
@@ -112,10 +117,12 @@ protected:
     /// Makes the copies' buffer, or throws UsageError if there is one with other options.
     prefetching::CopyState& begin_prefetch(const PrefetchOptions& options);
     /// Memory of `bytes` bytes for the copies of `slices`: see EntryBuffer::add.
-    std::byte* add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes);
+    std::byte* add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory = nullptr);
     /// Fills copies that are stale.
     [[gnu::noinline]] void refresh_copies() const;
     void drop_copies() noexcept;
+    /// Throws UsageError unless there are copies in the halo.
+    void require_halo_copies() const;
     [[nodiscard]] bool has_copies() const noexcept { return copies_ != nullptr; }
     /// Of an array that has copies.
     [[nodiscard]] PrefetchOptions prefetch_options() const noexcept;
@@ -192,6 +199,7 @@ protected:
     std::uint64_t number_ = 0; ///< of the window, which stands in messages for a name
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
     CacheOptions cache_;
+    std::int64_t halo_ = 0; ///< as in the options
     std::shared_ptr<prefetching::EntryBuffer> copies_; ///< of prefetched elements; null: there are none
 
 private:

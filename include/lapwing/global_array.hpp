@@ -19,6 +19,7 @@
 #include <lapwing/local_view.hpp>
 #include <lapwing/patch.hpp>
 #include <lapwing/patterns.hpp>
+#include <lapwing/halo_view.hpp>
 #include <lapwing/prefetched_view.hpp>
 #include <lapwing/reduction.hpp>
 
@@ -85,12 +86,14 @@ public:
     GlobalArray() noexcept = default;
 
     /// Collective. All ranks pass the same extents and the same distribution (checked at assertion level 3).
-    /// Memory: every rank allocates the largest part, and a few hundred bytes.
+    /// Memory: every rank allocates the largest part, with the halo of the options, and a few hundred bytes.
     /// Throws RangeError when a size overflows 64 bits or cannot be allocated, or a process grid does not fit the team;
-    /// MismatchError; MpiError.
+    /// UsageError for a halo around more than one block; MismatchError; MpiError.
     template <Distribution<N> D = Block>
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
-        : GlobalArray{team, extents, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)->maps(team, extents, options.name),
+        : GlobalArray{team, extents,
+                      array::with_halo(std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)->maps(team, extents, options.name),
+                                       team, options),
                       std::move(options)} {}
 
     GlobalArray(GlobalArray&& other) noexcept;
@@ -236,6 +239,9 @@ public:
     /// the next acquire (automatic) or update(), as long as the array has its patterns. Where the own elements are no block a read of one
     /// costs a search.
     [[nodiscard]] PrefetchedView<T, N> view() const;
+    /// The own block and the copies around it as plain memory, for arrays that prefetch with PrefetchStorage::halo: see HaloView. Valid as
+    /// view(). Throws UsageError where nothing is prefetched so.
+    [[nodiscard]] HaloView<T, N> halo_view() const;
 
     /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
     /// calling rank owns it is checked at assertion level 1 (RangeError). Each access compares its index, so that a loop over
@@ -434,7 +440,13 @@ private:
     /// An element of another node. Those in a row that the cache has entered are read here; the rest out of line, so that the
     /// loops that this is called from keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
-        if (prefetched_ != nullptr) return get_prefetched(index);
+        if (prefetched_ != nullptr) {
+            if (const T* const copy = prefetched_->manual.template find<T>(index); copy != nullptr && prefetched_->state.is_fresh()) {
+                prefetched_->state.count_hit();
+                return *copy;
+            }
+            return get_prefetched(index);
+        }
         if constexpr (window::HotPageTable::serves<T>)
             if (const T* const value = hot_pages_->mine().template find_near<T>(index)) [[likely]]
                 return *value;
@@ -489,9 +501,17 @@ private:
     /// The same, row by row, for any indices.
     [[nodiscard]] std::vector<array::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     void copy_rows(const std::vector<array::IndexRun<N>>& runs);
-    /// Memory for copies of `blocks`, of `elements` elements in all, one behind the other, each row-major; null if nobody owns any.
-    template <std::ranges::range Blocks>
-    [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes);
+    /// Memory for copies of `blocks`, or the given one, in which each lies as `shape_of(block)` says; null if there are no blocks.
+    template <std::ranges::range Blocks, class ShapeOf>
+    [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of, std::byte* memory = nullptr);
+    /// The indices that have room in the segment: own ones, and around them.
+    [[nodiscard]] Domain<N> domain_with_halo() const;
+    /// Where a block of these lies in the segment.
+    [[nodiscard]] array::BufferShape<N> shape_in_segment(const Domain<N>& block) const;
+    [[nodiscard]] array::PlacedBox<N> placed_in_segment(const Domain<N>& block) const;
+    void copy_into_halo(std::span<const Domain<N>> blocks);
+    /// Finds out what of the own block and its halo can be read as one box.
+    void note_reach(const PrefetchOptions& options);
     friend class PrefetchedView<T, N>;
     /// The elements around one, for views: copies, or those of a rank of this node. Throws RangeError.
     [[nodiscard]] array::PlacedBox<N> box_around(const Index<N>& index) const;
@@ -515,6 +535,7 @@ private:
     [[nodiscard]] LocalView<T, N> view(const char* call) const;
     [[nodiscard]] LocalView<T, N> dense_view(const char* call) const;
     /// The rank by which the map knows what the calling rank has.
+    [[nodiscard]] T* segment() const noexcept { return own_ - map_.origin(); }
     [[nodiscard]] Rank own_place() const noexcept { return Rank{replicated_ ? 0 : own_rank_}; }
     struct CheckedMap;
     /// Cuts a patch, all of whose indices have been checked, into sections.
@@ -550,7 +571,7 @@ private:
     alignas(64) T* near_ = nullptr; ///< first element of near_box_
     array::DenseBox<N> near_box_;   ///< what the node has, where that is dense; else what this rank has
     array::NodeElements<N> node_;
-    T* own_ = nullptr; ///< start of the own segment
+    T* own_ = nullptr; ///< first element of the own segment
     array::DenseBox<N> box_;
     int own_rank_ = -1;
     bool replicated_ = false;

@@ -12,6 +12,7 @@
 #include <lapwing/error.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/halo.hpp>
+#include <lapwing/halo_view.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/mpi_datatype.hpp>

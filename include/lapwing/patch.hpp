@@ -74,7 +74,8 @@ struct BufferShape {
 /// Allocates nothing; cost is proportional to the sections. In each dimension these are the processes that the domain touches
 /// (with a stride s that does not divide what one round deals, up to s times as many, and never more than the blocks) and
 /// the two blocks at the domain's ends where they are cut.
-void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain, std::uint64_t buffer_offset,
+/// `origin`: of the map.
+void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::span<const Range> domain, std::uint64_t buffer_offset,
          std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor);
 
 /// The same over any other map, row by row, with as many calls of locate() as contiguous runs. What the map does not store is passed over.

@@ -9,6 +9,9 @@ namespace lapwing {
 enum class PrefetchStorage : std::uint8_t {
     by_index, ///< as the indices do: a row-major block for each rectangle that is needed (the paper's deserialised data)
     by_owner, ///< one block behind the other for each owner, as they arrive (the paper's serialised data)
+    /// Around the own block, so that reads of both cost the same, and halo_view() reads them as plain memory: in the room that
+    /// GlobalArrayOptions::halo has left. What a pattern needs beyond it goes by_index.
+    halo,
 };
 
 /// What a program promises about the elements that a pattern prefetches, and what it leaves to Lapwing. All patterns that an array

@@ -56,6 +56,7 @@ std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const
     for (const DimensionMap& dimension : dimensions) {
         mix(dimension.block());
         mix(static_cast<std::uint64_t>(dimension.processes()));
+        mix(dimension.margin);
     }
     return hash;
 }
@@ -72,9 +73,9 @@ ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_b
                .alignment = std::max(least_alignment, element_alignment),
                .cache = options.cache,
                .identity = {.value = identity ^ element_bytes * 0x9e3779b97f4a7c15,
-                            .what = "the extents, the distribution or the elements' size"}}},
+                            .what = "the extents, the distribution, the halo or the elements' size"}}},
       team_{&team}, name_{std::move(options.name)}, who_{team.who()}, number_{window_.state().number()},
-      capacity_{capacity}, cache_{options.cache} {}
+      capacity_{capacity}, cache_{options.cache}, halo_{options.halo} {}
 
 bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const {
     std::int64_t first = here ? team_->rank().value : team_->size();
@@ -301,6 +302,15 @@ void check_extents(const Team& team, std::string_view name, std::span<const std:
 
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents) {
     team.require_same(extents, array_text(name).c_str(), "the extents");
+}
+
+void require_room_for_halo(Team& team, const GlobalArrayOptions& options, bool one_block) {
+    if (options.halo < 0)
+        throw RangeError{fmt::format("{}: a halo of {} elements on each side; it must be at least 0", constructor_text(team, options.name), options.halo)};
+    if (!one_block)
+        throw UsageError{fmt::format("{}: room for a halo of {} elements is around the one block of a rank, and this distribution deals several, or "
+                                     "copies all; use Block, or halo = 0",
+                                     constructor_text(team, options.name), options.halo)};
 }
 
 void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions,

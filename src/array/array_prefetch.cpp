@@ -44,12 +44,18 @@ std::vector<int> OwnerCollector::take() {
 }
 
 prefetching::CopyState& ArrayBase::begin_prefetch(const PrefetchOptions& options) {
+    if (options.storage == PrefetchStorage::halo && halo_ == 0)
+        throw UsageError{fmt::format("{}: PrefetchStorage::halo puts copies around the own block, and the array has no room there; make it with "
+                                     "GlobalArrayOptions{{.halo = depth}}, or use PrefetchStorage::by_index",
+                                     start_of_text(".prefetch"))};
     if (copies_ == nullptr) {
         copies_ = std::make_shared<prefetching::EntryBuffer>(window_, options);
     } else if (copies_->options() != options) {
         const auto text = [](const PrefetchOptions& one) {
             return fmt::format("{{consistent = {}, static_domain = {}, storage = {}}}", one.consistent, one.static_domain,
-                               one.storage == PrefetchStorage::by_index ? "by_index" : "by_owner");
+                               one.storage == PrefetchStorage::by_index   ? "by_index"
+                               : one.storage == PrefetchStorage::by_owner ? "by_owner"
+                                                                          : "halo");
         };
         throw UsageError{fmt::format("{}: the array has patterns with the options {}, and this one has {}; an element is served from one "
                                      "copy, so that all patterns of an array need the same options: evict() first, or pass those",
@@ -58,8 +64,15 @@ prefetching::CopyState& ArrayBase::begin_prefetch(const PrefetchOptions& options
     return copies_->state();
 }
 
-std::byte* ArrayBase::add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes) {
-    return copies_->add(window_, bytes, std::move(slices.slices().list), index_bytes);
+void ArrayBase::require_halo_copies() const {
+    if (copies_ != nullptr && copies_->options().storage == PrefetchStorage::halo) return;
+    throw UsageError{fmt::format("{}: nothing is prefetched into the halo of the array; make it with GlobalArrayOptions{{.halo = depth}} and call "
+                                 "prefetch() with PrefetchStorage::halo, on all ranks",
+                                 start_of_text(".halo_view"))};
+}
+
+std::byte* ArrayBase::add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory) {
+    return copies_->add(window_, bytes, std::move(slices.slices().list), index_bytes, memory);
 }
 
 prefetching::EntryBuffer& ArrayBase::copies(const char* call) const {

@@ -53,7 +53,10 @@ std::uint64_t DimensionMap::capacity() const noexcept {
 }
 
 bool DimensionMap::has_gaps() const noexcept {
-    return !one_round() && block() > 1 && (blocks() % by_processes.divisor() != 0 || extent % block() != 0);
+    if (margin != 0) return true;
+    // One block each, and the shorter one keeps the places of the others: see add_margins().
+    if (one_round()) return split == 0 && blocks() > 1 && extent % block() != 0;
+    return block() > 1 && (blocks() % by_processes.divisor() != 0 || extent % block() != 0);
 }
 
 std::uint64_t DimensionMap::count(int process) const noexcept {
@@ -137,6 +140,32 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
     if (overflow)
         throw RangeError{fmt::format("{}: the largest part of extents ({}) over {} ranks has more than 2^64 - 1 elements",
                                      name, fmt::join(extents, ", "), ranks)};
+    return capacity;
+}
+
+std::uint64_t add_margins(std::span<DimensionMap> dimensions, std::uint64_t depth, std::uint64_t& origin) {
+    std::uint64_t capacity = 1;
+    bool overflow = false;
+    bool empty = false;
+    origin = 0;
+    for (std::size_t d = dimensions.size(); d-- > 0;) {
+        DimensionMap& dimension = dimensions[d];
+        dimension.margin = dimension.processes() > 1 ? depth : 0;
+        origin += dimension.margin * capacity;
+        std::uint64_t room = 0;
+        overflow |= __builtin_mul_overflow(dimension.margin, 2, &room);
+        overflow |= __builtin_add_overflow(room, std::max<std::uint64_t>(dimension.capacity(), 1), &room);
+        overflow |= __builtin_mul_overflow(capacity, room, &capacity);
+        dimension.split = 0;
+        dimension.many = dimension.few = room;
+        empty |= dimension.extent == 0;
+    }
+    if (empty) {
+        origin = 0;
+        return 0;
+    }
+    if (overflow)
+        throw RangeError{fmt::format("the largest part with a halo of {} elements on each side has more than 2^64 - 1 elements; ask for a smaller one", depth)};
     return capacity;
 }
 

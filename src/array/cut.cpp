@@ -123,7 +123,7 @@ private:
 
 } // namespace
 
-void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain, std::uint64_t buffer_offset,
+void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::span<const Range> domain, std::uint64_t buffer_offset,
          std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor) {
     const std::size_t count = dimensions.size();
     std::array<Slices, max_dimensions> slices;
@@ -139,7 +139,7 @@ void cut(std::span<const DimensionMap> dimensions, std::span<const Range> domain
     std::array<SectionLevel, max_section_levels> levels;
     const auto visit = [&] {
         // From the last dimension on: how long the owner's rows are depends on its place in the dimensions behind.
-        Section section{.buffer_offset = buffer_offset, .levels = {levels.data(), 2 * count}};
+        Section section{.owner_offset = origin, .buffer_offset = buffer_offset, .levels = {levels.data(), 2 * count}};
         std::uint64_t stride = 1;
         for (std::size_t d = count; d-- > 0;) {
             const Slices::Slice& slice = chosen[d];

@@ -102,6 +102,7 @@ struct Maker {
     bool replicated = false;
     bool lower_triangle = false; ///< square extents only, and nothing is stored above the diagonal
     bool foreign = false;        ///< a distribution of a program's own
+    std::int64_t halo = 0;       ///< of the array's options
 };
 
 template <std::size_t N>
@@ -114,15 +115,16 @@ template <std::size_t N>
 template <class T, std::size_t N>
 [[nodiscard]] std::vector<Maker<T, N>> every_maker(int ranks) {
     std::vector<Maker<T, N>> makers;
-    const auto add = [&]<class D>(std::string name, D distribution) {
+    const auto add = [&]<class D>(std::string name, D distribution, std::int64_t halo = 0) {
         makers.push_back({.name = std::move(name),
                           .make =
-                              [distribution](lapwing::Team& team, const lapwing::Extents<N>& extents) {
-                                  return lapwing::GlobalArray<T, N>{team, extents, distribution, {.name = "tested"}};
+                              [distribution, halo](lapwing::Team& team, const lapwing::Extents<N>& extents) {
+                                  return lapwing::GlobalArray<T, N>{team, extents, distribution, {.name = "tested", .halo = halo}};
                               },
                           .replicated = lapwing::ReplicatedDistribution<D>,
                           .lower_triangle = std::is_same_v<D, example::Triangular>,
-                          .foreign = std::is_same_v<D, example::Triangular> || std::is_same_v<D, Reversed>});
+                          .foreign = std::is_same_v<D, example::Triangular> || std::is_same_v<D, Reversed>,
+                          .halo = halo});
     };
     // Two sizes of blocks, neither a divisor of the other, in turn.
     std::vector<std::int64_t> blocks;
@@ -132,6 +134,7 @@ template <class T, std::size_t N>
     std::vector<int> last(N, 1);
     last.back() = ranks;
     add("Block", lapwing::Block{});
+    add("Block with a halo of 2", lapwing::Block{}, 2);
     add("Cyclic", lapwing::Cyclic{});
     add("BlockCyclic", lapwing::BlockCyclic{.block = blocks});
     add("Replicated", lapwing::Replicated{});

@@ -27,7 +27,7 @@ public:
         for (auto& [array, replicated, oracle] : tracked_) {
             const std::vector<int> grid = test::random_grid<N>(random_, team.size());
             switch (random_.number(0, 4)) {
-            case 0: array = {team, extents, Block{grid}}; break;
+            case 0: array = {team, extents, Block{grid}, {.halo = patterns_.number(0, 3)}}; break;
             case 1: array = {team, extents, Cyclic{grid}}; break;
             case 2: array = {team, extents, BlockCyclic{test::random_blocks<N>(random_), grid}}; break;
             case 3: array = {team, extents, test::Reversed{test::random_blocks<N>(random_), grid}}; break;
@@ -80,7 +80,9 @@ private:
         if (copies_ == 0) return;
         const PrefetchOptions options{.consistent = copies_ == 1,
                                       .static_domain = patterns_.number(0, 1) == 1,
-                                      .storage = patterns_.number(0, 1) == 0 ? PrefetchStorage::by_index : PrefetchStorage::by_owner};
+                                      .storage = patterns_.number(0, 1) == 0 ? PrefetchStorage::by_index
+                                                 : array.halo() > 0          ? PrefetchStorage::halo
+                                                                             : PrefetchStorage::by_owner};
         for (std::int64_t count = patterns_.number(1, 3); count > 0; --count) {
             switch (patterns_.number(0, 6)) {
             case 0: array.prefetch(RowWise{}, options); break;

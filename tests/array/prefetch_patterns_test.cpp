@@ -72,15 +72,16 @@ void check_pattern(GlobalArray<T, N>& array, const test::Maker<T, N>& maker, con
     static std::size_t turn = 0;
     const Indices<N> own = own_indices(array);
     for (int k = 0; k < 2; ++k) {
-        const PrefetchOptions& mode = every_mode[turn++ % std::size(every_mode)];
+        PrefetchOptions mode = every_mode[turn++ % std::size(every_mode)];
+        if (maker.halo != 0 && turn % 3 != 0) mode.storage = PrefetchStorage::halo;
         const bool consistent = mode.consistent;
-        INFO("consistent " << consistent << ", static " << mode.static_domain << ", by owner " << (mode.storage == PrefetchStorage::by_owner));
+        INFO("consistent " << consistent << ", static " << mode.static_domain << ", storage " << static_cast<int>(mode.storage));
         test::number_elements(array, 100);
         array.prefetch(pattern, mode);
         const auto copied = [&](const Index<N>& index) {
             if (maker.replicated || !test::stored(maker.lower_triangle, index) || own.contains(index) || !needed.contains(index)) return false;
             const bool here = !array.window().reachable(array.owner(index)).empty();
-            return !consistent || !here;
+            return !consistent || !here || mode.storage == PrefetchStorage::halo;
         };
         test::Mismatches wrong;
         for (const Index<N>& index : array.domain()) wrong.check(array.is_prefetched(index) == copied(index), index);
@@ -229,10 +230,11 @@ TEST_CASE("fewer elements than ranks, and none at all") {
 
 TEST_CASE("a view reads own and prefetched elements, one by one and in rows") {
     Runtime runtime;
-    for (const bool consistent : {true, false}) {
-        GlobalArray<double, 2> array{runtime, {13, 10}, Block{}, {.name = "seen"}};
+    for (const PrefetchOptions options : {PrefetchOptions{}, PrefetchOptions{.consistent = false}, PrefetchOptions{.storage = PrefetchStorage::halo},
+                                          PrefetchOptions{.consistent = false, .storage = PrefetchStorage::halo}}) {
+        GlobalArray<double, 2> array{runtime, {13, 10}, Block{}, {.name = "seen", .halo = options.storage == PrefetchStorage::halo ? 2 : 0}};
         test::number_elements(array, 3);
-        array.prefetch(Stencil{.depth = 2}, {.consistent = consistent});
+        array.prefetch(Stencil{.depth = 2}, options);
         const auto value = [&](const Index<2>& index) { return test::value_of<double>(3 + test::position_of(array.extents(), index)); };
         const Domain<2> seen = array.local_domain().expand(2).intersect(array.domain());
         test::Mismatches wrong;
@@ -252,4 +254,90 @@ TEST_CASE("a view reads own and prefetched elements, one by one and in rows") {
                        test::says({"seen", ".view()", "neither", "prefetch"}));
         array.barrier();
     }
+}
+
+TEST_CASE("copies in the halo are plain memory around the own block, with and without corners") {
+    Runtime runtime;
+    for (const bool corners : {true, false})
+        for (const bool consistent : {true, false}) {
+            INFO("corners " << corners << ", consistent " << consistent);
+            GlobalArray<double, 3> a{runtime, {9, 8, 7}, Block{}, {.name = "warm", .halo = 2}};
+            GlobalArray<double, 3> b{runtime, {9, 8, 7}, Block{}, {.halo = 2}};
+            const Stencil stencil{.depth = 2, .corners = corners};
+            for (GlobalArray<double, 3>* array : {&a, &b})
+                array->prefetch(stencil, {.consistent = consistent, .storage = PrefetchStorage::halo});
+            test::Mismatches wrong;
+            std::uint64_t bytes = 0;
+            for (std::uint64_t step = 0; step < 3; ++step) {
+                test::number_elements(a, 50 * step);
+                if (!consistent) a.update();
+                const auto halo = a.halo_view();
+                const auto view = a.view();
+                const Domain<3> own = a.local_domain();
+                CHECK(halo.domain().empty() == own.empty());
+                for (const Index<3>& index : own)
+                    for_neighbours(a.extents(), index, stencil, [&](const Index<3>& neighbour) {
+                        const auto value = test::value_of<double>(50 * step + test::position_of(a.extents(), neighbour));
+                        wrong.check(halo(neighbour) == value, neighbour);
+                        wrong.check(view(neighbour) == value, neighbour);
+                        wrong.check(a(neighbour) == value, neighbour);
+                        wrong.check(runtime.size() == 1 || a.is_prefetched(neighbour) != own.contains(neighbour), neighbour);
+                    });
+                bytes = a.statistics()[Counter::prefetch_memory];
+                a.barrier();
+                std::swap(a, b);
+            }
+            CHECK(wrong.text() == "none");
+            CHECK((runtime.size() == 1 || a.local_domain().empty() || bytes > 0));
+            // Own writes go to the copies, too; what others write comes behind a barrier, or an update.
+            test::number_elements(a, 0);
+            if (!consistent) a.update();
+            const Domain<3> around = a.halo_view().domain();
+            Index<3> other{};
+            for (const Index<3>& index : around)
+                if (a.is_prefetched(index)) other = index;
+            const bool any = !around.empty() && a.is_prefetched(other);
+            if (any && runtime.rank() == Rank{0}) {
+                (void)a.halo_view();
+                a(other) = -4;
+                CHECK(a.halo_view()(other) == -4);
+                a(other) += 1;
+                CHECK(a.view()(other) == -3);
+                CHECK(a(other) == -3);
+            }
+            a.barrier();
+            // Values and copies follow other extents, and local calls pass margins by.
+            test::number_elements(a, 7);
+            a.resize({10, 9, 8});
+            test::number_elements(a, 8);
+            if (!consistent) a.update();
+            const auto halo = a.halo_view();
+            for (const Index<3>& index : a.local_domain())
+                for_neighbours(a.extents(), index, stencil, [&](const Index<3>& neighbour) {
+                    wrong.check(halo(neighbour) == test::value_of<double>(8 + test::position_of(a.extents(), neighbour)), neighbour);
+                });
+            CHECK(wrong.text() == "none");
+            a.barrier();
+            a.fill(2);
+            CHECK(a.sum() == 2.0 * 10 * 9 * 8);
+            const auto own = std::as_const(a).padded_local_view();
+            CHECK(own.extents()[2] == static_cast<std::int64_t>(a.local_domain().empty() ? own.extents()[2] : a.local_domain().range(2).size()));
+            a.barrier();
+        }
+}
+
+TEST_CASE("a halo that an array cannot have, or does not, is an error that says what to do") {
+    Runtime runtime;
+    if (runtime.size() > 1)
+        CHECK_THAT(test::message_of<UsageError>([&] { GlobalArray<double, 1>{runtime, {40}, BlockCyclic{{3}}, {.name = "dealt", .halo = 1}}; }),
+                   test::says({"dealt", "use Block"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { GlobalArray<double, 1>{runtime, {40}, Block{}, {.name = "less", .halo = -1}}; }),
+               test::says({"less", "-1", "at least 0"}));
+    if (runtime.size() > 1)
+        CHECK_THAT(test::message_of<RangeError>([&] { GlobalArray<double, 1>{runtime, {40}, Block{}, {.name = "huge", .halo = std::int64_t{1} << 62}}; }),
+                   test::says({"huge", "halo"}));
+    GlobalArray<double, 2> array{runtime, {8, 8}, Block{}, {.name = "narrow"}};
+    CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(Stencil{}, {.storage = PrefetchStorage::halo}); }), test::says({"narrow", ".halo = "}));
+    CHECK_THAT(test::message_of<UsageError>([&] { (void)array.halo_view(); }), test::says({"narrow", "PrefetchStorage::halo"}));
+    runtime.barrier();
 }

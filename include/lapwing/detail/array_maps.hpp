@@ -12,6 +12,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,22 @@ struct ArrayMaps {
     bool replicated = false;
     std::shared_ptr<const KeptDistribution<N>> distribution; ///< which has made them
 };
+
+/// Throws UsageError for distributions that deal more than one block to a rank, RangeError for a negative halo.
+void require_room_for_halo(Team& team, const GlobalArrayOptions& options, bool one_block);
+
+/// With the room that the options ask for. Throws as above, and RangeError for parts that become too large.
+template <std::size_t N>
+[[nodiscard]] ArrayMaps<N> with_halo(ArrayMaps<N> maps, Team& team, const GlobalArrayOptions& options) {
+    if (options.halo == 0) return maps;
+    require_room_for_halo(team, options, maps.foreign == nullptr && !maps.replicated && maps.block_cyclic.one_round());
+    try {
+        maps.block_cyclic.add_margins(static_cast<std::uint64_t>(options.halo));
+    } catch (const RangeError& error) {
+        throw RangeError{constructor_text(team, options.name) + ": " + error.what()};
+    }
+    return maps;
+}
 
 /// The distribution that an array was made with, behind an interface: it is asked again when the extents change.
 template <std::size_t N>

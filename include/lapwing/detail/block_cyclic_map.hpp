@@ -33,6 +33,7 @@ struct DimensionMap {
     std::uint64_t split = 0;
     std::uint64_t many = 0;
     std::uint64_t few = 0;
+    std::uint64_t margin = 0; ///< places before and behind those of the indices, for copies of others'
 
     [[nodiscard]] std::uint64_t block() const noexcept { return by_block.divisor(); }
     [[nodiscard]] int processes() const noexcept { return static_cast<int>(by_processes.divisor()); }
@@ -43,7 +44,7 @@ struct DimensionMap {
     [[nodiscard]] std::uint64_t capacity() const noexcept;
     /// Places of `process` in this dimension, which the strides of the dimensions before it are made of: as many as it has
     /// indices, so that its segment has no gaps. Only where blocks of several indices are dealt in several rounds, and processes
-    /// have one of three numbers of them, all keep those of the largest segment.
+    /// have one of three numbers of them, all keep those of the largest segment; so they do in maps with margins.
     [[nodiscard]] std::uint64_t room(std::uint64_t process) const noexcept { return process < split ? many : few; }
     /// Whether some process keeps more places than it has indices.
     [[nodiscard]] bool has_gaps() const noexcept;
@@ -63,6 +64,10 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
                               int ranks, std::span<const int> grid, std::span<const std::int64_t> blocks,
                               Dealing dealing);
 
+/// Gives dimensions that several processes share margins of `depth` places; all must be of one round. Returns the capacity of a segment
+/// in elements, margins included; `origin` becomes the place of its first element. Throws RangeError.
+std::uint64_t add_margins(std::span<DimensionMap> dimensions, std::uint64_t depth, std::uint64_t& origin);
+
 } // namespace array
 
 /// The map behind Block, Cyclic, BlockCyclic and Replicated: each dimension by itself is dealt in blocks to the processes
@@ -73,7 +78,8 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
 /// The place of an element then follows from its index and one comparison a dimension, and still needs no table. Where
 /// blocks of several indices are dealt in several rounds there are three numbers, and that arithmetic would cost each access
 /// to an element of this node a third more: there all segments have the shape of the largest one, as ScaLAPACK's have with
-/// their leading dimension, and smaller ones unused elements at the end of a row.
+/// their leading dimension, and smaller ones unused elements at the end of a row. So it is where segments have margins, for copies of what
+/// lies around a rank's block: the place of the first element is then the same in all segments.
 template <std::size_t N>
 class BlockCyclicMap {
 public:
@@ -88,7 +94,7 @@ public:
 
     /// The index must be within the extents.
     [[nodiscard]] Location locate(const Index<N>& index) const noexcept {
-        Location location{Rank{0}};
+        Location location{Rank{0}, origin_};
         std::uint64_t stride = 1; // of the owner's segment, whose rows are as long as what it has of them
         for (std::size_t d = N; d-- > 0;) {
             const array::DimensionMap& dimension = dimensions_[d];
@@ -113,6 +119,10 @@ public:
         }
         return strides;
     }
+    /// Segments get room for copies, `depth` elements deep, on the sides where other ranks are (array::add_margins).
+    void add_margins(std::uint64_t depth) { capacity_ = array::add_margins(dimensions_, depth, origin_); }
+    /// Place of a segment's first element.
+    [[nodiscard]] std::uint64_t origin() const noexcept { return origin_; }
     /// Whether rows of some segment have unused elements at their ends.
     [[nodiscard]] bool has_gaps() const noexcept {
         return std::any_of(dimensions_.begin() + 1, dimensions_.end(), [](const auto& dimension) { return dimension.has_gaps(); });
@@ -148,6 +158,7 @@ public:
 private:
     std::array<array::DimensionMap, N> dimensions_{};
     std::uint64_t capacity_ = 0;
+    std::uint64_t origin_ = 0;
 };
 
 } // namespace lapwing

@@ -115,7 +115,7 @@ public:
             element *= room;
         }
         // The box between the first and the last rank holds these ranks only if it holds as many.
-        if (box_size == last - memory.node_first + 1) base_ = memory.bases[0];
+        if (box_size == last - memory.node_first + 1) base_ = memory.bases[0] + map.origin() * element_bytes;
     }
 
     /// Whether find() finds all elements of this node.

@@ -13,12 +13,13 @@ namespace lapwing {
 
 template <TriviallyCopyable T, std::size_t N>
 std::span<std::byte> GlobalArray<T, N>::own_bytes() const {
-    return {reinterpret_cast<std::byte*>(own_), static_cast<std::size_t>(capacity_ * sizeof(T))};
+    return {reinterpret_cast<std::byte*>(segment()), static_cast<std::size_t>(capacity_ * sizeof(T))};
 }
 
 template <TriviallyCopyable T, std::size_t N>
 bool GlobalArray<T, N>::same_segment(const GlobalArray& other) const {
-    return foreign_ == nullptr && other.foreign_ == nullptr && replicated_ == other.replicated_ &&
+    // Margins hold copies, which stay what they are.
+    return map_.origin() == 0 && foreign_ == nullptr && other.foreign_ == nullptr && replicated_ == other.replicated_ &&
            (replicated_ || own_rank_ == other.own_rank_) && map_ == other.map_;
 }
 
@@ -69,7 +70,7 @@ void GlobalArray<T, N>::fetch_own(const GlobalArray& other, array::PatchTransfer
         for (std::size_t d = 0; d < N; ++d) run[d] = Range::strided(index[d], 1, 1);
         run[N - 1] = Range::strided(index[N - 1], count, index_stride);
         array::BufferShape<N> shape;
-        shape.offset = static_cast<std::uint64_t>(data - own_);
+        shape.offset = static_cast<std::uint64_t>(data - segment());
         shape.strides[N - 1] = 1;
         other.cut(Domain<N>{run}.intersect(other.domain()), shape, patch);
     });

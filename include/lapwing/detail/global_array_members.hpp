@@ -69,7 +69,7 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, array::Arr
                 array::identity_of(extents.values(), maps.foreign ? std::span<const array::DimensionMap>{} : maps.block_cyclic.dimensions()),
                 std::move(options)},
       map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents}, distribution_{std::move(maps.distribution)} {
-    own_ = reinterpret_cast<T*>(window_.map().own);
+    own_ = reinterpret_cast<T*>(window_.map().own) + map_.origin();
     own_rank_ = team.rank().value;
     replicated_ = maps.replicated;
     if (foreign_ != nullptr) return;
@@ -205,7 +205,7 @@ T* GlobalArray<T, N>::other_address(const char* call, Index<N> index) const {
     const Location location = locate(index);
     if (location.owner.value < 0) [[unlikely]]
         this->throw_not_stored(call, index);
-    if (location.owner.value == own_rank_) return own_ + location.offset;
+    if (location.owner.value == own_rank_) return segment() + location.offset;
     auto* const segment = reinterpret_cast<T*>(window_.map().base(location.owner.value));
     return segment == nullptr ? nullptr : segment + location.offset;
 }
@@ -217,9 +217,9 @@ T& GlobalArray<T, N>::other_own_element(Index<N> index) const {
         const Location location = checked_location(".local", index);
         if (location.owner.value != own_rank_) [[unlikely]]
             this->throw_not_own(".local", index, location.owner);
-        return own_[location.offset];
+        return segment()[location.offset];
     } else {
-        return own_[locate(index).offset];
+        return segment()[locate(index).offset];
     }
 }
 
@@ -392,7 +392,7 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
             // In a domain of a block-cyclic map neighbours are neighbours in memory, whatever the distance of their
             // indices; of other maps only what they say is contiguous.
             if (foreign_ == nullptr) {
-                run(index, own_ + map_.locate(index).offset, row.size(), row.stride());
+                run(index, segment() + map_.locate(index).offset, row.size(), row.stride());
                 continue;
             }
             for (std::uint64_t k = 0; k < row.size();) {
@@ -403,7 +403,7 @@ void GlobalArray<T, N>::for_each_run(Run run) const {
                 }
                 const std::uint64_t count =
                     row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
-                run(index, own_ + location.offset, count, row.stride());
+                run(index, segment() + location.offset, count, row.stride());
                 k += count;
             }
         }
@@ -436,7 +436,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::cut(const Domain<N>& domain, const array::BufferShape<N>& buffer,
                             array::SectionVisitor& visitor) const {
     if (foreign_ == nullptr)
-        array::cut(map_.dimensions(), domain.ranges(), buffer.offset, buffer.strides, visitor);
+        array::cut(map_.dimensions(), map_.origin(), domain.ranges(), buffer.offset, buffer.strides, visitor);
     else
         array::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -52,12 +53,14 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
                                          prefetching::CopyState& state) {
     if (prefetched_ == nullptr)
-        prefetched_ = std::make_unique<array::PrefetchedElements<N>>(array::PrefetchedElements<N>{state, {}, false});
+        prefetched_ = std::make_unique<array::PrefetchedElements<N>>(array::PrefetchedElements<N>{state, {}});
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
-    const bool node = !options.consistent;
+    // A halo is one block of memory, with those of the node.
+    const bool node = !options.consistent || options.storage == PrefetchStorage::halo;
     if (const auto domains = domains_to_copy(needed, node)) copy_domains(*domains, options.storage);
     else copy_rows(rows_to_copy(needed, node));
     if (prefetched_->of_node) bind_near(false);
+    note_reach(options);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -84,9 +87,33 @@ std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(
     return domains;
 }
 
+namespace array {
+
+/// Shapes of blocks that lie one behind the other, each row-major.
+template <std::size_t N>
+class OneBehindTheOther {
+public:
+    [[nodiscard]] BufferShape<N> operator()(const Domain<N>& block) noexcept {
+        BufferShape<N> shape = BufferShape<N>::row_major(block);
+        shape.offset = std::exchange(elements_, elements_ + block.size());
+        return shape;
+    }
+
+private:
+    std::uint64_t elements_ = 0; ///< of those before
+};
+
+} // namespace array
+
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage) {
     std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
+    if (storage == PrefetchStorage::halo) {
+        const Domain<N> around = domain_with_halo();
+        const auto others = std::ranges::partition(blocks, [&](const Domain<N>& block) { return around.contains(block); });
+        copy_into_halo(std::span{blocks.begin(), others.begin()});
+        blocks.erase(blocks.begin(), others.begin());
+    }
     if (storage == PrefetchStorage::by_owner) {
         array::OwnerCollector owners;
         for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), owners);
@@ -98,27 +125,87 @@ void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domain
         blocks = std::move(parts);
     }
     array::PrefetchedIndices<N>& indices = prefetched_->indices;
-    std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()));
+    std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()), array::OneBehindTheOther<N>{});
     for (const Domain<N>& block : blocks) {
-        indices.add(block, copies, sizeof(T));
+        indices.add(block, array::BufferShape<N>::row_major(block).strides, copies, sizeof(T));
         copies += block.size() * sizeof(T);
     }
 }
 
 template <TriviallyCopyable T, std::size_t N>
-template <std::ranges::range Blocks>
-std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t index_bytes) {
+void GlobalArray<T, N>::copy_into_halo(std::span<const Domain<N>> blocks) {
+    array::PrefetchedIndices<N>& indices = prefetched_->indices;
+    auto* const memory = reinterpret_cast<std::byte*>(segment());
+    if (add_copies_of(blocks, indices.bytes_of(blocks.size()), [this](const Domain<N>& block) { return shape_in_segment(block); }, memory) == nullptr)
+        return;
+    for (const Domain<N>& block : blocks) {
+        const array::BufferShape<N> shape = shape_in_segment(block);
+        indices.add(block, shape.strides, memory + shape.offset * sizeof(T), sizeof(T));
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+Domain<N> GlobalArray<T, N>::domain_with_halo() const {
+    if (this->halo_ == 0 || map_.domain_count(own_place()) == 0) return {};
+    const Domain<N> own = map_.domain(own_place(), 0);
+    std::array<Range, N> ranges;
+    for (std::size_t d = 0; d < N; ++d) ranges[d] = own.range(d).expand(static_cast<std::int64_t>(map_.dimensions()[d].margin));
+    return Domain<N>{ranges}.intersect(domain());
+}
+
+template <TriviallyCopyable T, std::size_t N>
+array::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>& block) const {
+    const Index<N> first = map_.domain(own_place(), 0).first();
+    array::BufferShape<N> shape{.offset = map_.origin(), .strides = map_.strides(own_place())};
+    for (std::size_t d = 0; d < N; ++d) shape.offset += static_cast<std::uint64_t>(block.first()[d] - first[d]) * shape.strides[d];
+    return shape;
+}
+
+template <TriviallyCopyable T, std::size_t N>
+array::PlacedBox<N> GlobalArray<T, N>::placed_in_segment(const Domain<N>& block) const {
+    const array::BufferShape<N> shape = shape_in_segment(block);
+    return {{block, shape.strides}, reinterpret_cast<std::byte*>(segment() + shape.offset)};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
+    const std::vector<Domain<N>>& here = prefetched_->indices.domains();
+    prefetched_->around.clear();
+    if (const Domain<N> around = domain_with_halo(); options.storage == PrefetchStorage::halo && !around.empty()) {
+        const Domain<N> own = map_.domain(own_place(), 0);
+        const auto note = [&](const Domain<N>& box) {
+            prefetching::NeededDomains<N> missing;
+            bool known = missing.add(box) && missing.remove(own);
+            for (const Domain<N>& copied : here) known = known && missing.remove(copied);
+            if (!known || !missing.domains().empty()) return false;
+            prefetched_->around.push_back(placed_in_segment(box));
+            return true;
+        };
+        // All of it; or, without the corners, what lies beside the own block in one dimension.
+        if (!note(around))
+            for (std::size_t d = 0; d < N; ++d) {
+                std::array<Range, N> ranges = own.ranges();
+                ranges[d] = around.range(d);
+                note(Domain<N>{ranges});
+            }
+    }
+    if (options.consistent) return;
+    if (!prefetched_->around.empty()) prefetched_->manual = prefetched_->around.front();
+    else if (!prefetched_->indices.dense().empty()) prefetched_->manual = prefetched_->indices.dense().front();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <std::ranges::range Blocks, class ShapeOf>
+std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of, std::byte* memory) {
     array::SliceCollector slices{sizeof(T)};
     std::uint64_t elements = 0;
     for (const Domain<N>& block : blocks) {
-        array::BufferShape<N> shape = array::BufferShape<N>::row_major(block);
-        shape.offset = elements;
-        cut(block, shape, slices);
+        cut(block, shape_of(block), slices);
         elements += block.size();
     }
     if (elements == 0) return nullptr;
     prefetched_->of_node |= std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
-    return this->add_copies(elements * sizeof(T), slices, index_bytes);
+    return this->add_copies(elements * sizeof(T), slices, index_bytes, memory);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -143,7 +230,8 @@ std::vector<array::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vecto
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_rows(const std::vector<array::IndexRun<N>>& runs) {
     array::PrefetchedIndices<N>& indices = prefetched_->indices;
-    std::byte* copies = add_copies_of(std::views::transform(runs, &array::IndexRun<N>::domain), indices.bytes_of_runs(runs.size()));
+    std::byte* copies = add_copies_of(std::views::transform(runs, &array::IndexRun<N>::domain), indices.bytes_of_runs(runs.size()),
+                                      array::OneBehindTheOther<N>{});
     for (const array::IndexRun<N>& run : runs) {
         indices.add_run(run, copies, sizeof(T));
         copies += run.count * sizeof(T);
@@ -167,7 +255,19 @@ PrefetchedView<T, N> GlobalArray<T, N>::view() const {
     this->require_open(".view");
     if (prefetched_ != nullptr)
         while (!prefetched_->state.is_fresh()) this->refresh_copies();
+    if (prefetched_ != nullptr && !prefetched_->around.empty()) return {prefetched_->around.front(), *this};
     return {{box_, reinterpret_cast<std::byte*>(own_)}, *this};
+}
+
+template <TriviallyCopyable T, std::size_t N>
+HaloView<T, N> GlobalArray<T, N>::halo_view() const {
+    this->require_open(".halo_view");
+    this->require_halo_copies();
+    while (prefetched_ != nullptr && !prefetched_->state.is_fresh()) this->refresh_copies();
+    const Domain<N> around = domain_with_halo();
+    if (around.empty()) return {};
+    const array::BufferShape<N> shape = shape_in_segment(around);
+    return {around, segment() + shape.offset, shape.strides};
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -177,15 +277,17 @@ array::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index) const {
         return {{array::IndexRun<N>{index, 1}.domain(), {}}, reinterpret_cast<std::byte*>(element)};
     };
     if (prefetched_ != nullptr) {
+        for (const array::PlacedBox<N>& around : prefetched_->around)
+            if (around.box.holds(index)) return around;
         for (const array::PlacedBox<N>& copies : prefetched_->indices.dense())
             if (copies.box.holds(index)) return copies;
         if (T* const copy = prefetched_->indices.template find<T>(index)) return one(copy);
     }
     const Location location = domain().contains(index) ? locate(index) : Location{};
-    std::byte* const segment = location.owner.value < 0 ? nullptr : window_.map().base(location.owner.value);
-    if (segment == nullptr) this->throw_not_in_view(index);
-    if (foreign_ != nullptr || replicated_ || !map_.one_round()) return one(reinterpret_cast<T*>(segment) + location.offset);
-    return {{map_.domain(location.owner, 0), map_.strides(location.owner)}, segment};
+    std::byte* const memory = location.owner.value < 0 ? nullptr : window_.map().base(location.owner.value);
+    if (memory == nullptr) this->throw_not_in_view(index);
+    if (foreign_ != nullptr || replicated_ || !map_.one_round()) return one(reinterpret_cast<T*>(memory) + location.offset);
+    return {{map_.domain(location.owner, 0), map_.strides(location.owner)}, memory + map_.origin() * sizeof(T)};
 }
 
 } // namespace lapwing

@@ -27,7 +27,8 @@ void GlobalArray<T, N>::resize(const Extents<N>& extents) {
 
     GlobalArray fresh;
     try {
-        fresh = GlobalArray{*team_, extents, std::move(maps), {.name = this->name_, .cache = this->cache_}};
+        const GlobalArrayOptions options{.name = this->name_, .cache = this->cache_, .halo = this->halo_};
+        fresh = GlobalArray{*team_, extents, array::with_halo(std::move(maps), *team_, options), options};
     } catch (...) { // on every rank
         this->throw_from_resize(std::current_exception());
     }

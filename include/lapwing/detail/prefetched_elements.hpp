@@ -2,10 +2,12 @@
 #pragma once
 
 #include <lapwing/detail/copy_state.hpp>
+#include <lapwing/detail/element_access.hpp>
 #include <lapwing/detail/needed_domains.hpp>
 #include <lapwing/detail/prefetched_indices.hpp>
 
 #include <cstddef>
+#include <vector>
 
 namespace lapwing::array {
 
@@ -14,7 +16,9 @@ template <std::size_t N>
 struct PrefetchedElements {
     prefetching::CopyState& state;
     PrefetchedIndices<N> indices;
-    bool of_node = false; ///< there are copies of elements that could be loaded
+    bool of_node = false;                 ///< there are copies of elements that could be loaded
+    std::vector<PlacedBox<N>> around = {}; ///< the own block with what of its halo is here: boxes that hold nothing else, the largest first
+    PlacedBox<N> manual = {};              ///< of manual copies, which reads need no care for: what they look at first
 };
 
 } // namespace lapwing::array

@@ -40,14 +40,8 @@ struct IndexRun {
 template <std::size_t N>
 class PrefetchedIndices {
 public:
-    /// Copies of all of `domain`, of `element_bytes` each, from `copies` on.
-    void add(const Domain<N>& domain, std::byte* copies, std::size_t element_bytes) {
-        std::array<std::uint64_t, N> strides;
-        std::uint64_t distance = 1;
-        for (std::size_t d = N; d-- > 0;) {
-            strides[d] = distance;
-            distance *= domain.range(d).size();
-        }
+    /// Copies of all of `domain`, of `element_bytes` each, from `copies` on, neighbours `strides` apart.
+    void add(const Domain<N>& domain, const std::array<std::uint64_t, N>& strides, std::byte* copies, std::size_t element_bytes) {
         const bool strided = std::ranges::any_of(domain.ranges(), [](const Range& range) { return range.stride() != 1; });
         domains_.push_back(domain);
         others_ = others_ || strided || !dense_.empty();

@@ -52,6 +52,7 @@ public:
             }
         }
         dimensions_ = dimensions;
+        origin_ = map.origin();
         if (near_served)
             for (std::size_t d = 0; d < N; ++d) extents_[d] = dimensions[d].extent;
         first_ = memory.node_first;
@@ -67,7 +68,7 @@ public:
     /// Finds an element; false if it is of this node, out of bounds, or the map is not served.
     [[nodiscard]] bool find(const Index<N>& index, Place& place) const noexcept {
         int owner = 0;
-        std::uint64_t offset = 0;
+        std::uint64_t offset = origin_;
         std::uint64_t stride = 1;
         for (std::size_t d = N; d-- > 0;) {
             const Dimension& dimension = dimensions_[d];
@@ -114,6 +115,7 @@ private:
 
     std::array<std::uint64_t, N> extents_{}; ///< 0 if holds() cannot tell
     std::array<Dimension, N> dimensions_{};
+    std::uint64_t origin_ = 0;
     int first_ = 0;
     unsigned count_ = 0;
 };

@@ -1,0 +1,63 @@
+// Room: array
+#pragma once
+
+#include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/values.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing {
+
+/// The own block of a GlobalArray and the prefetched copies around it, which lie in one block of memory, by their global indices:
+/// what a loop over the own block reads costs no comparison, and compilers make vector instructions of it.
+///
+/// ```cpp
+/// lapwing::GlobalArray<double, 2> a{runtime, {n, n}, lapwing::Block{}, {.halo = 1}};
+/// a.prefetch(lapwing::Stencil{}, {.consistent = false, .storage = lapwing::PrefetchStorage::halo});
+/// for (int step = 0; step < steps; ++step) {
+///     const auto h = a.halo_view();
+///     for (auto [i, j] : inner) b.local(i, j) = 0.25 * (h(i - 1, j) + h(i + 1, j) + h(i, j - 1) + h(i, j + 1));
+///     …
+/// }
+/// ```
+///
+/// Nothing is checked: an index must lie in domain(), and what is neither own nor prefetched there (the corners of a stencil
+/// without corners) has no meaning.
+template <TriviallyCopyable T, std::size_t N>
+class HaloView {
+public:
+    /// Of a rank that owns nothing.
+    HaloView() noexcept = default;
+    /// Made by GlobalArray::halo_view(): `first` is where the domain's first element is.
+    HaloView(const Domain<N>& domain, const T* first, const std::array<std::uint64_t, N>& strides) : domain_{domain}, first_{first} {
+        for (std::size_t d = 0; d < N; ++d) {
+            strides_[d] = static_cast<std::int64_t>(strides[d]);
+            origin_ += domain.first()[d] * strides_[d];
+        }
+    }
+
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] const T& operator()(I... indices) const noexcept {
+        return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
+    }
+    [[nodiscard]] const T& operator()(const Index<N>& index) const noexcept {
+        std::int64_t offset = index[N - 1] - origin_;
+        for (std::size_t d = 0; d + 1 < N; ++d) offset += index[d] * strides_[d];
+        return first_[offset];
+    }
+
+    /// The own indices, and those around them that the array has; empty on a rank that owns nothing.
+    [[nodiscard]] const Domain<N>& domain() const noexcept { return domain_; }
+
+private:
+    Domain<N> domain_;
+    const T* first_ = nullptr;
+    std::array<std::int64_t, N> strides_{};
+    std::int64_t origin_ = 0; ///< where the first element would be, from that of index (0, …, 0)
+};
+
+} // namespace lapwing
