@@ -2,6 +2,7 @@
 // reads and writes cost more where something is prefetched. Kayraklioglu, Ferguson and El-Ghazawi, sections 6.2.1 and 6.2.4.
 #include "cached_array.hpp"
 #include "element_reads.hpp"
+#include "prefetch_modes.hpp"
 
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetched_view.hpp>
@@ -52,11 +53,6 @@ struct Prefetched {
     GlobalArray<double, 2> array;
     double sum = 0;
 };
-
-std::string text(const PrefetchOptions& options) {
-    return std::string{options.consistent ? "automatic" : "manual"} + (options.static_domain ? ", static" : "") +
-           (options.storage == PrefetchStorage::by_owner ? ", by owner" : "");
-}
 
 /// As reads(), but the time that automatic copies take to be filled behind the barrier does not count.
 template <class Read>

@@ -1,4 +1,5 @@
 #include "prefetch_application.hpp"
+#include "prefetch_modes.hpp"
 
 #include <fmt/format.h>
 
@@ -62,17 +63,17 @@ void compare_variants(Context& context, Runtime& runtime, Application& applicati
     const std::int64_t share = size.steps / part.steps * part.stride;
     context.compare(size.input + ", base" + (share > 1 ? fmt::format(", sampled 1/{}", share) : ""), per_step, base, {hand});
 
+    const auto compare = [&](const PrefetchOptions& options) {
+        PrefetchCalls calls = application.prefetch_calls(options);
+        if (options.consistent) calls.in_loop = [](std::int64_t) {};
+        Subject prefetched = subject("prefetched", runtime, application, all, [&] { application.run(all, calls); });
+        prefetched.iterations = hand.iterations;
+        context.compare(fmt::format("{}, {}", size.input, text(options)), per_step, prefetched, {hand});
+    };
     for (const bool static_domain : {false, true})
-        for (const bool consistent : {true, false}) {
-            const PrefetchOptions options{.consistent = consistent, .static_domain = static_domain};
-            PrefetchCalls calls = application.prefetch_calls(options);
-            if (consistent) calls.in_loop = [](std::int64_t) {};
-            Subject prefetched = subject("prefetched", runtime, application, all, [&] { application.run(all, calls); });
-            prefetched.iterations = hand.iterations;
-            context.compare(
-                fmt::format("{}, {}{}", size.input, consistent ? "automatic" : "manual", static_domain ? ", static domain" : ""),
-                per_step, prefetched, {hand});
-        }
+        for (const bool consistent : {true, false}) compare({.consistent = consistent, .static_domain = static_domain});
+    if (!application.make_with_halo()) return;
+    for (const bool consistent : {true, false}) compare({.consistent = consistent, .storage = PrefetchStorage::halo});
 }
 
 void require_result(bool right, std::string_view application, const std::string& found) {

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -62,6 +63,8 @@ public:
     virtual void run(const Sample& sample, const PrefetchCalls& calls) = 0;
     /// The same computation on copies that the program makes and renews itself.
     virtual void run_by_hand(std::int64_t steps) = 0;
+    /// Makes the arrays again with room for a halo, from which run() then reads; false: the application is no stencil.
+    virtual bool make_with_halo() { return false; }
     /// Throws std::runtime_error on every rank unless all own elements are what so many steps from start() on must give.
     virtual void check(const Sample& sample) = 0;
     /// `in_loop` is left out where the options say that copies are kept consistent.
@@ -113,7 +116,7 @@ public:
         for (std::size_t d = 0; d < N; ++d) start_ -= first[d] * strides_[d];
     }
     /// The own part of an array of which the calling rank owns one domain.
-    explicit Indexed(GlobalArray<T, N>& array) : Indexed{array.local_view(), array.local_domain().first()} {}
+    explicit Indexed(GlobalArray<T, N>& array) : Indexed{array.padded_local_view(), array.local_domain().first()} {}
 
     template <IndexValue... I>
         requires(sizeof...(I) == N)
@@ -129,5 +132,23 @@ private:
     std::array<std::int64_t, N> strides_;
     std::int64_t start_ = 0; ///< where element (0, …, 0) would be
 };
+
+/// Calls `change(element)` for all own elements, of which there is one domain.
+template <class T, std::size_t N, class Change>
+void change_own(GlobalArray<T, N>& array, Change change) {
+    const Domain<N> own = array.local_domain();
+    if (own.empty()) return;
+    std::array<Range, N> rows = own.ranges();
+    rows[N - 1] = {own.first()[N - 1], own.first()[N - 1] + 1};
+    for (const Index<N>& row : Domain<N>{rows})
+        for (T& element : std::span{&array.local(row), own.range(N - 1).size()}) change(element);
+}
+
+/// Calls `compute(from)` with what a loop reads elements of the array from: its halo, where it has one, else itself.
+template <class T, std::size_t N, class Compute>
+void read_from(GlobalArray<T, N>& array, Compute compute) {
+    if (array.halo() > 0) compute(array.halo_view());
+    else compute(array);
+}
 
 } // namespace lapwing::bench

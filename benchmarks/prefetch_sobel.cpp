@@ -40,7 +40,7 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t frame = 0; frame < sample.steps; ++frame) {
-            detect_edges(image_, own_edges_, points_);
+            read_from(image_, [&](const auto& image) { detect_edges(image, own_edges_, points_); });
             runtime_.barrier();
             next_frame();
             runtime_.barrier();
@@ -59,6 +59,10 @@ public:
             runtime_.barrier();
         }
     }
+    bool make_with_halo() override {
+        image_ = {runtime_, {n_, n_}, Block{}, {.name = "image", .halo = 1}};
+        return true;
+    }
     void check(const Sample& sample) override {
         const auto last = [&](std::int64_t i, std::int64_t j) { return scene(sample.steps - 1, i, j); };
         std::int64_t wrong = 0;
@@ -74,7 +78,7 @@ public:
 
 private:
     void next_frame() {
-        for (std::uint8_t& pixel : image_.local_span()) pixel = static_cast<std::uint8_t>(pixel + brighter);
+        change_own(image_, [](std::uint8_t& pixel) { pixel = static_cast<std::uint8_t>(pixel + brighter); });
     }
 
     Runtime& runtime_;

@@ -47,9 +47,9 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t step = 0; step < sample.steps; ++step) {
-            add_divergence(in_, own_out_, points_);
+            read_from(in_, [&](const auto& in) { add_divergence(in, own_out_, points_); });
             runtime_.barrier();
-            for (double& value : in_.local_span()) value += 1;
+            change_own(in_, [](double& value) { value += 1; });
             runtime_.barrier();
             calls.in_loop(step);
         }
@@ -62,9 +62,13 @@ public:
             halo.fetch();
             runtime_.barrier(); // all have their copies
             add_divergence(field, own_out_, points_);
-            for (double& value : in_.local_span()) value += 1;
+            change_own(in_, [](double& value) { value += 1; });
             runtime_.barrier();
         }
+    }
+    bool make_with_halo() override {
+        in_ = {runtime_, {n_, n_}, Block{}, {.name = "in", .halo = radius}};
+        return true;
     }
     void check(const Sample& sample) override {
         const double expected = static_cast<double>(sample.steps) * (x_slope + y_slope);

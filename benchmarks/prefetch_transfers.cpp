@@ -1,6 +1,7 @@
 // prefetch/initialize, prefetch/update and prefetch/memory: what it takes to make copies and to fill them again, beside bulk copies of the same
 // data by hand. Kayraklioglu, Ferguson and El-Ghazawi, sections 6.2.2, 6.2.3 and 6.4.
 #include "harness.hpp"
+#include "prefetch_modes.hpp"
 
 #include <lapwing/distribution.hpp>
 #include <lapwing/global_array.hpp>
@@ -17,10 +18,6 @@ namespace lapwing::bench {
 namespace {
 
 constexpr std::int64_t side = 2048; ///< as published: 2048 x 2048 doubles
-
-std::string mode(const PrefetchOptions& options) {
-    return std::string{options.consistent ? "automatic" : "manual"} + (options.static_domain ? ", static" : "");
-}
 
 constexpr PrefetchOptions every_mode[] = {{.consistent = false},
                                           {.consistent = false, .static_domain = true},
@@ -45,7 +42,7 @@ void initialize(Context& context) {
                           }};
     const auto theirs = static_cast<std::int64_t>(runtime.rank() == Rank{0} ? side - 1 : 0);
     for (const PrefetchOptions& options : every_mode)
-        context.compare(mode(options), milliseconds(),
+        context.compare(text(options), milliseconds(),
                         {.name = "prefetch(AllToAll{})", .run = [&](std::uint64_t rounds) {
                              return together(runtime, [&] {
                                  for (std::uint64_t k = 0; k < rounds; ++k) {
@@ -95,7 +92,7 @@ void update(Context& context) {
     for (const PrefetchOptions& options : every_mode) {
         array.prefetch(AllToAll{}, options);
         const Subject value{.name = "prefetched", .run = rounds_of([&] { if (!options.consistent) array.update(); }, element)};
-        context.compare(mode(options), milliseconds(), value, {by_hand});
+        context.compare(text(options), milliseconds(), value, {by_hand});
         array.evict();
         runtime.barrier();
     }
@@ -119,7 +116,7 @@ void memory(Context& context) {
             const auto hand = static_cast<double>((by_hand.size() - by_hand.intersect(array.local_domain()).size()) * sizeof(double));
             const auto bytes = static_cast<double>(array.statistics()[Counter::prefetch_memory_peak]);
             if (runtime.rank() == Rank{0})
-                context.add({.case_name = std::string{name} + ", " + mode(options),
+                context.add({.case_name = std::string{name} + ", " + text(options),
                              .metric = "memory",
                              .value = bytes,
                              .unit = "bytes",

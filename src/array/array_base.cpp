@@ -153,6 +153,10 @@ void ArrayBase::throw_no_view(const char* call) const {
 }
 
 void ArrayBase::throw_gaps(const char* call) const {
+    if (halo_ != 0)
+        throw UsageError{fmt::format("{}: the rows of the array have room for a halo of {} elements at their ends; use padded_local_view() and its "
+                                     "strides, for_each_local(), or an array without a halo",
+                                     start_of_text(call), halo_)};
     throw UsageError{fmt::format("{}: the blocks of the distribution do not go round evenly over {} ranks, so that rows of some "
                                  "parts have unused elements at their ends; use padded_local_view() and its strides, "
                                  "for_each_local(), or extents that the blocks of all processes divide",

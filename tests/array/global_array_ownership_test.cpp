@@ -171,7 +171,7 @@ TEST_CASE("a local view shows own memory in its own shape") {
         }
         CHECK(mismatches.text() == "none");
         CHECK(std::as_const(array).padded_local_view().data_handle() == view.data_handle());
-        if (!maker.name.starts_with("BlockCyclic")) CHECK(std::as_const(array).local_view().data_handle() == view.data_handle());
+        if (!maker.name.starts_with("BlockCyclic") && maker.halo == 0) CHECK(std::as_const(array).local_view().data_handle() == view.data_handle());
         runtime.barrier();
     });
 }

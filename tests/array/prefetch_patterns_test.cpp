@@ -335,9 +335,15 @@ TEST_CASE("a halo that an array cannot have, or does not, is an error that says 
                test::says({"less", "-1", "at least 0"}));
     if (runtime.size() > 1)
         CHECK_THAT(test::message_of<RangeError>([&] { GlobalArray<double, 1>{runtime, {40}, Block{}, {.name = "huge", .halo = std::int64_t{1} << 62}}; }),
-                   test::says({"huge", "halo"}));
+                   test::says({"huge", "elements of 8 bytes"}));
     GlobalArray<double, 2> array{runtime, {8, 8}, Block{}, {.name = "narrow"}};
     CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(Stencil{}, {.storage = PrefetchStorage::halo}); }), test::says({"narrow", ".halo = "}));
+    if (runtime.size() > 1) {
+        GlobalArray<double, 2> columns{runtime, {8, 8}, Block{.grid = {1, 0}}, {.name = "columns", .halo = 3}};
+        CHECK_THAT(test::message_of<UsageError>([&] { (void)columns.local_view(); }), test::says({"columns", "halo of 3", "padded_local_view"}));
+        GlobalArray<double, 2> rows{runtime, {8, 8}, Block{.grid = {0, 1}}, {.name = "rows", .halo = 3}};
+        CHECK(rows.local_view().size() == rows.local_domain().size());
+    }
     CHECK_THAT(test::message_of<UsageError>([&] { (void)array.halo_view(); }), test::says({"narrow", "PrefetchStorage::halo"}));
     runtime.barrier();
 }

@@ -107,13 +107,16 @@ private:
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage) {
-    std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
+    prefetching::NeededDomains<N> elsewhere = domains;
     if (storage == PrefetchStorage::halo) {
         const Domain<N> around = domain_with_halo();
-        const auto others = std::ranges::partition(blocks, [&](const Domain<N>& block) { return around.contains(block); });
-        copy_into_halo(std::span{blocks.begin(), others.begin()});
-        blocks.erase(blocks.begin(), others.begin());
+        std::vector<Domain<N>> inside;
+        for (const Domain<N>& one : domains.domains())
+            if (const Domain<N> part = one.intersect(around); !part.empty()) inside.push_back(part);
+        copy_into_halo(inside);
+        (void)elsewhere.remove(around); // a few rectangles more than there may be do no harm here
     }
+    std::vector<Domain<N>> blocks{elsewhere.domains().begin(), elsewhere.domains().end()};
     if (storage == PrefetchStorage::by_owner) {
         array::OwnerCollector owners;
         for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), owners);
@@ -157,7 +160,10 @@ template <TriviallyCopyable T, std::size_t N>
 array::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>& block) const {
     const Index<N> first = map_.domain(own_place(), 0).first();
     array::BufferShape<N> shape{.offset = map_.origin(), .strides = map_.strides(own_place())};
-    for (std::size_t d = 0; d < N; ++d) shape.offset += static_cast<std::uint64_t>(block.first()[d] - first[d]) * shape.strides[d];
+    for (std::size_t d = 0; d < N; ++d) {
+        shape.offset += static_cast<std::uint64_t>(block.first()[d] - first[d]) * shape.strides[d];
+        shape.strides[d] *= static_cast<std::uint64_t>(block.range(d).stride());
+    }
     return shape;
 }
 
