@@ -424,7 +424,9 @@ private:
         if (near_box_.holds(index)) [[likely]]
             return near_address(near_box_.offset(index));
         if (prefetched_ != nullptr) {
-            if constexpr (Checked) check_bounds(call, index);
+            // A copy's index needs no check, and others get theirs where their owner is worked out.
+            if constexpr (Checked)
+                if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
         }
         if (T* const address = node_.template find<T>(index)) [[likely]]

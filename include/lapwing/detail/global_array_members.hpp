@@ -273,8 +273,10 @@ void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
 
 template <TriviallyCopyable T, std::size_t N>
 auto GlobalArray<T, N>::place_of(const Index<N>& index) const -> RemotePlace {
+    // Of an array that has prefetched something nobody has looked at it before.
+    if constexpr (assertion_level >= 1) check_bounds("", index);
     const Location location = locate(index);
-    if (location.owner.value < 0) [[unlikely]] // of an array that has prefetched something, where nobody has looked before
+    if (location.owner.value < 0) [[unlikely]]
         this->throw_not_stored("", index);
     return {location.owner.value, location.offset};
 }
@@ -303,15 +305,15 @@ void GlobalArray<T, N>::enter_stretch(Index<N> index, RemotePlace place, bool wr
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::prefetch_far(Index<N> index) const {
-    const Location location = locate(index);
-    window_.prefetch(location.owner, Offset::of<T>(location.offset), sizeof(T));
+    const RemotePlace place = place_of(index);
+    window_.prefetch(Rank{place.owner}, Offset::of<T>(place.offset), sizeof(T));
 }
 
 template <TriviallyCopyable T, std::size_t N>
 array::Home GlobalArray<T, N>::home(const char* call, const Index<N>& index) const {
     if (replicated_) this->throw_no_home(call, index);
-    const Location location = locate(index);
-    return {window_, location.owner, Offset::of<T>(location.offset)};
+    const RemotePlace place = place_of(index);
+    return {window_, Rank{place.owner}, Offset::of<T>(place.offset)};
 }
 
 template <TriviallyCopyable T, std::size_t N>
