@@ -63,7 +63,9 @@ void check_random_cuts(unsigned seed, int rounds) {
         const int ranks = static_cast<int>(random.number(1, 7));
         const Extents<N> extents = test::random_extents<N>(random);
         const std::vector<int> grid = test::random_grid<N>(random, ranks);
-        const BlockCyclicMap<N> maps[] = {Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
+        BlockCyclicMap<N> with_margins = Block{grid}.map(extents, ranks);
+        with_margins.add_margins(static_cast<std::uint64_t>(random.number(1, 3)));
+        const BlockCyclicMap<N> maps[] = {with_margins, Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
                                           BlockCyclic{test::random_blocks<N>(random), grid}.map(extents, ranks)};
         for (const BlockCyclicMap<N>& map : maps)
             for (int patch = 0; patch < 4; ++patch) {
@@ -71,7 +73,7 @@ void check_random_cuts(unsigned seed, int rounds) {
                 BufferShape<N> buffer = BufferShape<N>::row_major(domain);
                 buffer.offset = static_cast<std::uint64_t>(random.number(0, 3));
                 Elements dealt;
-                array::cut(map.dimensions(), domain.ranges(), buffer.offset, buffer.strides, dealt);
+                array::cut(map.dimensions(), map.origin(), domain.ranges(), buffer.offset, buffer.strides, dealt);
                 check_cut(map, domain, dealt, buffer.offset);
                 REQUIRE(dealt.sections <= domain.size());
                 // The general way must come to the same.
@@ -86,7 +88,7 @@ template <std::size_t N>
 std::size_t sections(const BlockCyclicMap<N>& map, const Domain<N>& domain) {
     Elements elements;
     const BufferShape<N> buffer = BufferShape<N>::row_major(domain);
-    array::cut(map.dimensions(), domain.ranges(), 0, buffer.strides, elements);
+    array::cut(map.dimensions(), map.origin(), domain.ranges(), 0, buffer.strides, elements);
     return elements.sections;
 }
 

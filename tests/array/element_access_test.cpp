@@ -66,7 +66,9 @@ void check_node_elements(test::Random& random) {
     const Extents<N> extents = test::random_extents<N>(random);
     const std::vector<int> grid = test::random_grid<N>(random, ranks);
     const std::vector<std::int64_t> blocks(N, random.number(1, 4));
-    for (const BlockCyclicMap<N>& map : {Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
+    BlockCyclicMap<N> with_margins = Block{grid}.map(extents, ranks);
+    with_margins.add_margins(static_cast<std::uint64_t>(random.number(1, 3)));
+    for (const BlockCyclicMap<N>& map : {with_margins, Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
                                          BlockCyclic{.block = blocks, .grid = grid}.map(extents, ranks)}) {
         const bool served = is_box(map, first, count);
         if (whole && N == 1) REQUIRE(served);
@@ -88,14 +90,15 @@ template <std::size_t N>
 void check_own_box(test::Random& random) {
     const int ranks = static_cast<int>(random.number(1, 12));
     const Extents<N> extents = test::random_extents<N>(random);
-    const BlockCyclicMap<N> map = Block{test::random_grid<N>(random, ranks)}.map(extents, ranks);
+    BlockCyclicMap<N> map = Block{test::random_grid<N>(random, ranks)}.map(extents, ranks);
+    if (random.number(0, 1) == 1) map.add_margins(static_cast<std::uint64_t>(random.number(1, 3)));
     for (int rank = 0; rank < ranks; ++rank) {
         if (map.domain_count(Rank{rank}) == 0) continue;
         const array::DenseBox<N> box{map.domain(Rank{rank}, 0), map.strides(Rank{rank})};
         for (const Index<N>& index : Domain<N>{extents}.expand(1)) {
             const bool own = Domain<N>{extents}.contains(index) && map.locate(index).owner == Rank{rank};
             REQUIRE(box.holds(index) == own);
-            if (own) REQUIRE(box.offset(index) == map.locate(index).offset);
+            if (own) REQUIRE(map.origin() + box.offset(index) == map.locate(index).offset);
         }
     }
 }
