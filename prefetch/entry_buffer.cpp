@@ -100,6 +100,7 @@ std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Sli
     std::iota(by_owner_.begin(), by_owner_.end(), 0U);
     std::ranges::stable_sort(by_owner_, {}, [this](std::uint32_t entry) { return entries_[entry].owner(); });
     if (memory != nullptr) memory_.push_back(std::move(memory));
+    unfilled_ = true;
     state_.expire();
     count_memory(static_cast<std::int64_t>(bytes + index_bytes));
     return place;
@@ -118,6 +119,7 @@ void EntryBuffer::count_memory(std::int64_t change) {
 
 void EntryBuffer::start_all() {
     filling_ = state_.wanted();
+    unfilled_ = true;
     state_.begin_fill();
     note_fill();
     lost_.clear();
@@ -154,6 +156,7 @@ void EntryBuffer::finish_all() {
     const std::uint64_t number = std::exchange(filling_, 0);
     std::vector<Completion> under_way = std::exchange(under_way_, {});
     for (std::size_t next = std::exchange(completed_, 0); next < under_way.size(); ++next) under_way[next].wait();
+    unfilled_ = false;
     note_fill();
     state_.end_fill(number);
 }
@@ -187,7 +190,7 @@ void EntryBuffer::refresh() {
     const std::scoped_lock lock{mutex_};
     finish_under_way();
     if (state_.is_fresh()) return;
-    if (options_.consistent) fill_all();
+    if (options_.consistent || unfilled_) fill_all();
     else repair();
 }
 

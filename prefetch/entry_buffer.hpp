@@ -120,6 +120,7 @@ private:
     std::vector<Completion> under_way_; ///< of start_all()
     std::size_t completed_ = 0;         ///< of these
     std::uint64_t filling_ = 0;         ///< the number of the fill under way; 0: there is none
+    bool unfilled_ = false;             ///< some entries are new, or the last fill has not come to its end
     std::vector<Lost> lost_;
     std::uint64_t filled_at_ = 0;                 ///< number (ToldCopies::change) of the last begin, or end, of a fill
     std::array<std::uint64_t, 64> changed_at_{}; ///< of the last atomic on values that fall on one place

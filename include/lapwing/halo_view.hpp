@@ -39,11 +39,13 @@ public:
         }
     }
 
+    /// An element by its global index.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] const T& operator()(I... indices) const noexcept {
         return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
     }
+    /// The same.
     [[nodiscard]] const T& operator()(const Index<N>& index) const noexcept {
         std::int64_t offset = index[N - 1] - origin_;
         for (std::size_t d = 0; d + 1 < N; ++d) offset += index[d] * strides_[d];
