@@ -7,6 +7,7 @@
 #     [TIMEOUT seconds]                       default 60; more with a sanitizer
 #     [LABELS label…]  [ENV NAME=VALUE…]  [ARGS argument…]  [LIBRARIES target…]
 #     [VARIANT word]                          registers the executable of an earlier call again, under another name
+#     [ALONE]                                 not beside other tests: what it looks at takes longer there
 #     [DELAY]                                 postpones RMA operations, see tests/support/delay_shim.c
 #     [PLAIN]                                 the program brings its own main and is judged by its exit code
 # )
@@ -77,6 +78,10 @@ function(lapwing_test_properties test timeout)
             SKIP_RETURN_CODE 77
             ENVIRONMENT "${LAPWING_TEST_ENVIRONMENT}"
     )
+    # There is one cluster.
+    if("cluster" IN_LIST ARGN)
+        set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+    endif()
     if(NOT LAPWING_TESTS_SHARE_CORES)
         set_tests_properties(${test} PROPERTIES RESOURCE_LOCK machine)
     endif()
@@ -87,7 +92,7 @@ function(add_mpi_test name)
         PARSE_ARGV
         1
         arg
-        "DELAY;PLAIN"
+        "ALONE;DELAY;PLAIN"
         "TIMEOUT;VARIANT"
         "SOURCES;RANKS;PATHS;NETWORKS;LABELS;ENV;ARGS;LIBRARIES"
     )
@@ -151,6 +156,9 @@ function(add_mpi_test name)
                 if(ranks GREATER 2)
                     # Not beside another of its kind: more ranks than that only wait for each other.
                     set_tests_properties(${full} PROPERTIES PROCESSORS 2)
+                endif()
+                if(arg_ALONE)
+                    set_tests_properties(${full} PROPERTIES RUN_SERIAL ON)
                 endif()
             endforeach()
         endforeach()
