@@ -127,7 +127,7 @@ function(add_mpi_test name)
     endif()
 
     set(options "")
-    if(LAPWING_TESTS_SHARE_CORES)
+    if(LAPWING_TESTS_SHARE_CORES AND (LAPWING_SANITIZE OR NOT arg_ALONE))
         list(APPEND options --crowded)
     endif()
     if(arg_DELAY)
