@@ -31,6 +31,7 @@ void Entry::list_runs() {
     while (!zip.done()) {
         const BlockPair pair = zip.next();
         runs_.push_back({static_cast<std::uint64_t>(pair.source), pair.bytes, memory_ + pair.target});
+        longest_run_ = std::max(longest_run_, pair.bytes);
     }
     std::ranges::sort(runs_, {}, &Run::offset);
 }

@@ -32,6 +32,9 @@ public:
 
     [[nodiscard]] int owner() const noexcept { return owner_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept;
+    /// Whether a fill has come to its end: else nothing is known of the copies.
+    [[nodiscard]] bool filled() const noexcept { return filled_; }
+    void set_filled(bool filled) noexcept { filled_ = filled; }
     /// Starts to fill them. Passes by the window's cache, but for own writes that it holds back.
     [[nodiscard]] Completion start_fill();
     /// Calls `function(copy, offset, bytes)` for the copies of bytes [begin, end) of the owner's segment, run by run.
@@ -49,16 +52,19 @@ private:
     void list_runs();
 
     int owner_;
+    bool filled_ = false;
     std::byte* memory_;
     std::shared_ptr<pipeline::PlanState> plan_;
     std::vector<Run> runs_; ///< by offset; made when they are needed first
+    std::uint64_t longest_run_ = 0;
 };
 
 template <class Function>
 void Entry::for_copies(std::uint64_t begin, std::uint64_t end, Function&& function) {
     if (runs_.empty()) list_runs();
-    auto run = std::upper_bound(runs_.begin(), runs_.end(), begin, [](std::uint64_t offset, const Run& one) { return offset < one.offset; });
-    if (run != runs_.begin()) --run;
+    // Runs of a layout that has bytes twice overlap: all that may reach this far.
+    const std::uint64_t earliest = begin - std::min(begin, longest_run_);
+    auto run = std::lower_bound(runs_.begin(), runs_.end(), earliest, [](const Run& one, std::uint64_t offset) { return one.offset < offset; });
     for (; run != runs_.end() && run->offset < end; ++run) {
         const std::uint64_t first = std::max(begin, run->offset);
         const std::uint64_t last = std::min(end, run->offset + run->bytes);

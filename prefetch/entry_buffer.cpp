@@ -4,11 +4,13 @@
 #include "window/window_state.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/error.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace lapwing::prefetching {
@@ -42,20 +44,25 @@ EntryBuffer::EntryBuffer(Window& window, const PrefetchOptions& options) : windo
 
 EntryBuffer::~EntryBuffer() { detach(); }
 
-void EntryBuffer::detach() {
+void EntryBuffer::detach() noexcept {
     if (!attached_) return;
-    evict();
+    try {
+        evict();
+    } catch (const Error&) { // of the fill that was under way: nobody is to get its copies any more
+        const std::scoped_lock lock{mutex_};
+        clear();
+    }
     window_.order().remove_copies(*this);
     attached_ = false;
 }
 
 void EntryBuffer::window_closes() noexcept {
     const std::scoped_lock lock{mutex_};
-    attached_ = false;
     filling_ = 0;
     completed_ = 0;
     collect_statistics();
     clear();
+    attached_ = false;
 }
 
 void EntryBuffer::clear() noexcept {
@@ -100,7 +107,6 @@ std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Sli
     std::iota(by_owner_.begin(), by_owner_.end(), 0U);
     std::ranges::stable_sort(by_owner_, {}, [this](std::uint32_t entry) { return entries_[entry].owner(); });
     if (memory != nullptr) memory_.push_back(std::move(memory));
-    unfilled_ = true;
     state_.expire();
     count_memory(static_cast<std::int64_t>(bytes + index_bytes));
     return place;
@@ -117,22 +123,27 @@ void EntryBuffer::count_memory(std::int64_t change) {
 
 // ---- fills ----------------------------------------------------------------------------------------------------------
 
-void EntryBuffer::start_all() {
+void EntryBuffer::start(Which which) {
     filling_ = state_.wanted();
-    unfilled_ = true;
     state_.begin_fill();
     note_fill();
-    lost_.clear();
+    if (which == Which::all) {
+        lost_.clear();
+        for (Entry& entry : entries_) entry.set_filled(false); // until the end of this fill
+    }
     under_way_.reserve(entries_.size());
     std::uint64_t bytes = 0;
+    std::uint64_t transfers = 0;
     try {
         write_back_cache();
         for (Entry& entry : entries_) {
+            if (entry.filled()) continue;
             // Their book-keeping is memory, too.
             constexpr std::size_t most_under_way = 4096;
             if (under_way_.size() - completed_ >= most_under_way) under_way_[completed_++].wait();
             under_way_.push_back(entry.start_fill());
             bytes += entry.bytes();
+            ++transfers;
         }
     } catch (...) { // the copies stay stale
         filling_ = 0;
@@ -140,8 +151,9 @@ void EntryBuffer::start_all() {
         under_way_.clear();
         throw;
     }
+    if (which == Which::unfilled && transfers == 0) return;
     window_.statistics().add(Counter::prefetch_fills);
-    window_.statistics().add(Counter::prefetch_transfers, entries_.size());
+    window_.statistics().add(Counter::prefetch_transfers, transfers);
     window_.statistics().add(Counter::prefetch_bytes, bytes);
 }
 
@@ -156,7 +168,7 @@ void EntryBuffer::finish_all() {
     const std::uint64_t number = std::exchange(filling_, 0);
     std::vector<Completion> under_way = std::exchange(under_way_, {});
     for (std::size_t next = std::exchange(completed_, 0); next < under_way.size(); ++next) under_way[next].wait();
-    unfilled_ = false;
+    for (Entry& entry : entries_) entry.set_filled(true);
     note_fill();
     state_.end_fill(number);
 }
@@ -165,9 +177,9 @@ void EntryBuffer::finish_under_way() {
     if (filling_ != 0) finish_all();
 }
 
-void EntryBuffer::fill_all() {
+void EntryBuffer::fill(Which which) {
     finish_under_way();
-    start_all();
+    start(which);
     finish_all();
 }
 
@@ -175,38 +187,55 @@ void EntryBuffer::fill() {
     const std::scoped_lock lock{mutex_};
     // A fill has a number of its own, by which readers of other threads see that there was one.
     if (options_.consistent) state_.expire();
-    fill_all();
+    fill(Which::all);
+}
+
+void EntryBuffer::fill_new() {
+    const std::scoped_lock lock{mutex_};
+    renew();
 }
 
 Completion EntryBuffer::start_fill() {
     const std::scoped_lock lock{mutex_};
     finish_under_way();
     if (options_.consistent) state_.expire();
-    start_all();
+    start(Which::all);
     return Completion{std::make_unique<FillUnderWay>(shared_from_this())};
 }
 
 void EntryBuffer::refresh() {
     const std::scoped_lock lock{mutex_};
+    if (!attached_)
+        throw UsageError{"a read of a prefetched element: the window of the copies is closed; close the array, not its window, when nobody reads it any more"};
     finish_under_way();
     if (state_.is_fresh()) return;
-    if (options_.consistent || unfilled_) fill_all();
-    else repair();
+    if (options_.consistent) fill(Which::all);
+    else renew();
+}
+
+void EntryBuffer::renew() {
+    finish_under_way();
+    state_.begin_fill();
+    repair();
+    fill(Which::unfilled);
 }
 
 void EntryBuffer::repair() {
-    const std::uint64_t number = state_.wanted();
-    note_fill();
+    if (lost_.empty()) return;
     write_back_cache();
-    for (const Lost& lost : std::exchange(lost_, {}))
+    // An atomic list may have lost the same value many times.
+    const auto key = [](const Lost& lost) { return std::tuple{lost.target, lost.offset, lost.bytes}; };
+    std::ranges::sort(lost_, {}, key);
+    const auto [first_again, last] = std::ranges::unique(lost_, {}, key);
+    lost_.erase(first_again, last);
+    for (const Lost& lost : lost_)
         of_owner(lost.target, [&](Entry& entry) {
             entry.for_copies(lost.offset, lost.offset + lost.bytes, [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
                 if (const std::byte* const segment = window_.map().base(lost.target)) std::memcpy(copy, segment + offset, bytes);
                 else window_.puts_and_gets().get_uncached(lost.target, offset, {copy, bytes});
             });
         });
-    note_fill();
-    state_.end_fill(number);
+    lost_.clear();
 }
 
 void EntryBuffer::write_back_cache() {
@@ -222,7 +251,9 @@ void EntryBuffer::evict() {
     clear();
 }
 
-void EntryBuffer::collect_statistics() { window_.statistics().add(Counter::prefetch_hits, state_.take_hits()); }
+void EntryBuffer::collect_statistics() {
+    if (attached_) window_.statistics().add(Counter::prefetch_hits, state_.take_hits());
+}
 
 // ---- own writes -----------------------------------------------------------------------------------------------------
 
@@ -272,16 +303,23 @@ void EntryBuffer::updated(int target, std::uint64_t offset, mpi::AtomicOperation
     const std::scoped_lock lock{mutex_};
     const std::uint64_t size = mpi::size_of(type);
     if (passed(target, offset, mark)) return lose(target, offset, size);
+    bool any_lost = false;
     of_owner(target, [&](Entry& entry) {
         entry.for_copies(offset, offset + size, [&](std::byte* copy, std::uint64_t, std::uint64_t count) {
             // A copy that ends within the value cannot be added to.
             std::uint64_t before = 0;
             if (count == size && reinterpret_cast<std::uintptr_t>(copy) % size == 0)
                 mpi::processor_fetch(operation, type, copy, operand, &before);
-            else lost_.push_back({target, offset, size});
+            else any_lost = true;
         });
     });
-    if (!lost_.empty()) state_.expire();
+    if (any_lost) note_lost({target, offset, size});
+}
+
+void EntryBuffer::note_lost(const Lost& lost) {
+    // Automatic copies are all filled again.
+    if (!options_.consistent) lost_.push_back(lost);
+    state_.expire();
 }
 
 void EntryBuffer::lost(int target, std::uint64_t offset, std::uint64_t bytes) {
@@ -294,9 +332,7 @@ void EntryBuffer::lose(int target, std::uint64_t offset, std::uint64_t bytes) {
     of_owner(target, [&](Entry& entry) {
         entry.for_copies(offset, offset + bytes, [&](std::byte*, std::uint64_t, std::uint64_t) { any = true; });
     });
-    if (!any) return;
-    lost_.push_back({target, offset, bytes});
-    state_.expire();
+    if (any) note_lost({target, offset, bytes});
 }
 
 } // namespace lapwing::prefetching

@@ -42,25 +42,26 @@ public:
     [[nodiscard]] window::WindowState& window() noexcept { return window_; }
 
     /// Memory of `bytes` bytes for `slices`, whose copies lie where their layouts say from its start. What comes from one owner becomes
-    /// one entry. `index_bytes`: what the caller keeps to find them, for the statistics. Nothing is moved yet: the copies are stale.
+    /// one entry. `place`: memory of the caller's instead, of which the copies take `bytes`. `index_bytes`: what the caller keeps to find them, for the statistics. Nothing is moved yet: the copies are stale.
     /// Throws RangeError when a slice leaves its owner's segment.
-    /// `place`: memory of the caller's instead, from which the copies take `bytes`.
     std::byte* add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes, std::byte* place = nullptr);
 
     /// Fills all copies; complete on return.
     void fill();
+    /// Of manual copies those that no fill has completed yet; others stay as they are.
+    void fill_new();
     /// Starts to. The copies must not be read, nor what they are of be written by this rank, until the completion says so; reads of
     /// automatic ones wait for it.
     [[nodiscard]] Completion start_fill();
-    /// What a read does that finds the copies stale: fills them, unless another thread has. Of manual copies: only what an own
-    /// write has left unknown.
+    /// What a read does that finds the copies stale: fills them, unless another thread has. Of manual copies: only what is new, and what
+    /// an own write has left unknown. Throws UsageError when the window is closed.
     void refresh();
     /// Forgets all entries, and frees their memory.
     void evict();
     /// Adds the hits of all threads to the window's statistics.
     void collect_statistics();
     /// Before the window goes: evicts, and is told of nothing any more.
-    void detach();
+    void detach() noexcept;
 
     // ReadCopies
     void acquired() noexcept override {
@@ -83,11 +84,14 @@ private:
     };
 
     // With mutex_ held.
-    void start_all();
+    enum class Which : std::uint8_t { all, unfilled };
+    void start(Which which);
     void finish_all();
     /// What start_fill() has begun, if it has, is over.
     void finish_under_way();
-    void fill_all();
+    void fill(Which which);
+    /// Of manual copies: what is new is filled, and what an own write has left unknown is asked for.
+    void renew();
     void repair();
     /// Whether what start_all() has started is complete; makes progress.
     [[nodiscard]] bool test_all();
@@ -100,6 +104,8 @@ private:
     void write_back_cache();
     void note_fill() noexcept;
     void write(int target, std::uint64_t offset, std::span<const std::byte> bytes);
+    /// What is there is not known any more.
+    void note_lost(const Lost& lost);
     void lose(int target, std::uint64_t offset, std::uint64_t bytes);
     /// Whether something has come since `mark` that an atomic on this value does not know of, so that what it has left is to be asked for.
     [[nodiscard]] bool passed(int target, std::uint64_t offset, std::uint64_t mark);
@@ -120,7 +126,6 @@ private:
     std::vector<Completion> under_way_; ///< of start_all()
     std::size_t completed_ = 0;         ///< of these
     std::uint64_t filling_ = 0;         ///< the number of the fill under way; 0: there is none
-    bool unfilled_ = false;             ///< some entries are new, or the last fill has not come to its end
     std::vector<Lost> lost_;
     std::uint64_t filled_at_ = 0;                 ///< number (ToldCopies::change) of the last begin, or end, of a fill
     std::array<std::uint64_t, 64> changed_at_{}; ///< of the last atomic on values that fall on one place

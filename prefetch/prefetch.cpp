@@ -60,9 +60,12 @@ std::uint64_t Prefetch::memory() const noexcept { return buffer_ != nullptr && b
 
 PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice) {
     prefetching::EntryBuffer& copies = buffer("request");
-    if (window_->closed())
+    if (window_->closed() || &window_->state() != &copies.window())
         throw UsageError{fmt::format("{}: the window was moved; make a Prefetch for the window that it was moved to",
                                      copies.window().who("Prefetch::request"))};
+    if (owner.value == copies.window().map().own_rank)
+        throw UsageError{fmt::format("{}: rank {} is this rank, whose own part needs no copy; read it with Window::local()",
+                                     copies.window().who("Prefetch::request"), owner.value)};
     const std::uint64_t from = std::min(offset.bytes, window_->size(owner));
     if (from != offset.bytes)
         throw RangeError{fmt::format("{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",

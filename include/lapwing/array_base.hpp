@@ -77,12 +77,14 @@ public:
 
     /// This rank's counters of the array, and, collective, the sum over all ranks.
     [[nodiscard]] StatisticsValues statistics() const {
+        const Window& window = open_window(".statistics");
         collect_prefetch_statistics();
-        return open_window(".statistics").statistics();
+        return window.statistics();
     }
     [[nodiscard]] StatisticsValues total_statistics() {
+        Window& window = open_window(".total_statistics");
         collect_prefetch_statistics();
-        return open_window(".total_statistics").total_statistics();
+        return window.total_statistics();
     }
 
     /// Fills the copies of all elements that are prefetched (see GlobalArray::prefetch) with their owners' values; complete on return.
@@ -114,10 +116,14 @@ protected:
 
     // Prefetch: what does not need to know indices.
 
-    /// Makes the copies' buffer, or throws UsageError if there is one with other options.
+    /// Throws UsageError for options that the array cannot have, or that differ from those of its patterns.
+    void check_prefetch(const PrefetchOptions& options) const;
+    /// Makes the copies' buffer, if there is none.
     prefetching::CopyState& begin_prefetch(const PrefetchOptions& options);
     /// Memory of `bytes` bytes for the copies of `slices`: see EntryBuffer::add.
     std::byte* add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory = nullptr);
+    /// Fills manual copies that are new.
+    void fill_new_copies();
     /// Fills copies that are stale.
     [[gnu::noinline]] void refresh_copies() const;
     void drop_copies() noexcept;
@@ -134,6 +140,8 @@ protected:
     /// Collective. Throws on every rank where `failure` is not null on one: there as throw_from_resize(), elsewhere UsageError with the text
     /// of the first.
     void agree_to_resize(const std::exception_ptr& failure) const;
+    /// The same for prefetch(): there `failure` itself. `outcome`: what the call leaves, in words.
+    void agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const;
     /// Throws `failure`; what a constructor has thrown then names the call.
     [[noreturn]] void throw_from_resize(const std::exception_ptr& failure) const;
 

@@ -423,14 +423,16 @@ private:
     [[nodiscard, gnu::always_inline]] T* address(const char* call, const Index<N>& index) const {
         if (near_box_.holds(index)) [[likely]]
             return near_address(near_box_.offset(index));
+        // Where the elements of the node are no box; none that is found here has a copy.
+        if (prefetched_ == nullptr || near_box_.empty())
+            if (T* const address = node_.template find<T>(index)) [[likely]]
+                return address;
         if (prefetched_ != nullptr) {
             // A copy's index needs no check, and others get theirs where their owner is worked out.
             if constexpr (Checked)
                 if (assertion_level < 1 || *call != '\0') check_bounds(call, index);
             return nullptr;
         }
-        if (T* const address = node_.template find<T>(index)) [[likely]]
-            return address;
         if (hot_pages_->mine().holds(index)) return nullptr;
         if (remote_.holds(index)) return nullptr;
         return other_address<Checked>(call, index);
@@ -511,7 +513,8 @@ private:
     /// Where a block of these lies in the segment.
     [[nodiscard]] array::BufferShape<N> shape_in_segment(const Domain<N>& block) const;
     [[nodiscard]] array::PlacedBox<N> placed_in_segment(const Domain<N>& block) const;
-    void copy_into_halo(std::span<const Domain<N>> blocks);
+    /// What of these domains there is room for in the segment is copied there; the rest of them.
+    [[nodiscard]] std::vector<Domain<N>> copy_into_halo(const std::vector<Domain<N>>& needed);
     /// Finds out what of the own block and its halo can be read as one box.
     void note_reach(const PrefetchOptions& options);
     friend class PrefetchedView<T, N>;

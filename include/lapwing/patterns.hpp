@@ -85,6 +85,7 @@ struct RowWise {
     /// What the pattern names for an own domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
+        if (own.empty()) return {};
         std::array<Range, N> ranges = own.ranges();
         ranges[N - 1] = site.whole.range(N - 1);
         return Domain<N>{ranges};
@@ -96,6 +97,7 @@ struct ColumnWise {
     /// What the pattern names for an own domain.
     template <std::size_t N>
     [[nodiscard]] Domain<N> domains(const Domain<N>& own, const prefetching::PatternSite<N>& site) const {
+        if (own.empty()) return {};
         std::array<Range, N> ranges = own.ranges();
         ranges[0] = site.whole.range(0);
         return Domain<N>{ranges};

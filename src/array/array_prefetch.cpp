@@ -43,14 +43,12 @@ std::vector<int> OwnerCollector::take() {
     return std::exchange(owners_, {});
 }
 
-prefetching::CopyState& ArrayBase::begin_prefetch(const PrefetchOptions& options) {
+void ArrayBase::check_prefetch(const PrefetchOptions& options) const {
     if (options.storage == PrefetchStorage::halo && halo_ == 0)
         throw UsageError{fmt::format("{}: PrefetchStorage::halo puts copies around the own block, and the array has no room there; make it with "
                                      "GlobalArrayOptions{{.halo = depth}}, or use PrefetchStorage::by_index",
                                      start_of_text(".prefetch"))};
-    if (copies_ == nullptr) {
-        copies_ = std::make_shared<prefetching::EntryBuffer>(window_, options);
-    } else if (copies_->options() != options) {
+    if (copies_ != nullptr && copies_->options() != options) {
         const auto text = [](const PrefetchOptions& one) {
             return fmt::format("{{consistent = {}, static_domain = {}, storage = {}}}", one.consistent, one.static_domain,
                                one.storage == PrefetchStorage::by_index   ? "by_index"
@@ -61,6 +59,10 @@ prefetching::CopyState& ArrayBase::begin_prefetch(const PrefetchOptions& options
                                      "copy, so that all patterns of an array need the same options: evict() first, or pass those",
                                      start_of_text(".prefetch"), text(copies_->options()), text(options))};
     }
+}
+
+prefetching::CopyState& ArrayBase::begin_prefetch(const PrefetchOptions& options) {
+    if (copies_ == nullptr) copies_ = std::make_shared<prefetching::EntryBuffer>(window_, options);
     return copies_->state();
 }
 
@@ -86,6 +88,8 @@ prefetching::EntryBuffer& ArrayBase::copies(const char* call) const {
 void ArrayBase::update() { copies(".update").fill(); }
 
 Completion ArrayBase::update_async() { return copies(".update_async").start_fill(); }
+
+void ArrayBase::fill_new_copies() { copies_->fill_new(); }
 
 void ArrayBase::refresh_copies() const { copies_->refresh(); }
 

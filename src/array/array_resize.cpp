@@ -43,8 +43,11 @@ void ArrayBase::throw_from_resize(const std::exception_ptr& failure) const {
     }
 }
 
-void ArrayBase::agree_to_resize(const std::exception_ptr& failure) const {
-    if (team_->max(failure == nullptr ? 0 : 1) == 0) return;
+namespace {
+
+/// Collective. The first rank that has a failure, and its text; nobody has one: the text is empty.
+[[nodiscard]] mpi::Problem first_failure(Team& team, const std::exception_ptr& failure) {
+    if (team.max(failure == nullptr ? 0 : 1) == 0) return {};
     std::string own;
     try {
         if (failure != nullptr) std::rethrow_exception(failure);
@@ -53,9 +56,23 @@ void ArrayBase::agree_to_resize(const std::exception_ptr& failure) const {
     } catch (...) {
     }
     if (failure != nullptr && own.empty()) own = "an exception without a text";
-    const mpi::Problem first = mpi::first_problem(team_->state().communicator(), own);
+    return mpi::first_problem(team.state().communicator(), own);
+}
+
+} // namespace
+
+void ArrayBase::agree_to_resize(const std::exception_ptr& failure) const {
+    const mpi::Problem first = first_failure(*team_, failure);
     if (failure != nullptr) throw_from_resize(failure);
+    if (first.text.empty()) return;
     throw UsageError{fmt::format("{}: the array stays as it was, since rank {} could not: {}", start_of_text(".resize"), first.rank, first.text)};
+}
+
+void ArrayBase::agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const {
+    const mpi::Problem first = first_failure(*team_, failure);
+    if (failure != nullptr) std::rethrow_exception(failure);
+    if (first.text.empty()) return;
+    throw UsageError{fmt::format("{}: {}, since rank {} could not take this one: {}", start_of_text(".prefetch"), outcome, first.rank, first.text)};
 }
 
 } // namespace lapwing::array

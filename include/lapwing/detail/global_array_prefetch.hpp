@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -25,13 +26,32 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
     prefetching::KeptPattern<N> kept = [pattern](const Domain<N>& own, const prefetching::PatternSite<N>& site) {
         return prefetching::domains_of(pattern, own, site);
     };
-    const std::vector<Domain<N>> needed = needed_by(kept);
-    this->begin_collective("prefetch");
-    prefetching::CopyState& state = this->begin_prefetch(options);
-    // Of a replicated array there is nothing that is not here.
-    if (!replicated_) prefetch_domains(needed, options, state);
-    patterns_.push_back(std::move(kept));
-    if (!options.consistent) this->update();
+    // What one rank cannot do no other does.
+    std::vector<Domain<N>> needed;
+    std::exception_ptr failure;
+    try {
+        this->check_prefetch(options);
+        needed = needed_by(kept);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    this->begin_collective("fetch");
+    this->agree_to_prefetch(failure, "the array has the patterns that it had");
+    try {
+        prefetching::CopyState& state = this->begin_prefetch(options);
+        // Of a replicated array there is nothing that is not here.
+        if (!replicated_) prefetch_domains(needed, options, state);
+        patterns_.push_back(std::move(kept));
+        if (!options.consistent) this->fill_new_copies();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    try {
+        this->agree_to_prefetch(failure, "the array has no patterns any more");
+    } catch (...) {
+        evict();
+        throw;
+    }
     barrier();
 }
 
@@ -41,7 +61,8 @@ std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const prefetching::KeptPatte
     std::vector<Domain<N>> needed;
     const auto ask = [&](const Domain<N>& own) {
         for (const Domain<N>& domain : pattern(own, site))
-            if (std::ranges::find(needed, domain) == needed.end()) needed.push_back(domain);
+            // Domains that several name cost no more than looking at them; most that are the same come one behind the other.
+            if (needed.empty() || needed.back() != domain) needed.push_back(domain);
     };
     // One that owns nothing may read all the same.
     if (domain_count(Rank{own_rank_}) == 0) ask(Domain<N>{});
@@ -57,8 +78,9 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
     // A halo is one block of memory, with those of the node.
     const bool node = !options.consistent || options.storage == PrefetchStorage::halo;
-    if (const auto domains = domains_to_copy(needed, node)) copy_domains(*domains, options.storage);
-    else copy_rows(rows_to_copy(needed, node));
+    const std::vector<Domain<N>> rest = options.storage == PrefetchStorage::halo ? copy_into_halo(needed) : needed;
+    if (const auto domains = domains_to_copy(rest, node)) copy_domains(*domains, options.storage);
+    else copy_rows(rows_to_copy(rest, node));
     if (prefetched_->of_node) bind_near(false);
     note_reach(options);
 }
@@ -107,16 +129,7 @@ private:
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage) {
-    prefetching::NeededDomains<N> elsewhere = domains;
-    if (storage == PrefetchStorage::halo) {
-        const Domain<N> around = domain_with_halo();
-        std::vector<Domain<N>> inside;
-        for (const Domain<N>& one : domains.domains())
-            if (const Domain<N> part = one.intersect(around); !part.empty()) inside.push_back(part);
-        copy_into_halo(inside);
-        (void)elsewhere.remove(around); // a few rectangles more than there may be do no harm here
-    }
-    std::vector<Domain<N>> blocks{elsewhere.domains().begin(), elsewhere.domains().end()};
+    std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
     if (storage == PrefetchStorage::by_owner) {
         array::OwnerCollector owners;
         for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), owners);
@@ -136,15 +149,36 @@ void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domain
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::copy_into_halo(std::span<const Domain<N>> blocks) {
+std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domain<N>>& needed) {
+    const Domain<N> around = domain_with_halo();
+    if (around.empty()) return needed;
+    prefetching::NeededDomains<N> inside;
+    std::vector<Domain<N>> rest;
+    bool few = true;
+    for (const Domain<N>& one : needed) {
+        few = few && inside.add(one.intersect(around));
+        prefetching::NeededDomains<N> outside;
+        if (outside.add(one) && outside.remove(around)) rest.insert(rest.end(), outside.domains().begin(), outside.domains().end());
+        else rest.push_back(one);
+    }
+    // Too ragged: there is room for all of it.
+    if (!few) {
+        inside = {};
+        (void)inside.add(around);
+    }
+    // More of them than reads should look through do no harm: most are read as parts of one box.
+    (void)inside.remove(map_.domain(own_place(), 0));
+    for (const Domain<N>& here : prefetched_->indices.domains()) (void)inside.remove(here);
+    const std::span<const Domain<N>> blocks = inside.domains();
     array::PrefetchedIndices<N>& indices = prefetched_->indices;
     auto* const memory = reinterpret_cast<std::byte*>(segment());
     if (add_copies_of(blocks, indices.bytes_of(blocks.size()), [this](const Domain<N>& block) { return shape_in_segment(block); }, memory) == nullptr)
-        return;
+        return rest;
     for (const Domain<N>& block : blocks) {
         const array::BufferShape<N> shape = shape_in_segment(block);
         indices.add(block, shape.strides, memory + shape.offset * sizeof(T), sizeof(T));
     }
+    return rest;
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -187,13 +221,16 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
             prefetched_->around.push_back(placed_in_segment(box));
             return true;
         };
-        // All of it; or, without the corners, what lies beside the own block in one dimension.
-        if (!note(around))
+        // All of it, or as much as a smaller depth needs; or, without the corners, what lies beside the own block in one dimension.
+        for (std::int64_t depth = this->halo_; depth > 0 && prefetched_->around.empty(); --depth) {
+            const Domain<N> nearer = own.expand(depth).intersect(around);
+            if (note(nearer)) break;
             for (std::size_t d = 0; d < N; ++d) {
                 std::array<Range, N> ranges = own.ranges();
-                ranges[d] = around.range(d);
-                note(Domain<N>{ranges});
+                ranges[d] = nearer.range(d);
+                if (ranges[d] != own.range(d)) note(Domain<N>{ranges});
             }
+        }
     }
     if (options.consistent) return;
     if (!prefetched_->around.empty()) prefetched_->manual = prefetched_->around.front();
@@ -292,7 +329,9 @@ array::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index) const {
     const Location location = domain().contains(index) ? locate(index) : Location{};
     std::byte* const memory = location.owner.value < 0 ? nullptr : window_.map().base(location.owner.value);
     if (memory == nullptr) this->throw_not_in_view(index);
-    if (foreign_ != nullptr || replicated_ || !map_.one_round()) return one(reinterpret_cast<T*>(memory) + location.offset);
+    // Among elements of the node that have copies a box would hide those.
+    const bool copied = prefetched_ != nullptr && prefetched_->of_node;
+    if (copied || foreign_ != nullptr || replicated_ || !map_.one_round()) return one(reinterpret_cast<T*>(memory) + location.offset);
     return {{map_.domain(location.owner, 0), map_.strides(location.owner)}, memory + map_.origin() * sizeof(T)};
 }
 
