@@ -216,7 +216,7 @@ public:
     /// Collective. Each rank keeps copies of the elements of other ranks that `pattern` says it reads (see patterns.hpp), and element
     /// reads take them. The patterns of an array add up: an element is copied once. Own writes to these elements go to their owner and to
     /// the own copy. Automatic copies (`consistent`) see what a barrier, or another acquire, orders before a read, and are first filled
-    /// by a read; elements that the rank can load are never copied. Manual ones are a snapshot: of the owners' values here, where the
+    /// by a read; elements that the rank can load are not copied, but into a halo. Manual ones are a snapshot: of the owners' values here, where the
     /// call has a barrier before and behind, and then of each update(); elements of the own node are copied, too, so that what a
     /// program computes does not depend on where its ranks run. Replicated arrays have all elements already.
     /// Throws UsageError when the options differ from those of patterns that the array has, RangeError for patterns that do not fit.
@@ -540,8 +540,8 @@ private:
     [[nodiscard]] LocalView<T, N> view(const char* call) const;
     [[nodiscard]] LocalView<T, N> dense_view(const char* call) const;
     /// The rank by which the map knows what the calling rank has.
-    [[nodiscard]] T* segment() const noexcept { return own_ - map_.origin(); }
     [[nodiscard]] Rank own_place() const noexcept { return Rank{replicated_ ? 0 : own_rank_}; }
+    [[nodiscard]] T* segment() const noexcept { return own_ - map_.origin(); }
     struct CheckedMap;
     /// Cuts a patch, all of whose indices have been checked, into sections.
     void cut(const Domain<N>& domain, const array::BufferShape<N>& buffer, array::SectionVisitor& visitor) const;

@@ -18,7 +18,7 @@ enum class PrefetchStorage : std::uint8_t {
 /// has at a time have the same options.
 struct PrefetchOptions {
     /// Automatic: a read behind an acquire (a barrier, a lock, …) sees what was released before it, as without prefetch; the first
-    /// such read fills all copies again. Manual (false): copies stay as they are until update(); reads look at nothing else.
+    /// such read fills all copies again. Manual (false): copies stay as they are until update(), but for own writes.
     bool consistent = true;
     /// The array keeps its extents as long as it has the pattern: resize() is refused. Owners then take no part where the network allows; else their
     /// progress threads pack what they are asked for.

@@ -24,6 +24,8 @@ class GlobalArray;
 /// for (auto [i, j] : inner) b.local(i, j) = 0.25 * (v(i - 1, j) + v(i + 1, j) + v(i, j - 1) + v(i, j + 1));
 /// ```
 ///
+/// It remembers what it read last: each thread needs one of its own, and a copy is one.
+///
 /// Its reads are not counted, since that would cost more than they do. `row(index, count)` leaves the comparisons out of a loop: a
 /// pointer to elements that lie one behind the other.
 template <TriviallyCopyable T, std::size_t N>

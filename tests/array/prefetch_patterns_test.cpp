@@ -350,3 +350,61 @@ TEST_CASE("a halo that an array cannot have, or does not, is an error that says 
     CHECK_THAT(test::message_of<UsageError>([&] { (void)array.halo_view(); }), test::says({"narrow", "PrefetchStorage::halo"}));
     runtime.barrier();
 }
+
+TEST_CASE("a view shows a manual copy, whatever it has read before") {
+    Runtime runtime;
+    GlobalArray<double, 1> array{runtime, {20 * runtime.size()}, Block{}};
+    test::number_elements(array, 3);
+    array.prefetch(Stencil{.depth = 2}, {.consistent = false});
+    test::number_elements(array, 900);
+    const auto view = array.view();
+    test::Mismatches wrong;
+    for (const Index<1>& index : array.domain()) {
+        if (!array.is_prefetched(index)) continue;
+        for (const std::int64_t deep : {index[0] - 5, index[0] + 5})
+            if (array.domain().contains(Index<1>{deep}) && !array.is_prefetched(deep) && !array.window().reachable(array.owner(deep)).empty())
+                (void)view(deep);
+        wrong.check(view(index) == test::value_of<double>(3 + static_cast<std::uint64_t>(index[0])), index);
+    }
+    CHECK(wrong.text() == "none");
+    runtime.barrier();
+}
+
+TEST_CASE("new manual copies do not renew those that are there") {
+    Runtime runtime;
+    GlobalArray<double, 1> array{runtime, {20 * runtime.size()}, Block{}};
+    test::number_elements(array, 3);
+    array.prefetch(Stencil{.depth = 2}, {.consistent = false});
+    const Domain<1> before = array.domain();
+    std::vector<bool> early;
+    for (const Index<1>& index : before) early.push_back(array.is_prefetched(index));
+    test::number_elements(array, 900);
+    array.prefetch(Stencil{.depth = 4}, {.consistent = false});
+    test::Mismatches wrong;
+    for (const Index<1>& index : before)
+        if (array.is_prefetched(index)) {
+            const auto position = static_cast<std::uint64_t>(index[0]);
+            wrong.check(array(index) == test::value_of<double>((early[position] ? 3 : 900) + position), index);
+        }
+    CHECK(wrong.text() == "none");
+    runtime.barrier();
+}
+
+TEST_CASE("what one rank cannot prefetch none does, and all hear of it") {
+    Runtime runtime;
+    GlobalArray<double, 1> array{runtime, {20 * runtime.size()}, Block{}, {.name = "common"}};
+    test::number_elements(array, 3);
+    array.prefetch(Stencil{}, {.consistent = false});
+    const auto odd = [&](const Domain<1>& own) {
+        if (runtime.rank() == Rank{0}) throw RangeError{"the table has no entry"};
+        return own.expand(3);
+    };
+    if (runtime.rank() == Rank{0})
+        CHECK_THAT(test::message_of<RangeError>([&] { array.prefetch(odd, {.consistent = false}); }), test::says({"the table has no entry"}));
+    else
+        CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(odd, {.consistent = false}); }),
+                   test::says({"common", "the patterns that it had", "rank 0", "the table has no entry"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(Stencil{}, {.consistent = true}); }), test::says({"common", "evict()"}));
+    CHECK(misread(array, false, 3, 0, [](const Index<1>&) { return true; }) == "none");
+    runtime.barrier();
+}
