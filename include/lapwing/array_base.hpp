@@ -224,12 +224,13 @@ private:
 /// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
 /// A number for the extents, and how they are dealt: the same numbers if and, but for rare accidents, only if they are the same.
-[[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const DimensionMap> dimensions) noexcept;
+[[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents,
+                                        std::span<const distribution::DimensionMap> dimensions) noexcept;
 /// Collective, for assertion level 3. Throw MismatchError on every rank.
 void require_same_extents(Team& team, std::string_view name, std::span<const std::int64_t> extents);
 /// `dimensions` are empty for a distribution of the program's own, of which only the capacity is compared, and for one
 /// that this rank could not make: it takes part, so that the others do not wait for it.
-void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions,
+void require_same_map(Team& team, std::string_view name, std::span<const distribution::DimensionMap> dimensions,
                       std::uint64_t capacity, bool replicated);
 
 } // namespace array

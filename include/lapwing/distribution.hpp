@@ -1,4 +1,4 @@
-// Room: array
+// Room: distribution
 #pragma once
 
 #include <lapwing/detail/block_cyclic_map.hpp>
@@ -51,7 +51,7 @@ struct Block {
     /// Throws RangeError when the grid does not fit.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
-        return BlockCyclicMap<N>{"Block", extents, ranks, grid, {}, array::Dealing::one_block};
+        return BlockCyclicMap<N>{"Block", extents, ranks, grid, {}, distribution::Dealing::one_block};
     }
 };
 
@@ -62,7 +62,7 @@ struct Cyclic {
     /// Throws RangeError when the grid does not fit.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
-        return BlockCyclicMap<N>{"Cyclic", extents, ranks, grid, {}, array::Dealing::single_indices};
+        return BlockCyclicMap<N>{"Cyclic", extents, ranks, grid, {}, distribution::Dealing::single_indices};
     }
 };
 
@@ -74,7 +74,7 @@ struct BlockCyclic {
     /// Throws RangeError when a block size is below 1, there are not as many as dimensions, or the grid does not fit.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int ranks) const {
-        return BlockCyclicMap<N>{"BlockCyclic", extents, ranks, grid, block, array::Dealing::blocks};
+        return BlockCyclicMap<N>{"BlockCyclic", extents, ranks, grid, block, distribution::Dealing::blocks};
     }
 };
 
@@ -92,7 +92,7 @@ struct Replicated {
     /// The same map for any number of ranks: all elements at rank 0 of the map, which stands for every rank.
     template <std::size_t N>
     [[nodiscard]] BlockCyclicMap<N> map(const Extents<N>& extents, int /*ranks*/) const {
-        return BlockCyclicMap<N>{"Replicated", extents, 1, {}, {}, array::Dealing::one_block};
+        return BlockCyclicMap<N>{"Replicated", extents, 1, {}, {}, distribution::Dealing::one_block};
     }
 };
 

@@ -511,7 +511,7 @@ private:
     /// The indices that have room in the segment: own ones, and around them.
     [[nodiscard]] Domain<N> domain_with_halo() const;
     /// Where a block of these lies in the segment.
-    [[nodiscard]] array::BufferShape<N> shape_in_segment(const Domain<N>& block) const;
+    [[nodiscard]] distribution::BufferShape<N> shape_in_segment(const Domain<N>& block) const;
     [[nodiscard]] array::PlacedBox<N> placed_in_segment(const Domain<N>& block) const;
     /// What of these domains there is room for in the segment is copied there; the rest of them.
     [[nodiscard]] std::vector<Domain<N>> copy_into_halo(const std::vector<Domain<N>>& needed);
@@ -544,14 +544,14 @@ private:
     [[nodiscard]] T* segment() const noexcept { return own_ - map_.origin(); }
     struct CheckedMap;
     /// Cuts a patch, all of whose indices have been checked, into sections.
-    void cut(const Domain<N>& domain, const array::BufferShape<N>& buffer, array::SectionVisitor& visitor) const;
+    void cut(const Domain<N>& domain, const distribution::BufferShape<N>& buffer, distribution::SectionVisitor& visitor) const;
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
     /// Throws RangeError unless the view has the extents of the domain and its rows lie in ascending order; where the domain's
     /// elements are in it.
-    [[nodiscard]] array::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
+    [[nodiscard]] distribution::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
                                                       const LocalView<const T, N>& buffer) const;
     /// Starts a patch that has been checked. Only read for Direction::put.
-    [[nodiscard]] Completion start_patch(array::Direction direction, const Domain<N>& domain, const array::BufferShape<N>& shape,
+    [[nodiscard]] Completion start_patch(array::Direction direction, const Domain<N>& domain, const distribution::BufferShape<N>& shape,
                                          const T* buffer) const;
     /// Where the elements of a list are. Throws RangeError, also unless there are as many of `others` (SIZE_MAX: no matter).
     template <class Indices>
@@ -584,7 +584,7 @@ private:
     array::RemoteElements<N> remote_; ///< empty unless the array is cached
     const window::HotPageTables* hot_pages_ = &window::no_hot_pages;
     BlockCyclicMap<N> map_;
-    std::shared_ptr<const array::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
+    std::shared_ptr<const distribution::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;
     std::shared_ptr<const array::KeptDistribution<N>> distribution_;
     std::vector<prefetching::KeptPattern<N>> patterns_; ///< of what is prefetched

@@ -1,4 +1,4 @@
-// Room: array
+// Room: distribution
 #pragma once
 
 #include <lapwing/rank.hpp>

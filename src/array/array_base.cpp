@@ -47,13 +47,13 @@ std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64
 
 } // namespace
 
-std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const DimensionMap> dimensions) noexcept {
+std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> dimensions) noexcept {
     // FNV-1a, by Fowler, Noll and Vo, over 64-bit words.
     std::uint64_t hash = 0xcbf29ce484222325;
     const auto mix = [&](std::uint64_t word) { hash = (hash ^ word ^ word >> 32) * 0x100000001b3; };
     mix(extents.size());
     for (const std::int64_t extent : extents) mix(static_cast<std::uint64_t>(extent));
-    for (const DimensionMap& dimension : dimensions) {
+    for (const distribution::DimensionMap& dimension : dimensions) {
         mix(dimension.block());
         mix(static_cast<std::uint64_t>(dimension.processes()));
         mix(dimension.margin);
@@ -317,10 +317,10 @@ void require_room_for_halo(Team& team, const GlobalArrayOptions& options, bool o
                                      constructor_text(team, options.name), options.halo)};
 }
 
-void require_same_map(Team& team, std::string_view name, std::span<const DimensionMap> dimensions,
+void require_same_map(Team& team, std::string_view name, std::span<const distribution::DimensionMap> dimensions,
                       std::uint64_t capacity, bool replicated) {
     std::vector<std::int64_t> description{static_cast<std::int64_t>(capacity), replicated ? 1 : 0};
-    for (const DimensionMap& dimension : dimensions) {
+    for (const distribution::DimensionMap& dimension : dimensions) {
         description.push_back(static_cast<std::int64_t>(dimension.block()));
         description.push_back(dimension.processes());
     }

@@ -31,7 +31,7 @@ SliceCollector::SliceCollector(std::uint64_t element_bytes)
 
 SliceCollector::~SliceCollector() = default;
 
-void SliceCollector::visit(const Section& section) {
+void SliceCollector::visit(const distribution::Section& section) {
     owners_.visit(section);
     slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
 }

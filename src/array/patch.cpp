@@ -23,7 +23,7 @@ PatchTransfer::PatchTransfer(Window& window, Direction direction, std::byte* buf
 
 PatchTransfer::~PatchTransfer() = default;
 
-void PatchTransfer::visit(const Section& section) {
+void PatchTransfer::visit(const distribution::Section& section) {
     if (!replicated_) return carry(section.owner, section);
     const transport::MemoryMap& map = window_.map();
     if (direction_ == Direction::get) return carry(map.own_rank, section);
@@ -31,11 +31,11 @@ void PatchTransfer::visit(const Section& section) {
     for (int step = 1; step <= map.ranks; ++step) carry((map.own_rank + step) % map.ranks, section);
 }
 
-void PatchTransfer::carry(int owner, const Section& section) {
+void PatchTransfer::carry(int owner, const distribution::Section& section) {
     const transport::MemoryMap& map = window_.map();
     // A distribution of the program's own may be wrong; nothing is read or written outside of the owner's segment.
     uint128 end = section.owner_offset + uint128{1};
-    for (const SectionLevel& level : section.levels) end += uint128{level.count - 1} * level.owner_stride;
+    for (const distribution::SectionLevel& level : section.levels) end += uint128{level.count - 1} * level.owner_stride;
     if (owner < 0 || owner >= map.ranks || end * element_bytes_ > map.bytes(owner))
         throw RangeError{fmt::format("{}: the distribution puts elements at rank {} of {}, up to offset {} of a part of {} "
                                      "bytes; correct its locate()",
@@ -46,13 +46,13 @@ void PatchTransfer::carry(int owner, const Section& section) {
     else start(owner, section);
 }
 
-void PatchTransfer::copy(int owner, std::byte* segment, const Section& section) {
+void PatchTransfer::copy(int owner, std::byte* segment, const distribution::Section& section) {
     std::byte* const memory = segment + section.owner_offset * element_bytes_;
     std::byte* const buffer = buffer_ + section.buffer_offset * element_bytes_;
-    std::array<CopyLevel, max_section_levels> levels;
+    std::array<CopyLevel, distribution::max_section_levels> levels;
     std::uint64_t elements = 1;
     for (std::size_t d = 0; d < section.levels.size(); ++d) {
-        const SectionLevel& level = section.levels[d];
+        const distribution::SectionLevel& level = section.levels[d];
         elements *= level.count;
         levels[d] = direction_ == Direction::get ? CopyLevel{level.count, level.buffer_stride, level.owner_stride}
                                                  : CopyLevel{level.count, level.owner_stride, level.buffer_stride};
@@ -67,7 +67,7 @@ void PatchTransfer::copy(int owner, std::byte* segment, const Section& section) 
         window.order().copies().written(owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_), buffer_);
 }
 
-void PatchTransfer::start(int owner, const Section& section) {
+void PatchTransfer::start(int owner, const distribution::Section& section) {
     if (pending_ == nullptr) pending_ = std::make_unique<PendingTransfers>();
     pending_->make_room();
     const Layout there = at_owner(section, element_bytes_);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "examples/triangular.hpp"
-#include "tests/array/random_maps.hpp"
+#include "tests/distribution/random_maps.hpp"
 #include "tests/team/team_test.hpp"
 
 #include <lapwing/domain.hpp>

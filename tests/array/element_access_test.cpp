@@ -1,5 +1,5 @@
 // The prepared arithmetic of an element access, without MPI: own boxes and node neighbours, up to huge extents.
-#include "random_maps.hpp"
+#include "tests/distribution/random_maps.hpp"
 
 #include <lapwing/detail/element_access.hpp>
 

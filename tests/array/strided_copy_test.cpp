@@ -1,6 +1,6 @@
 #include "src/array/strided_copy.hpp"
 
-#include "random_maps.hpp"
+#include "tests/distribution/random_maps.hpp"
 
 #include <catch2/catch.hpp>
 

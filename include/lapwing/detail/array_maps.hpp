@@ -26,7 +26,7 @@ class KeptDistribution;
 template <std::size_t N>
 struct ArrayMaps {
     BlockCyclicMap<N> block_cyclic;
-    std::shared_ptr<const ForeignMap<N>> foreign; ///< in place of block_cyclic for a distribution of the program's own
+    std::shared_ptr<const distribution::ForeignMap<N>> foreign; ///< in place of block_cyclic for a distribution of the program's own
     bool replicated = false;
     std::shared_ptr<const KeptDistribution<N>> distribution; ///< which has made them
 };
@@ -72,7 +72,7 @@ public:
         try {
             auto map = distribution_.map(extents, team.size());
             if constexpr (std::same_as<decltype(map), BlockCyclicMap<N>>) maps.block_cyclic = std::move(map);
-            else maps.foreign = std::make_shared<ForeignMapOf<N, decltype(map)>>(std::move(map));
+            else maps.foreign = std::make_shared<distribution::ForeignMapOf<N, decltype(map)>>(std::move(map));
         } catch (const RangeError& error) {
             // A distribution does not know the rank and the array that the message has to name.
             const RangeError complete{constructor_text(team, name) + ": " + error.what()};

@@ -96,14 +96,14 @@ public:
 
         // Ranks without a place in the grid are the last ones.
         int processes = 1;
-        for (const DimensionMap& dimension : map.dimensions()) processes *= dimension.processes();
+        for (const distribution::DimensionMap& dimension : map.dimensions()) processes *= dimension.processes();
         const int last = std::min(memory.node_first + memory.node_count, processes) - 1;
         if (last < memory.node_first) return;
 
         int box_size = 1;
         std::uint64_t element = element_bytes; // distance of neighbours in the dimension
         for (std::size_t d = N; d-- > 0;) {
-            const DimensionMap& from = map.dimensions()[d];
+            const distribution::DimensionMap& from = map.dimensions()[d];
             const int low = from.process_of(memory.node_first);
             const int high = from.process_of(last);
             if (low > high || (!from.one_round() && high - low + 1 < from.processes())) return;
@@ -166,13 +166,13 @@ private:
         std::uint64_t extent = 0;
         std::uint64_t stride = 0;
         int divisions = 0; ///< that an address needs: 0, 1 by the block, or 2
-        Reciprocal by_block;
+        distribution::Reciprocal by_block;
         std::uint64_t block_stride = 0;
-        Reciprocal by_processes;
+        distribution::Reciprocal by_processes;
         std::uint64_t round_stride = 0;
     };
 
-    [[nodiscard]] static Dimension make(const DimensionMap& from, int low, int high, std::uint64_t element,
+    [[nodiscard]] static Dimension make(const distribution::DimensionMap& from, int low, int high, std::uint64_t element,
                                         std::uint64_t part_distance) noexcept {
         const std::uint64_t process = static_cast<std::uint64_t>(from.rank_stride) * part_distance;
         const std::uint64_t block = from.block();

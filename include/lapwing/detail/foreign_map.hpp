@@ -1,10 +1,9 @@
-// Room: array
+// Room: distribution
 #pragma once
 
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
 #include <lapwing/location.hpp>
-#include <lapwing/patch.hpp>
 
 #include <array>
 #include <cstddef>
@@ -12,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-namespace lapwing::array {
+namespace lapwing::distribution {
 
 /// A map of a program's own, behind an interface, so that GlobalArray<T, N> is one type whatever the distribution.
 template <std::size_t N>
@@ -40,4 +39,4 @@ private:
     Map map_;
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::distribution

@@ -55,7 +55,7 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::fetch_own(const GlobalArray& other, array::PatchTransfer& patch) const {
     if (foreign_ == nullptr) {
         // Neighbours in an own domain are neighbours in memory, whatever the distance of their indices.
-        array::BufferShape<N> shape;
+        distribution::BufferShape<N> shape;
         shape.strides = map_.strides(own_place());
         for (const Domain<N> own : local_domains()) {
             const Domain<N> domain = own.intersect(other.domain());
@@ -69,7 +69,7 @@ void GlobalArray<T, N>::fetch_own(const GlobalArray& other, array::PatchTransfer
         std::array<Range, N> run;
         for (std::size_t d = 0; d < N; ++d) run[d] = Range::strided(index[d], 1, 1);
         run[N - 1] = Range::strided(index[N - 1], count, index_stride);
-        array::BufferShape<N> shape;
+        distribution::BufferShape<N> shape;
         shape.offset = static_cast<std::uint64_t>(data - segment());
         shape.strides[N - 1] = 1;
         other.cut(Domain<N>{run}.intersect(other.domain()), shape, patch);

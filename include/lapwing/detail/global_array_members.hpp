@@ -66,7 +66,8 @@ template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps, GlobalArrayOptions options)
     : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
                 alignof(T),
-                array::identity_of(extents.values(), maps.foreign ? std::span<const array::DimensionMap>{} : maps.block_cyclic.dimensions()),
+                array::identity_of(extents.values(),
+                                   maps.foreign ? std::span<const distribution::DimensionMap>{} : maps.block_cyclic.dimensions()),
                 std::move(options)},
       map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents}, distribution_{std::move(maps.distribution)} {
     own_ = reinterpret_cast<T*>(window_.map().own) + map_.origin();
@@ -337,7 +338,7 @@ LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
     Index<N> extents{};
     std::array<std::int64_t, N> strides{};
     for (std::size_t d = 0; d < N; ++d) {
-        const array::DimensionMap& dimension = map_.dimensions()[d];
+        const distribution::DimensionMap& dimension = map_.dimensions()[d];
         extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(own_place().value)));
         strides[d] = static_cast<std::int64_t>(places[d]);
     }
@@ -435,12 +436,12 @@ struct GlobalArray<T, N>::CheckedMap {
 };
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::cut(const Domain<N>& domain, const array::BufferShape<N>& buffer,
-                            array::SectionVisitor& visitor) const {
+void GlobalArray<T, N>::cut(const Domain<N>& domain, const distribution::BufferShape<N>& buffer,
+                            distribution::SectionVisitor& visitor) const {
     if (foreign_ == nullptr)
-        array::cut(map_.dimensions(), map_.origin(), domain.ranges(), buffer.offset, buffer.strides, visitor);
+        distribution::cut(map_.dimensions(), map_.origin(), domain.ranges(), buffer.offset, buffer.strides, visitor);
     else
-        array::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
+        distribution::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -462,18 +463,18 @@ void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, s
 }
 
 template <TriviallyCopyable T, std::size_t N>
-array::BufferShape<N> GlobalArray<T, N>::checked_shape(const char* call, const Domain<N>& domain,
+distribution::BufferShape<N> GlobalArray<T, N>::checked_shape(const char* call, const Domain<N>& domain,
                                                        const LocalView<const T, N>& buffer) const {
     Index<N> sizes{};
     for (std::size_t d = 0; d < N; ++d) sizes[d] = static_cast<std::int64_t>(domain.range(d).size());
     this->check_view(call, domain.ranges(), sizes, buffer.extents().values(), buffer.strides());
-    array::BufferShape<N> shape;
+    distribution::BufferShape<N> shape;
     for (std::size_t d = 0; d < N; ++d) shape.strides[d] = static_cast<std::uint64_t>(buffer.stride(d));
     return shape;
 }
 
 template <TriviallyCopyable T, std::size_t N>
-Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Domain<N>& domain, const array::BufferShape<N>& shape,
+Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Domain<N>& domain, const distribution::BufferShape<N>& shape,
                                           const T* buffer) const {
     // A put only reads the buffer; one type of pointer serves both directions.
     array::PatchTransfer patch{window_, direction, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)), sizeof(T), replicated_};
@@ -484,25 +485,25 @@ Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Doma
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::get(const Domain<N>& domain, std::span<T> buffer) const {
     check_patch(".get", domain, buffer.size());
-    start_patch(array::Direction::get, domain, array::BufferShape<N>::row_major(domain), buffer.data()).wait();
+    start_patch(array::Direction::get, domain, distribution::BufferShape<N>::row_major(domain), buffer.data()).wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, std::span<T> buffer) const {
     check_patch(".start_get", domain, buffer.size());
-    return start_patch(array::Direction::get, domain, array::BufferShape<N>::row_major(domain), buffer.data());
+    return start_patch(array::Direction::get, domain, distribution::BufferShape<N>::row_major(domain), buffer.data());
 }
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::put(const Domain<N>& domain, std::span<const T> buffer) {
     check_patch(".put", domain, buffer.size());
-    start_patch(array::Direction::put, domain, array::BufferShape<N>::row_major(domain), buffer.data()).wait();
+    start_patch(array::Direction::put, domain, distribution::BufferShape<N>::row_major(domain), buffer.data()).wait();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, std::span<const T> buffer) {
     check_patch(".start_put", domain, buffer.size());
-    return start_patch(array::Direction::put, domain, array::BufferShape<N>::row_major(domain), buffer.data());
+    return start_patch(array::Direction::put, domain, distribution::BufferShape<N>::row_major(domain), buffer.data());
 }
 
 template <TriviallyCopyable T, std::size_t N>

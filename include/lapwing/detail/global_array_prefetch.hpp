@@ -103,7 +103,7 @@ std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(
     if (node) return domains;
 
     array::OwnerCollector owners;
-    for (const Domain<N>& one : domains.domains()) cut(one, array::BufferShape<N>::row_major(one), owners);
+    for (const Domain<N>& one : domains.domains()) cut(one, distribution::BufferShape<N>::row_major(one), owners);
     for (const int owner : owners.take())
         if (is_of_node(owner) && !remove_all(Rank{owner})) return {};
     return domains;
@@ -132,7 +132,7 @@ void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domain
     std::vector<Domain<N>> blocks{domains.domains().begin(), domains.domains().end()};
     if (storage == PrefetchStorage::by_owner) {
         array::OwnerCollector owners;
-        for (const Domain<N>& block : blocks) cut(block, array::BufferShape<N>::row_major(block), owners);
+        for (const Domain<N>& block : blocks) cut(block, distribution::BufferShape<N>::row_major(block), owners);
         std::vector<Domain<N>> parts;
         for (const int owner : owners.take())
             for (const Domain<N> owned : local_domains(Rank{owner}))
@@ -143,7 +143,7 @@ void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domain
     array::PrefetchedIndices<N>& indices = prefetched_->indices;
     std::byte* copies = add_copies_of(blocks, indices.bytes_of(blocks.size()), array::OneBehindTheOther<N>{});
     for (const Domain<N>& block : blocks) {
-        indices.add(block, array::BufferShape<N>::row_major(block).strides, copies, sizeof(T));
+        indices.add(block, distribution::BufferShape<N>::row_major(block).strides, copies, sizeof(T));
         copies += block.size() * sizeof(T);
     }
 }
@@ -175,7 +175,7 @@ std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domai
     if (add_copies_of(blocks, indices.bytes_of(blocks.size()), [this](const Domain<N>& block) { return shape_in_segment(block); }, memory) == nullptr)
         return rest;
     for (const Domain<N>& block : blocks) {
-        const array::BufferShape<N> shape = shape_in_segment(block);
+        const distribution::BufferShape<N> shape = shape_in_segment(block);
         indices.add(block, shape.strides, memory + shape.offset * sizeof(T), sizeof(T));
     }
     return rest;
@@ -191,9 +191,9 @@ Domain<N> GlobalArray<T, N>::domain_with_halo() const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-array::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>& block) const {
+distribution::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>& block) const {
     const Index<N> first = map_.domain(own_place(), 0).first();
-    array::BufferShape<N> shape{.offset = map_.origin(), .strides = map_.strides(own_place())};
+    distribution::BufferShape<N> shape{.offset = map_.origin(), .strides = map_.strides(own_place())};
     for (std::size_t d = 0; d < N; ++d) {
         shape.offset += static_cast<std::uint64_t>(block.first()[d] - first[d]) * shape.strides[d];
         shape.strides[d] *= static_cast<std::uint64_t>(block.range(d).stride());
@@ -203,7 +203,7 @@ array::BufferShape<N> GlobalArray<T, N>::shape_in_segment(const Domain<N>& block
 
 template <TriviallyCopyable T, std::size_t N>
 array::PlacedBox<N> GlobalArray<T, N>::placed_in_segment(const Domain<N>& block) const {
-    const array::BufferShape<N> shape = shape_in_segment(block);
+    const distribution::BufferShape<N> shape = shape_in_segment(block);
     return {{block, shape.strides}, reinterpret_cast<std::byte*>(segment() + shape.offset)};
 }
 
@@ -309,7 +309,7 @@ HaloView<T, N> GlobalArray<T, N>::halo_view() const {
     while (prefetched_ != nullptr && !prefetched_->state.is_fresh()) this->refresh_copies();
     const Domain<N> around = domain_with_halo();
     if (around.empty()) return {};
-    const array::BufferShape<N> shape = shape_in_segment(around);
+    const distribution::BufferShape<N> shape = shape_in_segment(around);
     return {around, segment() + shape.offset, shape.strides};
 }
 

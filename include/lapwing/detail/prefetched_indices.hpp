@@ -95,7 +95,7 @@ private:
                 first_[d] = range.first();
                 const auto stride = static_cast<std::uint64_t>(range.stride());
                 span_[d] = (range.size() - 1) * stride + 1;
-                by_stride_[d] = Reciprocal{stride};
+                by_stride_[d] = distribution::Reciprocal{stride};
             }
         }
         [[nodiscard]] std::byte* find(const Index<N>& index) const noexcept {
@@ -113,7 +113,7 @@ private:
     private:
         Index<N> first_{};
         std::array<std::uint64_t, N> span_{}; ///< from the first index to behind the last
-        std::array<Reciprocal, N> by_stride_{};
+        std::array<distribution::Reciprocal, N> by_stride_{};
         std::array<std::uint64_t, N> strides_; ///< of the copies
         std::byte* copies_;
         std::size_t element_bytes_;

@@ -1,10 +1,10 @@
-// Room: array
+// Room: distribution
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
-namespace lapwing::array {
+namespace lapwing::distribution {
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -50,4 +50,4 @@ private:
     std::uint64_t divisor_ = 1;
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::distribution

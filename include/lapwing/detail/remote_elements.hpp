@@ -32,7 +32,7 @@ public:
         if (memory.node_index != nullptr) return;
         std::array<Dimension, N> dimensions{};
         for (std::size_t d = 0; d < N; ++d) {
-            const DimensionMap& from = map.dimensions()[d];
+            const distribution::DimensionMap& from = map.dimensions()[d];
             Dimension& to = dimensions[d];
             to.extent = from.extent;
             to.rank_stride = from.rank_stride;
@@ -104,7 +104,7 @@ public:
 private:
     struct Dimension {
         std::uint64_t extent = 0;
-        Reciprocal divide;
+        distribution::Reciprocal divide;
         int rank_stride = 1;
         std::uint64_t run = 1; ///< indices that lie one behind the other
         bool dealt = true; ///< the remainder is the process and the quotient the place, not the other way round

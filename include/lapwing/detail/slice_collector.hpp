@@ -13,9 +13,9 @@ namespace lapwing::array {
 struct CollectedSlices;
 
 /// Collects which ranks own something of a domain.
-class OwnerCollector final : public SectionVisitor {
+class OwnerCollector final : public distribution::SectionVisitor {
 public:
-    void visit(const Section& section) override { owners_.push_back(section.owner); }
+    void visit(const distribution::Section& section) override { owners_.push_back(section.owner); }
     /// In ascending order, each once.
     [[nodiscard]] std::vector<int> take();
 
@@ -24,14 +24,14 @@ private:
 };
 
 /// Collects the sections of domains that are to be prefetched, instead of moving them.
-class SliceCollector final : public SectionVisitor {
+class SliceCollector final : public distribution::SectionVisitor {
 public:
     explicit SliceCollector(std::uint64_t element_bytes);
     ~SliceCollector();
     SliceCollector(const SliceCollector&) = delete;
     SliceCollector& operator=(const SliceCollector&) = delete;
 
-    void visit(const Section& section) override;
+    void visit(const distribution::Section& section) override;
 
     [[nodiscard]] CollectedSlices& slices() noexcept { return *slices_; }
     [[nodiscard]] OwnerCollector& owners() noexcept { return owners_; }

@@ -1,4 +1,4 @@
-#include "src/array/process_grid.hpp"
+#include "src/distribution/process_grid.hpp"
 
 #include <lapwing/extents.hpp>
 
@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::distribution {
 
 namespace {
 
@@ -101,4 +101,4 @@ void choose_grid(std::span<int> grid, int ranks, std::span<const std::int64_t> e
     std::copy_n(search.best().begin(), grid.size(), grid.begin());
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::distribution

@@ -1,11 +1,11 @@
-#include <lapwing/patch.hpp>
+#include <lapwing/detail/sections.hpp>
 
 #include <lapwing/extents.hpp>
 
 #include <algorithm>
 #include <numeric>
 
-namespace lapwing::array {
+namespace lapwing::distribution {
 
 namespace {
 
@@ -171,4 +171,4 @@ void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::sp
     }
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::distribution

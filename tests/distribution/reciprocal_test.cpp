@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-using lapwing::array::Reciprocal;
+using lapwing::distribution::Reciprocal;
 
 namespace {
 

@@ -14,14 +14,14 @@
 #include <vector>
 
 using namespace lapwing;
-using array::BufferShape;
+using distribution::BufferShape;
 
 namespace {
 
 /// Takes sections apart into elements: which place of which owner goes with which place of the buffer.
-class Elements final : public array::SectionVisitor {
+class Elements final : public distribution::SectionVisitor {
 public:
-    void visit(const array::Section& section) override {
+    void visit(const distribution::Section& section) override {
         ++sections;
         std::vector<std::uint64_t> k(section.levels.size());
         for (;;) {
@@ -73,12 +73,12 @@ void check_random_cuts(unsigned seed, int rounds) {
                 BufferShape<N> buffer = BufferShape<N>::row_major(domain);
                 buffer.offset = static_cast<std::uint64_t>(random.number(0, 3));
                 Elements dealt;
-                array::cut(map.dimensions(), map.origin(), domain.ranges(), buffer.offset, buffer.strides, dealt);
+                distribution::cut(map.dimensions(), map.origin(), domain.ranges(), buffer.offset, buffer.strides, dealt);
                 check_cut(map, domain, dealt, buffer.offset);
                 REQUIRE(dealt.sections <= domain.size());
                 // The general way must come to the same.
                 Elements rows;
-                array::cut_rows(map, domain, buffer, rows);
+                distribution::cut_rows(map, domain, buffer, rows);
                 check_cut(map, domain, rows, buffer.offset);
             }
     }
@@ -88,7 +88,7 @@ template <std::size_t N>
 std::size_t sections(const BlockCyclicMap<N>& map, const Domain<N>& domain) {
     Elements elements;
     const BufferShape<N> buffer = BufferShape<N>::row_major(domain);
-    array::cut(map.dimensions(), map.origin(), domain.ranges(), 0, buffer.strides, elements);
+    distribution::cut(map.dimensions(), map.origin(), domain.ranges(), 0, buffer.strides, elements);
     return elements.sections;
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("cuts of a triangle") {
         const Domain<2> domain{Range{first, random.number(first, n)}.by(random.number(1, 2)),
                                Range{random.number(0, first), first + 1}.by(random.number(1, 3))};
         Elements elements;
-        array::cut_rows(map, domain, BufferShape<2>::row_major(domain), elements);
+        distribution::cut_rows(map, domain, BufferShape<2>::row_major(domain), elements);
         check_cut(map, domain, elements, 0);
     }
 }

@@ -1,4 +1,4 @@
-#include "src/array/process_grid.hpp"
+#include "src/distribution/process_grid.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -12,7 +12,7 @@
 namespace {
 
 std::vector<int> grid(std::vector<int> fixed, int ranks, std::vector<std::int64_t> extents) {
-    lapwing::array::choose_grid(fixed, ranks, extents);
+    lapwing::distribution::choose_grid(fixed, ranks, extents);
     return fixed;
 }
 

@@ -1,6 +1,6 @@
 #include <lapwing/detail/block_cyclic_map.hpp>
 
-#include "src/array/process_grid.hpp"
+#include "src/distribution/process_grid.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace lapwing::array {
+namespace lapwing::distribution {
 
 namespace {
 
@@ -169,4 +169,4 @@ std::uint64_t add_margins(std::span<DimensionMap> dimensions, std::uint64_t dept
     return capacity;
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::distribution
