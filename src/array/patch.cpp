@@ -34,8 +34,8 @@ void PatchTransfer::visit(const distribution::Section& section) {
 void PatchTransfer::carry(int owner, const distribution::Section& section) {
     const transport::MemoryMap& map = window_.map();
     // A distribution of the program's own may be wrong; nothing is read or written outside of the owner's segment.
-    uint128 end = section.owner_offset + uint128{1};
-    for (const distribution::SectionLevel& level : section.levels) end += uint128{level.count - 1} * level.owner_stride;
+    distribution::uint128 end = section.owner_offset + distribution::uint128{1};
+    for (const distribution::SectionLevel& level : section.levels) end += distribution::uint128{level.count - 1} * level.owner_stride;
     if (owner < 0 || owner >= map.ranks || end * element_bytes_ > map.bytes(owner))
         throw RangeError{fmt::format("{}: the distribution puts elements at rank {} of {}, up to offset {} of a part of {} "
                                      "bytes; correct its locate()",

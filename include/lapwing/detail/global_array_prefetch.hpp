@@ -115,8 +115,8 @@ namespace array {
 template <std::size_t N>
 class OneBehindTheOther {
 public:
-    [[nodiscard]] BufferShape<N> operator()(const Domain<N>& block) noexcept {
-        BufferShape<N> shape = BufferShape<N>::row_major(block);
+    [[nodiscard]] distribution::BufferShape<N> operator()(const Domain<N>& block) noexcept {
+        distribution::BufferShape<N> shape = distribution::BufferShape<N>::row_major(block);
         shape.offset = std::exchange(elements_, elements_ + block.size());
         return shape;
     }
