@@ -18,6 +18,18 @@ __extension__ typedef unsigned __int128 uint128;
 
 } // namespace
 
+std::uint64_t Layout::list_memory() const noexcept {
+    std::uint64_t entries = 0;
+    for (std::size_t k = 0; k < level_count(); ++k) {
+        const Level& level = levels_[k];
+        if (level.offsets != nullptr) entries += level.count;
+        if (!is_list(k)) continue;
+        entries += level.count + 1;
+        if (units_ != nullptr) entries += (starts_[level.count] - starts_[0]) / unit_bytes_;
+    }
+    return entries * sizeof(std::int64_t);
+}
+
 std::uint64_t Layout::iteration_of(std::size_t k, std::uint64_t position) const noexcept {
     const Level& level = levels_[k];
     if (!is_list(k)) return position / level.inner.bytes;

@@ -81,11 +81,11 @@ bool may_be_owner_packed(window::WindowState& window, int rank) {
     return path == Path::service || (path == Path::rma && window.team_state().paths().progress == ProgressMode::thread);
 }
 
-PlanState::PlanState(Window& window_, Direction direction_, const Layout& local_, Rank rank_, Offset offset,
+PlanState::PlanState(window::WindowState& window_, Direction direction_, const Layout& local_, int rank_, Offset offset,
                      const Layout& remote_, const PlanOptions& options_)
-    : window{window_.state()}, direction{direction_}, local{local_},
-      remote{((void)window_.size(rank_), moved(remote_, offset, window, call_name(direction_), rank_.value))}, rank{rank_.value},
-      path{window.facts().path(rank_.value)}, mapped{is_mapped(path) ? window.map().base(rank) : nullptr},
+    : window{window_}, direction{direction_}, local{local_},
+      remote{moved(remote_, offset, window, call_name(direction_), rank_)}, rank{rank_},
+      path{window.facts().path(rank_)}, mapped{is_mapped(path) ? window.map().base(rank) : nullptr},
       options{[&] {
           PlanOptions chosen = options_;
           if (chosen.strategy == Strategy::automatic) {
@@ -195,13 +195,23 @@ Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
+namespace {
+
+[[nodiscard]] std::shared_ptr<PlanState> checked_plan(Window& window, Direction direction, const Layout& local, Rank rank, Offset offset,
+                                                      const Layout& remote, const PlanOptions& options) {
+    (void)window.size(rank); // throws for a closed window, and for a rank that it has not
+    return std::make_shared<PlanState>(window.state(), direction, local, rank.value, offset, remote, options);
+}
+
+} // namespace
+
 Plan Plan::put(Window& window, const Layout& source, Rank rank, Offset offset, const Layout& target, const PlanOptions& options) {
-    return Plan{std::make_shared<PlanState>(window, Direction::put, source, rank, offset, target, options)};
+    return Plan{checked_plan(window, Direction::put, source, rank, offset, target, options)};
 }
 
 Plan Plan::get(Window& window, Rank rank, Offset offset, const Layout& source, const Layout& destination,
                const PlanOptions& options) {
-    return Plan{std::make_shared<PlanState>(window, Direction::get, destination, rank, offset, source, options)};
+    return Plan{checked_plan(window, Direction::get, destination, rank, offset, source, options)};
 }
 
 namespace {

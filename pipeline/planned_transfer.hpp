@@ -23,8 +23,9 @@ namespace lapwing::pipeline {
 /// What a plan fixes. The layouts are the plan's own copies; cursors point into them.
 class PlanState {
 public:
-    PlanState(Window& window, Direction direction, const Layout& local, Rank rank, Offset offset, const Layout& remote,
-              const PlanOptions& options);
+    /// `rank` is one of the window's; `remote` is from `offset` of its part on, and must stay within: RangeError.
+    PlanState(window::WindowState& window, Direction direction, const Layout& local, int rank, Offset offset,
+              const Layout& remote, const PlanOptions& options);
 
     /// Decides anew if the cost model has changed since.
     void refresh();

@@ -10,30 +10,37 @@ namespace {
 
 /// Owners pack what they are asked for if the array may change, and where they can: on the network, and by a thread of their own or
 /// where messages are all there is. One block needs no packing.
-Strategy strategy(Window& window, const Slice& slice, const PrefetchOptions& options) {
+Strategy strategy(window::WindowState& window, const Slice& slice, const PrefetchOptions& options) {
     if (options.static_domain || slice.there.is_contiguous()) return Strategy::automatic;
-    return pipeline::may_be_owner_packed(window.state(), slice.owner) ? Strategy::owner_packed : Strategy::automatic;
+    return pipeline::may_be_owner_packed(window, slice.owner) ? Strategy::owner_packed : Strategy::automatic;
 }
 
 } // namespace
 
-Entry::Entry(Window& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options)
+Entry::Entry(window::WindowState& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options)
     : owner_{slice.owner}, memory_{memory},
-      plan_{std::make_shared<pipeline::PlanState>(window, transport::Direction::get, slice.here, Rank{slice.owner}, Offset{0},
+      plan_{std::make_shared<pipeline::PlanState>(window, transport::Direction::get, slice.here, slice.owner, Offset{0},
                                                   slice.there, PlanOptions{.strategy = strategy(window, slice, options)})} {}
 
 std::uint64_t Entry::bytes() const noexcept { return plan_->shape.bytes; }
 
+std::uint64_t Entry::memory() const noexcept {
+    return sizeof(Entry) + sizeof(pipeline::PlanState) + plan_->local.list_memory() + plan_->remote.list_memory();
+}
+
 Completion Entry::start_fill() { return pipeline::start_past_cache(plan_, memory_); }
 
-void Entry::list_runs() {
+std::uint64_t Entry::list_runs() {
+    if (!runs_.empty()) return 0;
     LayoutZip zip{plan_->remote, plan_->local};
     while (!zip.done()) {
         const BlockPair pair = zip.next();
         runs_.push_back({static_cast<std::uint64_t>(pair.source), pair.bytes, memory_ + pair.target});
         longest_run_ = std::max(longest_run_, pair.bytes);
     }
+    runs_.shrink_to_fit();
     std::ranges::sort(runs_, {}, &Run::offset);
+    return runs_.size() * sizeof(Run);
 }
 
 } // namespace lapwing::prefetching

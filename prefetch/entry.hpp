@@ -3,7 +3,6 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/layout.hpp>
 #include <lapwing/prefetch_options.hpp>
-#include <lapwing/window.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +12,9 @@
 
 namespace lapwing::pipeline {
 class PlanState;
+}
+namespace lapwing::window {
+class WindowState;
 }
 
 namespace lapwing::prefetching {
@@ -28,15 +30,19 @@ struct Slice {
 class Entry {
 public:
     /// `memory`: where the layout `here` of the slice begins. Throws RangeError when the slice leaves the owner's segment.
-    Entry(Window& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options);
+    Entry(window::WindowState& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options);
 
     [[nodiscard]] int owner() const noexcept { return owner_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept;
+    /// What this object, its plan and its layouts take.
+    [[nodiscard]] std::uint64_t memory() const noexcept;
     /// Whether a fill has come to its end: else nothing is known of the copies.
     [[nodiscard]] bool filled() const noexcept { return filled_; }
     void set_filled(bool filled) noexcept { filled_ = filled; }
     /// Starts to fill them. Passes by the window's cache, but for own writes that it holds back.
     [[nodiscard]] Completion start_fill();
+    /// Before for_copies(): finds out where the copies are. Returns how much memory that has taken.
+    std::uint64_t list_runs();
     /// Calls `function(copy, offset, bytes)` for the copies of bytes [begin, end) of the owner's segment, run by run.
     template <class Function>
     void for_copies(std::uint64_t begin, std::uint64_t end, Function&& function);
@@ -49,19 +55,16 @@ private:
         std::byte* copy = nullptr;
     };
 
-    void list_runs();
-
     int owner_;
     bool filled_ = false;
     std::byte* memory_;
     std::shared_ptr<pipeline::PlanState> plan_;
-    std::vector<Run> runs_; ///< by offset; made when they are needed first
+    std::vector<Run> runs_; ///< by offset
     std::uint64_t longest_run_ = 0;
 };
 
 template <class Function>
 void Entry::for_copies(std::uint64_t begin, std::uint64_t end, Function&& function) {
-    if (runs_.empty()) list_runs();
     // Runs of a layout that has bytes twice overlap: all that may reach this far.
     const std::uint64_t earliest = begin - std::min(begin, longest_run_);
     auto run = std::lower_bound(runs_.begin(), runs_.end(), earliest, [](const Run& one, std::uint64_t offset) { return one.offset < offset; });

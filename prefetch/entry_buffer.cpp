@@ -75,8 +75,7 @@ void EntryBuffer::clear() noexcept {
     count_memory(-static_cast<std::int64_t>(memory_bytes_));
 }
 
-std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes,
-                            std::byte* place) {
+std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes, std::byte* place) {
     // Each rank begins with the owner behind it, so that not all ask the same one first.
     const transport::MemoryMap& map = window_.map();
     const auto distance = [&](const Slice& slice) { return (slice.owner - map.own_rank + map.ranks) % map.ranks; };
@@ -96,9 +95,12 @@ std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Sli
             there.push_back(std::move(slice->there));
             here.push_back(std::move(slice->here));
         }
-        entries.emplace_back(window, Slice{std::prev(end)->owner, Layout::concatenate(there), Layout::concatenate(here)},
+        entries.emplace_back(window_, Slice{std::prev(end)->owner, Layout::concatenate(there), Layout::concatenate(here)},
                              place, options_);
     }
+
+    std::uint64_t all_bytes = bytes + index_bytes;
+    for (const Entry& entry : entries) all_bytes += entry.memory();
 
     const std::scoped_lock lock{mutex_};
     finish_under_way();
@@ -108,7 +110,7 @@ std::byte* EntryBuffer::add(Window& window, std::uint64_t bytes, std::vector<Sli
     std::ranges::stable_sort(by_owner_, {}, [this](std::uint32_t entry) { return entries_[entry].owner(); });
     if (memory != nullptr) memory_.push_back(std::move(memory));
     state_.expire();
-    count_memory(static_cast<std::int64_t>(bytes + index_bytes));
+    count_memory(static_cast<std::int64_t>(all_bytes));
     return place;
 }
 
@@ -260,7 +262,11 @@ void EntryBuffer::collect_statistics() {
 template <class Function>
 void EntryBuffer::of_owner(int owner, Function&& function) {
     const auto [first, last] = std::ranges::equal_range(by_owner_, owner, {}, [this](std::uint32_t place) { return entries_[place].owner(); });
-    for (auto place = first; place != last; ++place) function(entries_[*place]);
+    for (auto place = first; place != last; ++place) {
+        Entry& entry = entries_[*place];
+        if (const std::uint64_t listed = entry.list_runs(); listed != 0) count_memory(static_cast<std::int64_t>(listed));
+        function(entry);
+    }
 }
 
 void EntryBuffer::written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {

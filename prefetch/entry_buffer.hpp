@@ -42,9 +42,10 @@ public:
     [[nodiscard]] window::WindowState& window() noexcept { return window_; }
 
     /// Memory of `bytes` bytes for `slices`, whose copies lie where their layouts say from its start. What comes from one owner becomes
-    /// one entry. `place`: memory of the caller's instead, of which the copies take `bytes`. `index_bytes`: what the caller keeps to find them, for the statistics. Nothing is moved yet: the copies are stale.
+    /// one entry. `place`: memory of the caller's instead, of which the copies take `bytes`. `index_bytes`: what the
+    /// caller keeps to find them, for the statistics. Nothing is moved yet: the copies are stale.
     /// Throws RangeError when a slice leaves its owner's segment.
-    std::byte* add(Window& window, std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes, std::byte* place = nullptr);
+    std::byte* add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes, std::byte* place = nullptr);
 
     /// Fills all copies; complete on return.
     void fill();

@@ -23,14 +23,13 @@ namespace {
 } // namespace
 
 Prefetch::Prefetch(Window& window, const PrefetchOptions& options)
-    : window_{&window}, buffer_{std::make_shared<prefetching::EntryBuffer>(window, options)}, set_{new_set()} {}
+    : buffer_{std::make_shared<prefetching::EntryBuffer>(window, options)}, set_{new_set()} {}
 
 Prefetch::Prefetch(Prefetch&&) noexcept = default;
 
 Prefetch& Prefetch::operator=(Prefetch&& other) noexcept {
     if (this == &other) return *this;
     if (buffer_ != nullptr) buffer_->detach();
-    window_ = other.window_;
     buffer_ = std::move(other.buffer_);
     memory_ = std::exchange(other.memory_, 0);
     set_ = other.set_;
@@ -60,26 +59,28 @@ std::uint64_t Prefetch::memory() const noexcept { return buffer_ != nullptr && b
 
 PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice) {
     prefetching::EntryBuffer& copies = buffer("request");
-    if (window_->closed() || &window_->state() != &copies.window())
-        throw UsageError{fmt::format("{}: the window was moved; make a Prefetch for the window that it was moved to",
-                                     copies.window().who("Prefetch::request"))};
-    if (owner.value == copies.window().map().own_rank)
+    const transport::MemoryMap& map = copies.window().map();
+    if (owner.value < 0 || owner.value >= map.ranks)
+        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team",
+                                     copies.window().who("Prefetch::request"), owner.value, map.ranks)};
+    if (owner.value == map.own_rank)
         throw UsageError{fmt::format("{}: rank {} is this rank, whose own part needs no copy; read it with Window::local()",
                                      copies.window().who("Prefetch::request"), owner.value)};
-    const std::uint64_t from = std::min(offset.bytes, window_->size(owner));
+    const std::uint64_t from = std::min(offset.bytes, map.bytes(owner.value));
     if (from != offset.bytes)
         throw RangeError{fmt::format("{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",
                                      copies.window().who("Prefetch::request"), offset.bytes, owner.value, from)};
     std::vector<prefetching::Slice> slices;
     slices.push_back({owner.value, slice.shift(static_cast<std::int64_t>(from)), Layout::contiguous(slice.bytes())});
-    std::byte* const copy = copies.add(*window_, slice.bytes(), std::move(slices), 0);
+    std::byte* const copy = copies.add(slice.bytes(), std::move(slices), 0);
     memory_ += slice.bytes();
     return {copy, slice.bytes(), set_};
 }
 
 PrefetchedSlice Prefetch::request(Rank owner) {
-    (void)buffer("request");
-    return request(owner, Offset{0}, Layout::contiguous(window_->closed() ? 0 : window_->size(owner)));
+    const transport::MemoryMap& map = buffer("request").window().map();
+    const bool known = owner.value >= 0 && owner.value < map.ranks; // else the other call says that it is not
+    return request(owner, Offset{0}, Layout::contiguous(known ? map.bytes(owner.value) : 0));
 }
 
 std::span<const std::byte> Prefetch::access(const PrefetchedSlice& slice) {

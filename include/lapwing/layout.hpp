@@ -106,6 +106,8 @@ public:
     [[nodiscard]] std::uint64_t span() const noexcept;
     /// bytes() / span(): 1 for contiguous bytes, 0 when empty; above 1 when some bytes occur more than once.
     [[nodiscard]] double density() const noexcept;
+    /// Bytes of the lists that this layout keeps, which its copies share; 0 where it is regular.
+    [[nodiscard]] std::uint64_t list_memory() const noexcept;
     /// Whether the whole is at most one block.
     [[nodiscard]] bool is_contiguous() const noexcept { return level_count() == 0; }
     /// The block size, for choosing a copy kernel, where all blocks have one (before neighbours are joined across levels);

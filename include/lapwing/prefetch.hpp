@@ -49,8 +49,8 @@ private:
 /// ```
 ///
 /// All calls are local. Own writes to bytes that are prefetched, through any call on the window, go to the copies as well. The object
-/// may outlive the window: it is empty then, and its calls throw UsageError. If the window is moved, copies go on, but request() needs
-/// a Prefetch that was made for the window where it is now. Hits are in the window's statistics when it is closed, or behind evict().
+/// may outlive the window: it is empty then, and its calls throw UsageError.
+/// Hits are in the window's statistics when it is closed, or behind evict().
 class Prefetch {
 public:
     /// Nothing is requested yet. Throws UsageError for a closed window.
@@ -62,7 +62,7 @@ public:
 
     /// Prefetches the bytes that `slice`, a layout from `offset` on, has of the segment of `owner`; the copy has them packed.
     /// Automatic copies are filled by the first read, manual ones by update(). Throws RangeError when the slice leaves the segment,
-    /// UsageError when the window was closed or moved.
+    /// UsageError when the window was closed.
     /// Cost: memory for the copy, and planning the transfer; no message.
     PrefetchedSlice request(Rank owner, Offset offset, const Layout& slice);
     /// The whole segment.
@@ -96,7 +96,6 @@ private:
     [[nodiscard]] prefetching::EntryBuffer& buffer(const char* call, const PrefetchedSlice& slice) const;
     void read_bytes(const PrefetchedSlice& slice, std::uint64_t k, std::span<std::byte> value);
 
-    Window* window_;
     std::shared_ptr<prefetching::EntryBuffer> buffer_;
     std::uint64_t memory_ = 0;
     std::uint64_t set_; ///< no other object of the process has the same, nor had this one before its last evict()

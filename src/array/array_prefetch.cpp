@@ -22,8 +22,35 @@ void ArrayBase::throw_not_in_view(std::span<const std::int64_t> index) const {
                                  start_of_text(".view()"), datatype::index_text(index.data(), index.size()))};
 }
 
+/// Ragged indices are many short runs, whose layouts would take far more than the copies: their blocks are listed first.
 struct CollectedSlices {
+    struct Run {
+        int owner = 0;
+        ByteBlock there;
+        std::int64_t here = 0;
+    };
+
+    /// In any order of owners.
+    [[nodiscard]] std::vector<prefetching::Slice> take() {
+        std::ranges::stable_sort(runs, {}, &Run::owner);
+        std::vector<ByteBlock> there;
+        std::vector<ByteBlock> here;
+        for (auto run = runs.begin(); run != runs.end();) {
+            const int owner = run->owner;
+            there.clear();
+            here.clear();
+            for (; run != runs.end() && run->owner == owner; ++run) {
+                there.push_back(run->there);
+                here.push_back({run->here, run->there.bytes});
+            }
+            list.push_back({owner, Layout::list(there), Layout::list(here)});
+        }
+        runs.clear();
+        return std::exchange(list, {});
+    }
+
     std::vector<prefetching::Slice> list;
+    std::vector<Run> runs;
 };
 
 SliceCollector::SliceCollector(std::uint64_t element_bytes)
@@ -33,7 +60,18 @@ SliceCollector::~SliceCollector() = default;
 
 void SliceCollector::visit(const distribution::Section& section) {
     owners_.visit(section);
-    slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
+    std::uint64_t run = 1;
+    bool is_run = true;
+    for (const distribution::SectionLevel& level : section.levels) {
+        if (level.count == 1) continue;
+        is_run = is_run && run == 1 && level.owner_stride == 1 && level.buffer_stride == 1;
+        run = level.count;
+    }
+    if (is_run)
+        slices_->runs.push_back({section.owner,
+                                 {static_cast<std::int64_t>(section.owner_offset * element_bytes_), run * element_bytes_},
+                                 static_cast<std::int64_t>(section.buffer_offset * element_bytes_)});
+    else slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
 }
 
 std::vector<int> OwnerCollector::take() {
@@ -74,7 +112,7 @@ void ArrayBase::require_halo_copies() const {
 }
 
 std::byte* ArrayBase::add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory) {
-    return copies_->add(window_, bytes, std::move(slices.slices().list), index_bytes, memory);
+    return copies_->add(bytes, slices.slices().take(), index_bytes, memory);
 }
 
 prefetching::EntryBuffer& ArrayBase::copies(const char* call) const {

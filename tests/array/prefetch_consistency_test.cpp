@@ -232,7 +232,7 @@ TEST_CASE("hits, fills, transfers and writes are counted") {
     array.update();
     const StatisticsValues values = array.statistics();
     CHECK(values[Counter::prefetch_hits] == others);
-    CHECK(values[Counter::prefetch_fills] == 2);
+    CHECK(values[Counter::prefetch_fills] == (runtime.size() > 1 ? 2 : 1)); // the first one had nothing to fill
     CHECK(values[Counter::prefetch_transfers] == static_cast<std::uint64_t>(2 * (runtime.size() - 1)));
     CHECK(values[Counter::prefetch_bytes] == 2 * 8 * others);
     array.barrier();

@@ -170,6 +170,13 @@ TEST_CASE("sizes and offsets that 64 bits cannot hold are errors") {
     CHECK_THROWS_AS(Layout::contiguous(8).slice(4, 3), lapwing::RangeError);
 }
 
+TEST_CASE("a layout says what its lists take") {
+    CHECK(lapwing::Layout::strided(1000, 8, 24).list_memory() == 0);
+    CHECK(lapwing::Layout::indexed({0, 32, 16}, 8).list_memory() == 3 * 8);
+    const lapwing::ByteBlock different[] = {{0, 8}, {40, 1}, {20, 3}};
+    CHECK(lapwing::Layout::list(different).list_memory() == (3 + 4) * 8);
+}
+
 TEST_CASE("nests deeper than the levels of a layout") {
     Layout layout = Layout::contiguous(1);
     Flat flat{0};

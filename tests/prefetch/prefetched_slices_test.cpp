@@ -302,8 +302,9 @@ TEST_CASE("a window may be moved; its slices stay, and more can be requested") {
     Window moved{std::move(tested.window)};
     tested.ahead->update();
     CHECK(tested.wrong(slice, 0, 1, 0) == 0);
-    CHECK_THAT(message_of<UsageError>([&] { (void)tested.ahead->request(tested.owner); }),
-               says({"Prefetch::request", "moved", "Prefetch for the window"}));
+    const PrefetchedSlice another = tested.ahead->request(tested.owner);
+    tested.ahead->update();
+    CHECK(tested.wrong(another, 0, 1, 0) == 0);
     tested.ahead.reset();
     tested.runtime.barrier();
 }
@@ -342,10 +343,13 @@ TEST_CASE("fills, transfers, hits and writes of slices are counted") {
     CHECK(values[Counter::prefetch_transfers] == 4); // a request is one
     CHECK(values[Counter::prefetch_bytes] == 2 * 8 * (numbers + rows));
     CHECK(values[Counter::prefetch_writes] == 1);
-    CHECK(values[Counter::prefetch_memory] == 8 * (numbers + rows));
+    // Beside the copies: two plans, and since the write where the copies are.
+    const std::uint64_t copies = 8 * (numbers + rows);
+    CHECK(values[Counter::prefetch_memory] > copies);
+    CHECK(values[Counter::prefetch_memory] < copies + 2 * 4096 + 24 * (1 + rows));
     tested.ahead->evict();
     CHECK(tested.window.statistics()[Counter::prefetch_hits] == numbers + 1);
     CHECK(tested.window.statistics()[Counter::prefetch_memory] == 0);
-    CHECK(tested.window.statistics()[Counter::prefetch_memory_peak] == 8 * (numbers + rows));
+    CHECK(tested.window.statistics()[Counter::prefetch_memory_peak] == values[Counter::prefetch_memory]);
     tested.runtime.barrier();
 }

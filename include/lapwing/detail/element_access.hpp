@@ -32,6 +32,8 @@ public:
     }
 
     [[nodiscard]] bool empty() const noexcept { return extent_[0] == 0; }
+    [[nodiscard]] const Index<N>& first() const noexcept { return first_; }
+    [[nodiscard]] std::uint64_t extent(std::size_t d) const noexcept { return extent_[d]; }
     [[nodiscard]] bool holds(const Index<N>& index) const noexcept {
         // Below the first index the difference wraps around to more than any extent.
         for (std::size_t d = 0; d < N; ++d)

@@ -146,6 +146,7 @@ void GlobalArray<T, N>::copy_domains(const prefetching::NeededDomains<N>& domain
         indices.add(block, distribution::BufferShape<N>::row_major(block).strides, copies, sizeof(T));
         copies += block.size() * sizeof(T);
     }
+    indices.order();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -178,6 +179,7 @@ std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domai
         const distribution::BufferShape<N> shape = shape_in_segment(block);
         indices.add(block, shape.strides, memory + shape.offset * sizeof(T), sizeof(T));
     }
+    indices.order();
     return rest;
 }
 
@@ -234,7 +236,7 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
     }
     if (options.consistent) return;
     if (!prefetched_->around.empty()) prefetched_->manual = prefetched_->around.front();
-    else if (!prefetched_->indices.dense().empty()) prefetched_->manual = prefetched_->indices.dense().front();
+    else prefetched_->manual = prefetched_->indices.first();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -279,7 +281,7 @@ void GlobalArray<T, N>::copy_rows(const std::vector<array::IndexRun<N>>& runs) {
         indices.add_run(run, copies, sizeof(T));
         copies += run.count * sizeof(T);
     }
-    indices.order_runs();
+    indices.order();
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -322,8 +324,7 @@ array::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index) const {
     if (prefetched_ != nullptr) {
         for (const array::PlacedBox<N>& around : prefetched_->around)
             if (around.box.holds(index)) return around;
-        for (const array::PlacedBox<N>& copies : prefetched_->indices.dense())
-            if (copies.box.holds(index)) return copies;
+        if (const array::PlacedBox<N>* const copies = prefetched_->indices.box_of(index)) return *copies;
         if (T* const copy = prefetched_->indices.template find<T>(index)) return one(copy);
     }
     const Location location = domain().contains(index) ? locate(index) : Location{};

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace lapwing::array {
@@ -58,9 +59,10 @@ public:
         others_ = true;
         run_element_bytes_ = element_bytes;
     }
-    /// Behind the last add_run().
-    void order_runs() {
+    /// Behind the last add() and add_run(), before find().
+    void order() {
         std::ranges::sort(runs_, {}, &Run::first);
+        if (dense_.size() > few_boxes) order_boxes();
     }
 
     /// The copy of an element; null if it has none. The first rectangle is looked at here, the rest out of line, so that the loops that
@@ -72,8 +74,22 @@ public:
         return others_ ? find_other<T>(index) : nullptr;
     }
 
-    /// The rectangles without strides.
-    [[nodiscard]] const std::vector<PlacedBox<N>>& dense() const noexcept { return dense_; }
+    /// The rectangle without strides that holds an index; null if none does. Cost: logarithmic in their number, and linear in how
+    /// many reach over the index in the dimension that tells most of them apart.
+    [[nodiscard]] const PlacedBox<N>* box_of(const Index<N>& index) const noexcept {
+        if (by_start_.empty()) {
+            const auto box = std::ranges::find_if(dense_, [&](const PlacedBox<N>& one) { return one.box.holds(index); });
+            return box != dense_.end() ? &*box : nullptr;
+        }
+        for (auto place = std::ranges::upper_bound(by_start_, index[along_], {}, &Start::first); place != by_start_.begin();) {
+            --place;
+            if (static_cast<std::uint64_t>(index[along_] - place->first) >= longest_) break;
+            if (const PlacedBox<N>& box = dense_[place->box]; box.box.holds(index)) return &box;
+        }
+        return nullptr;
+    }
+    /// The first rectangle without strides, if there is any; else one that holds nothing.
+    [[nodiscard]] const PlacedBox<N>& first() const noexcept { return first_; }
     /// What is here, but for the runs, as domains.
     [[nodiscard]] const std::vector<Domain<N>>& domains() const noexcept { return domains_; }
     [[nodiscard]] bool has_runs() const noexcept { return !runs_.empty(); }
@@ -122,11 +138,34 @@ private:
         std::byte* copies = nullptr;
     };
 
+    /// Where a rectangle without strides begins in dimension along_.
+    struct Start {
+        std::int64_t first = 0;
+        std::uint32_t box = 0; ///< place in dense_
+    };
+    static constexpr std::size_t few_boxes = 8;
+
+    void order_boxes() {
+        std::size_t most = 0;
+        std::vector<std::int64_t> firsts(dense_.size());
+        for (std::size_t d = 0; d < N; ++d) {
+            std::ranges::transform(dense_, firsts.begin(), [d](const PlacedBox<N>& one) { return one.box.first()[d]; });
+            std::ranges::sort(firsts);
+            const auto different = static_cast<std::size_t>(std::ranges::unique(firsts).begin() - firsts.begin());
+            if (different > std::exchange(most, std::max(most, different))) along_ = d;
+        }
+        by_start_.clear();
+        longest_ = 0;
+        for (const PlacedBox<N>& one : dense_) {
+            by_start_.push_back({one.box.first()[along_], static_cast<std::uint32_t>(by_start_.size())});
+            longest_ = std::max(longest_, one.box.extent(along_));
+        }
+        std::ranges::sort(by_start_, {}, &Start::first);
+    }
     // The index by value: a reference to it would keep it in memory in the loops that this is called from.
     template <class T>
     [[nodiscard, gnu::noinline]] T* find_other(Index<N> index) const noexcept {
-        for (std::size_t k = 1; k < dense_.size(); ++k)
-            if (T* const copy = dense_[k].template find<T>(index)) return copy;
+        if (const PlacedBox<N>* const box = box_of(index)) return box->template find<T>(index);
         return strided_.empty() && runs_.empty() ? nullptr : reinterpret_cast<T*>(find_ragged(index));
     }
     [[nodiscard]] std::byte* find_ragged(const Index<N>& index) const noexcept {
@@ -143,6 +182,9 @@ private:
     PlacedBox<N> first_;  ///< of the dense ones, or one that holds nothing
     bool others_ = false; ///< there is more than that
     std::vector<PlacedBox<N>> dense_;
+    std::vector<Start> by_start_; ///< of the dense ones, ordered; empty where they are few
+    std::size_t along_ = 0;       ///< the dimension of by_start_
+    std::uint64_t longest_ = 0;   ///< most indices that a dense one has there
     std::vector<StridedBox> strided_;
     std::vector<Domain<N>> domains_;
     std::vector<Run> runs_;
