@@ -47,21 +47,26 @@ elseif(LAPWING_SANITIZE)
     )
 endif()
 
-# LAPWING_TEST_OPTIONS: the presets compile test sources at -O1, with sanitizers at -Og, which takes half of the time and less, and
-# most tests wait for MPI. Headers are optimised fully in benchmarks and examples, whose results are checked, too.
-function(lapwing_test_compile_options target)
+# LAPWING_TEST_OPTIONS: tests with MPI wait more than they compute, and the presets do not optimise them, which takes half of the time to
+# compile; LAPWING_PLAIN_TEST_OPTIONS: the others a little. With sanitizers both are compiled at -Og. Headers are optimised fully in benchmarks and examples, whose results are checked, too.
+function(lapwing_test_compile_options target) # options…
     lapwing_compile_options(${target})
-    target_compile_options(${target} PRIVATE ${LAPWING_TEST_OPTIONS})
+    target_compile_options(${target} PRIVATE ${ARGN})
 endfunction()
 
 # A source that sets macros before its first header needs the property SKIP_PRECOMPILE_HEADERS.
 function(lapwing_test_executable name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "SOURCES;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN" "MAIN" "SOURCES;LIBRARIES")
+    set(kind "")
+    if(arg_PLAIN)
+        set(kind PLAIN_)
+    endif()
+    string(TOLOWER "lapwing_${kind}test_headers" headers)
     add_executable(${name} ${arg_SOURCES})
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${name} PRIVATE lapwing::lapwing ${arg_MAIN} Catch2::Catch2 ${arg_LIBRARIES})
-    lapwing_test_compile_options(${name})
-    target_precompile_headers(${name} REUSE_FROM lapwing_test_headers)
+    lapwing_test_compile_options(${name} ${LAPWING_${kind}TEST_OPTIONS})
+    target_precompile_headers(${name} REUSE_FROM ${headers})
 endfunction()
 
 # What scripts/test builds for ThreadSanitizer: the tests with the label tsan.
@@ -170,7 +175,7 @@ function(add_plain_test name)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
-    lapwing_test_executable(${name} MAIN lapwing_plain_test_main SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+    lapwing_test_executable(${name} PLAIN MAIN lapwing_plain_test_main SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
     if("tsan" IN_LIST arg_LABELS)
         add_dependencies(lapwing_tests_tsan ${name})
     endif()

@@ -53,7 +53,8 @@ private:
 /// Hits are in the window's statistics when it is closed, or behind evict().
 class Prefetch {
 public:
-    /// Nothing is requested yet. Throws UsageError for a closed window.
+    /// Nothing is requested yet. Other threads of this rank must not write to the window meanwhile, nor while the object goes: inline
+    /// writes of a cached window pass by what tells the copies of them. Throws UsageError for a closed window.
     explicit Prefetch(Window& window, const PrefetchOptions& options = {});
     Prefetch(Prefetch&&) noexcept;
     Prefetch& operator=(Prefetch&&) noexcept;

@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -71,11 +72,9 @@ public:
         const bool consistent = kind == 1;
         manual_ = !consistent;
         copies_.emplace(window, lapwing::PrefetchOptions{.consistent = consistent});
-        for (int rank = 0; rank < window.team().size(); ++rank) {
-            // An own segment has no copies: nobody tells of stores to it.
-            if (Rank{rank} == own_) slices_.push_back(copies_->request(Rank{rank}, Offset{0}, lapwing::Layout::contiguous(0)));
-            else slices_.push_back(copies_->request(Rank{rank}));
-        }
+        // An own segment has no copies: nobody tells of stores to it.
+        for (int rank = 0; rank < window.team().size(); ++rank)
+            if (Rank{rank} != own_) slices_.emplace(rank, copies_->request(Rank{rank}));
         // As a program that reads a few columns: an own write of these bytes goes to two copies.
         for (int rank = 0; rank < window.team().size(); ++rank)
             if (Rank{rank} != own_ && window.size(Rank{rank}) >= 100)
@@ -88,7 +87,7 @@ public:
     }
     /// One by one, since other threads may have the copies filled meanwhile.
     void read(Rank rank, std::uint64_t offset, std::span<std::byte> bytes) {
-        const lapwing::PrefetchedSlice& slice = slices_[static_cast<std::size_t>(rank.value)];
+        const lapwing::PrefetchedSlice& slice = slices_.at(rank.value);
         for (std::byte& byte : bytes) byte = copies_->read<std::byte>(slice, offset++);
     }
 
@@ -96,7 +95,7 @@ private:
     Rank own_;
     bool manual_ = false;
     std::optional<lapwing::Prefetch> copies_;
-    std::vector<lapwing::PrefetchedSlice> slices_;
+    std::map<int, lapwing::PrefetchedSlice> slices_; ///< by rank
 };
 
 /// The real thing, for the actors of this rank.
