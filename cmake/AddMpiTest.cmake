@@ -83,8 +83,8 @@ function(lapwing_test_properties test timeout)
             SKIP_RETURN_CODE 77
             ENVIRONMENT "${LAPWING_TEST_ENVIRONMENT}"
     )
-    # There is one cluster.
-    if("cluster" IN_LIST ARGN)
+    # There is one cluster. Messages over TCP need many turns of several processes, which others that yield make ten times as long.
+    if("cluster" IN_LIST ARGN OR "tcp" IN_LIST ARGN)
         set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
     endif()
     if(NOT LAPWING_TESTS_SHARE_CORES)

@@ -1,5 +1,5 @@
-// lapwing-demo: runs the kernels of this directory on real inputs, with naive element access, with the same to cached arrays,
-// and with bulk patches, checks each against a serial computation, and says how long each took. scripts/demo builds it, starts
+// lapwing-demo: runs the kernels of this directory on real inputs, with naive element access, with the same to cached arrays
+// and to arrays whose elements are prefetched, and with bulk patches, checks each against a serial computation, and says how long each took. scripts/demo builds it, starts
 // it on every path and makes the table.
 #include "heat.hpp"
 #include "image.hpp"
@@ -113,8 +113,8 @@ public:
         }
     }
 
-    /// Whether arrays of other ranks can be cached: not if all are of one node.
-    [[nodiscard]] bool caches() const { return runtime_.nodes() > 1; }
+    /// Whether there is something to cache, and to prefetch: not if all ranks are of one node.
+    [[nodiscard]] bool has_remote_elements() const { return runtime_.nodes() > 1; }
     /// Whether every result was right; the same on all ranks.
     [[nodiscard]] bool all_correct() const { return all_correct_; }
     [[nodiscard]] bool is_root() const { return runtime_.rank() == Rank{0}; }
@@ -188,23 +188,29 @@ struct Arrays {
     Array to;
 };
 
-/// How a kernel is computed on arrays, whether they are cached or not.
+/// How a kernel is computed on arrays, whether they are cached, or prefetched, or neither.
 template <class Array>
 struct Computation {
     std::function<Arrays<Array>(const CacheOptions&)> make;
+    std::function<void(Arrays<Array>&)> prefetch; ///< what naive access will read of others
     std::function<void(Arrays<Array>&)> reset;
     std::function<void(Arrays<Array>&, std::int64_t)> naive;
     std::function<void(Arrays<Array>&, std::int64_t)> bulk;
     std::function<bool(const Arrays<Array>&)> correct;
 };
 
-/// Collective. Runs a kernel with naive access to plain arrays and, where it makes a difference, to cached ones, and with bulk
-/// patches. Returns the plain arrays.
+/// Collective. Runs a kernel with naive access to plain arrays and, where it makes a difference, to cached and to prefetched ones, and
+/// with bulk patches. Returns the plain arrays.
 template <class Array>
 Arrays<Array> run_all(Demo& demo, Kernel kernel, const Computation<Array>& computation) {
     Arrays<Array> plain = computation.make({.mode = CacheMode::off});
     std::optional<Arrays<Array>> cached;
-    if (demo.caches()) cached = computation.make({.mode = CacheMode::epoch});
+    std::optional<Arrays<Array>> prefetched;
+    if (demo.has_remote_elements()) {
+        cached = computation.make({.mode = CacheMode::epoch});
+        prefetched = computation.make({.mode = CacheMode::off});
+        computation.prefetch(*prefetched);
+    }
     const auto add = [&](const char* name, Arrays<Array>& on, const auto& run) {
         kernel.techniques.push_back({.name = name,
                                      .reset = [&] { computation.reset(on); },
@@ -213,6 +219,7 @@ Arrays<Array> run_all(Demo& demo, Kernel kernel, const Computation<Array>& compu
     };
     add("naive element access", plain, computation.naive);
     if (cached) add("the same, arrays cached", *cached, computation.naive);
+    if (prefetched) add("the same, prefetched", *prefetched, computation.naive);
     add("bulk patches", plain, computation.bulk);
     demo.run(kernel);
     return plain;
@@ -246,6 +253,7 @@ void edge_detection(Demo& demo, Runtime& runtime, const Options& options) {
                  set_elements(made.from, picture.pixels);
                  return made;
              },
+         .prefetch = [](Arrays<Pixels>& on) { on.from.prefetch(Stencil{}); },
          .reset = [](Arrays<Pixels>& on) { on.to.fill(0); },
          .naive = repeated(sobel_naive),
          .bulk = repeated(sobel_bulk),
@@ -282,6 +290,7 @@ void sparse_products(Demo& demo, Runtime& runtime, const Options& options) {
                  own_rows = rows_of(matrix, made.from.local_domain().range(0));
                  return made;
              },
+         .prefetch = [](Arrays<Vector>& on) { on.from.prefetch(AllToAll{}); },
          .reset = [&](Arrays<Vector>& on) { set_elements(on.from, starting_vector(matrix.rows)); },
          .naive = repeated_products(multiply_naive),
          .bulk = repeated_products(multiply_bulk),
@@ -305,6 +314,11 @@ void heat_diffusion(Demo& demo, Runtime& runtime, const Options& options) {
              [&](const CacheOptions& cache) {
                  return Arrays<Temperature>{Temperature{runtime, {n, n, n}, Block{}, {.name = "now", .cache = cache}},
                                             Temperature{runtime, {n, n, n}, Block{}, {.name = "next", .cache = cache}}};
+             },
+         .prefetch =
+             [](Arrays<Temperature>& on) {
+                 on.from.prefetch(Stencil{.corners = false});
+                 on.to.prefetch(Stencil{.corners = false}); // they are swapped each step
              },
          .reset = [](Arrays<Temperature>& on) { set_initial_temperature(on.from, on.to); },
          .naive = [](Arrays<Temperature>& on, std::int64_t steps) { heat_naive(on.from, on.to, steps); },
@@ -348,6 +362,10 @@ void matrix_transpose(Demo& demo, Runtime& runtime, const Options& options) {
                      Matrix{runtime, {picture.columns, picture.rows}, by_rows, {.name = "b", .cache = cache}}};
                  set_elements(made.from, values);
                  return made;
+             },
+         .prefetch =
+             [](Arrays<Matrix>& on) {
+                 on.from.prefetch([mine = on.to.local_domain()](const Domain<2>&) { return Domain<2>{mine.range(1), mine.range(0)}; });
              },
          .reset = [](Arrays<Matrix>& on) { on.to.fill(0.0); },
          .naive = repeated(transpose_naive),
