@@ -42,17 +42,30 @@ bool begins_with_barrier(std::string_view call) {
                                [&](CollectiveCall one) { return call == name(one); });
 }
 
+namespace {
+
+/// The letter of each number of five bits; 0 stands for none.
+constexpr std::string_view letters{"\0abcdefghijklmnopqrstuvwxyz_", 28};
+constexpr int letter_bits = 5;
+constexpr int name_letters = 9;
+constexpr int window_bits = 16;
+
+} // namespace
+
 std::int64_t identity_on_window(std::string_view call, std::uint64_t window) noexcept {
     std::uint64_t word = 0;
-    for (std::size_t i = 0; i < 6; ++i) word = word << 8 | (i < call.size() ? static_cast<unsigned char>(call[i]) & 0x7FU : 0U);
-    return static_cast<std::int64_t>(word << 16 | (window & 0xFFFF));
+    for (std::size_t i = 0; i < name_letters; ++i) {
+        const std::size_t number = i < call.size() ? letters.find(call[i]) : 0;
+        word = word << letter_bits | (number < letters.size() ? number : 0);
+    }
+    return static_cast<std::int64_t>(word << window_bits | (window & 0xFFFF));
 }
 
 std::string text_on_window(std::int64_t identity) {
     const auto word = static_cast<std::uint64_t>(identity);
     std::string call;
-    for (int shift = 56; shift >= 16; shift -= 8)
-        if (const auto character = static_cast<char>(word >> shift & 0x7F); character != 0) call += character;
+    for (int shift = window_bits + (name_letters - 1) * letter_bits; shift >= window_bits; shift -= letter_bits)
+        if (const std::size_t number = word >> shift & 31; number != 0 && number < letters.size()) call += letters[number];
     return fmt::format("{} on that made as number {}", call, word & 0xFFFF);
 }
 

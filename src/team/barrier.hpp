@@ -21,8 +21,8 @@ enum class CollectiveCall : std::int32_t { barrier, window_create, window_close,
 /// Whether `call` is the name of one of them.
 [[nodiscard]] bool begins_with_barrier(std::string_view call);
 
-/// The identity of a collective call on a window, made by a room above: its name, of which six characters stay, and the window's
-/// number modulo 2^16.
+/// The identity of a collective call on a window, made by a room above: its name, of at most nine small letters and
+/// underscores, and the window's number modulo 2^16.
 [[nodiscard]] std::int64_t identity_on_window(std::string_view call, std::uint64_t window) noexcept;
 /// It in words.
 [[nodiscard]] std::string text_on_window(std::int64_t identity);

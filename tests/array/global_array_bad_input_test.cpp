@@ -244,6 +244,10 @@ TEST_CASE("ranks that make different collective calls on arrays, or on different
                            "one sum on that", "the same collective calls"}));
     CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? a.fill(1) : b.fill(1); }),
                test::says({collective, "fill on that made as number 1", "fill on that made as number 2"}));
+    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? a.prefetch(lapwing::AllToAll{}) : a.copy_from(b); }),
+               test::says({runtime.who(), collective, odd_one ? "this rank calls prefetch" : "this rank calls copy_from", "one calls copy_from on that",
+                           "one prefetch on that", "the same collective calls"}));
+    CHECK(!a.is_prefetched(0));
     CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? runtime.barrier() : a.fill(1); }),
                test::says({"Team::barrier", collective}));
     a.fill(3);

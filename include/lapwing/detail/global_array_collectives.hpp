@@ -83,8 +83,8 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     if (extents_ != other.extents_) this->throw_extents_differ(extents_.values(), other.extents_.values());
     this->check_same_ranks<(assertion_level >= 2)>(other);
     if (this != &other && other.foreign_ != nullptr) other.require_stored(*this);
-    other.begin_collective("copy");
-    if (&other.team() != team_) this->begin_collective("copy");
+    other.begin_collective("copy_from");
+    if (&other.team() != team_) this->begin_collective("copy_from");
     if (this != &other) {
         if (same_segment(other)) {
             if (capacity_ != 0) std::memcpy(own_bytes().data(), other.own_bytes().data(), own_bytes().size());
@@ -101,7 +101,7 @@ void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
     if (!replicated_) this->throw_not_replicated();
     this->check_rank(".broadcast", root);
-    this->begin_collective("bcast");
+    this->begin_collective("broadcast");
     team().broadcast(own_bytes(), root);
     // Without it, a rank that is done could write to a copy that the broadcast has yet to reach.
     barrier();

@@ -35,7 +35,7 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
     } catch (...) {
         failure = std::current_exception();
     }
-    this->begin_collective("fetch");
+    this->begin_collective("prefetch");
     this->agree_to_prefetch(failure, "the array has the patterns that it had");
     try {
         prefetching::CopyState& state = this->begin_prefetch(options);
