@@ -48,27 +48,22 @@ elseif(LAPWING_SANITIZE)
     )
 endif()
 
-# LAPWING_TEST_OPTIONS, of tests with MPI, and LAPWING_PLAIN_TEST_OPTIONS, of the others: the presets compile both at -O1, with sanitizers
-# at -Og, which takes half of the time and less, and most tests wait for MPI. (At -O0 they compute for longer than the compiler saves.)
-# Headers are optimised fully in benchmarks and examples, whose results are checked, too.
-function(lapwing_test_compile_options target) # options…
+# LAPWING_TEST_OPTIONS: the presets compile test sources at -O1, with sanitizers at -Og, which takes half of the time and less, and
+# most tests wait for MPI. (At -O0 they compute for longer than the compiler saves.) Headers are optimised fully in benchmarks and
+# examples, whose results are checked, too.
+function(lapwing_test_compile_options target)
     lapwing_compile_options(${target})
-    target_compile_options(${target} PRIVATE ${ARGN})
+    target_compile_options(${target} PRIVATE ${LAPWING_TEST_OPTIONS})
 endfunction()
 
 # A source that sets macros before its first header needs the property SKIP_PRECOMPILE_HEADERS.
 function(lapwing_test_executable name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN" "MAIN" "SOURCES;LIBRARIES")
-    set(kind "")
-    if(arg_PLAIN)
-        set(kind PLAIN_)
-    endif()
-    string(TOLOWER "lapwing_${kind}test_headers" headers)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "SOURCES;LIBRARIES")
     add_executable(${name} ${arg_SOURCES})
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${name} PRIVATE lapwing::lapwing ${arg_MAIN} Catch2::Catch2 ${arg_LIBRARIES})
-    lapwing_test_compile_options(${name} ${LAPWING_${kind}TEST_OPTIONS})
-    target_precompile_headers(${name} REUSE_FROM ${headers})
+    lapwing_test_compile_options(${name})
+    target_precompile_headers(${name} REUSE_FROM lapwing_test_headers)
 endfunction()
 
 # What scripts/test builds for ThreadSanitizer: the tests with the label tsan.
@@ -180,7 +175,7 @@ function(add_plain_test name)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
-    lapwing_test_executable(${name} PLAIN MAIN lapwing_plain_test_main SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+    lapwing_test_executable(${name} MAIN lapwing_plain_test_main SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
     if("tsan" IN_LIST arg_LABELS)
         add_dependencies(lapwing_tests_tsan ${name})
     endif()
