@@ -1,6 +1,7 @@
 #include <lapwing/range.hpp>
 
 #include <lapwing/error.hpp>
+#include <lapwing/triplet.hpp>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,8 @@ void throw_stride(std::int64_t stride) {
                                  "2^63 - 1",
                                  stride)};
 }
+
+void throw_zero_stride() { throw RangeError{"Triplet::by(0): the stride must not be 0; a negative one goes backwards"}; }
 
 } // namespace datatype
 
@@ -101,6 +104,12 @@ std::string to_string(const Range& range) {
     const std::string text = end > 0 ? fmt::format("[{}, {})", range.first(), static_cast<std::uint64_t>(end))
                                      : fmt::format("[{}, {})", range.first(), static_cast<std::int64_t>(end));
     return range.stride() == 1 ? text : fmt::format("{} by {}", text, range.stride());
+}
+
+std::string to_string(const Triplet& triplet) {
+    if (triplet.stride() > 0) return to_string(triplet.range());
+    return triplet.size() == 2 ? fmt::format("{}, {}", triplet.first(), triplet.last())
+                               : fmt::format("{}, {}, …, {}", triplet.first(), triplet[1], triplet.last());
 }
 
 } // namespace lapwing

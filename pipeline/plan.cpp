@@ -276,6 +276,17 @@ Completion pipeline::start_past_cache(const std::shared_ptr<PlanState>& plan, st
     return Completion{std::move(transfer)};
 }
 
+Completion pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
+    if (plan->shape.bytes == 0) return {};
+    // What goes through a cache is not told of chunks that come later.
+    Completion completion;
+    if (plan->window.cache() == nullptr) completion = start_past_cache(plan, memory);
+    else carry_out(plan, memory);
+    // Chunks that have not been started, too: accesses to their bytes come behind them from now on.
+    if (plan->direction == Direction::put) plan->tell_written(memory);
+    return completion;
+}
+
 void Plan::execute(const void* memory) {
     require_target(*state_);
     run(state_, static_cast<std::byte*>(const_cast<void*>(memory))); // a put only reads it
@@ -316,17 +327,7 @@ Completion Plan::start(const void* memory) {
     return start(const_cast<void*>(memory)); // a put only reads it
 }
 
-Completion Plan::start(void* memory) {
-    if (state_->shape.bytes == 0) return {};
-    auto* const bytes = static_cast<std::byte*>(memory);
-    // What goes through a cache is not told of chunks that come later.
-    Completion completion;
-    if (state_->window.cache() == nullptr) completion = pipeline::start_past_cache(state_, bytes);
-    else carry_out(state_, bytes);
-    // Chunks that have not been started, too: accesses to their bytes come behind them from now on.
-    if (state_->direction == Direction::put) state_->tell_written(bytes);
-    return completion;
-}
+Completion Plan::start(void* memory) { return pipeline::start_plan(state_, static_cast<std::byte*>(memory)); }
 
 Strategy Plan::strategy() const noexcept { return state_->decision.strategy; }
 std::uint64_t Plan::bytes() const noexcept { return state_->shape.bytes; }

@@ -66,6 +66,9 @@ private:
 /// complete this rank must not write the bytes that are read.
 [[nodiscard]] Completion start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory);
 
+/// As Plan::start().
+[[nodiscard]] Completion start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory);
+
 /// The bytes of a put, from the first to the last: portion by portion, each computed into memory that is given.
 class ByteSource {
 public:

@@ -1,6 +1,6 @@
 #include "prefetch/entry_buffer.hpp"
 
-#include "src/support/backoff.hpp"
+#include "pipeline/turns.hpp"
 #include "src/team/team_state.hpp"
 #include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
@@ -17,31 +17,6 @@
 #include <utility>
 
 namespace lapwing::prefetching {
-
-namespace {
-
-/// Whether the first of these is complete. A transfer in chunks goes on when it is asked, so that some of the others are, too.
-bool test_first(std::span<Completion> transfers) {
-    constexpr std::size_t at_a_time = 16;
-    if (transfers.front().test()) return true;
-    for (Completion& other : transfers.subspan(1, std::min(at_a_time, transfers.size()) - 1)) (void)other.test();
-    return false;
-}
-
-/// Waits for all of these: in turns for a bounded time, since it is the wait for one that knows when its owner has left.
-void wait_in_turns(team::TeamState& team, std::span<Completion> transfers) {
-    constexpr int most_rounds = 10'000;
-    support::Backoff backoff{team.topology().processors().share()};
-    for (; !transfers.empty(); transfers = transfers.subspan(1)) {
-        for (int round = 0; transfers.size() > 1 && round < most_rounds && !test_first(transfers); ++round) {
-            if (team.progress()) backoff.reset();
-            else backoff.pause();
-        }
-        transfers.front().wait();
-    }
-}
-
-} // namespace
 
 /// Stands for the fill that start_fill() has started.
 class EntryBuffer::FillUnderWay final : public transport::PendingTransfer {
@@ -190,7 +165,7 @@ void EntryBuffer::start(Which which) {
 
 bool EntryBuffer::test_all() {
     for (; completed_ < under_way_.size(); ++completed_)
-        if (!test_first(std::span{under_way_}.subspan(completed_))) return false;
+        if (!pipeline::test_first(std::span{under_way_}.subspan(completed_))) return false;
     return true;
 }
 
@@ -198,7 +173,7 @@ void EntryBuffer::finish_all() {
     // Whatever becomes of it, there is no fill any more.
     const std::uint64_t number = std::exchange(filling_, 0);
     std::vector<Completion> under_way = std::exchange(under_way_, {});
-    wait_in_turns(window_.team_state(), std::span{under_way}.subspan(std::exchange(completed_, 0)));
+    pipeline::wait_in_turns(window_.team_state(), std::span{under_way}.subspan(std::exchange(completed_, 0)));
     for (Entry& entry : entries_) entry.set_filled(true);
     note_fill();
     state_.end_fill(number);

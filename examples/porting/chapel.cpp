@@ -57,15 +57,19 @@ bool slices(lapwing::Runtime& runtime) {
     for (auto [i, j] : a.local_domain()) a.local(i, j) = start(i, j);
 
     // C = A;
-    c.copy_from(a);
-    // const odd_rows = C[1.. by 2, 10..19];   a local array of them
-    const lapwing::Domain<2> domain{lapwing::Range{1, n}.by(2), {10, 20}};
-    std::vector<double> odd_rows(domain.size());
-    c.get(domain, odd_rows);
+    c.slice() = a.slice();
+    // C[0.. by 2, 0..9] = A[1.. by 2, 10..19];
+    const lapwing::Range odd = lapwing::Range{1, n}.by(2);
+    c(lapwing::Range{0, n}.by(2), lapwing::Range{0, 10}) = a(odd, lapwing::Range{10, 20});
+    // const odd_rows = A[1.. by 2, 10..19];   a local array of them
+    const auto wanted = a(odd, lapwing::Range{10, 20});
+    std::vector<double> odd_rows(wanted.size());
+    wanted.get(odd_rows);
     // [end]
     bool right = true;
     std::size_t k = 0;
-    for (auto [i, j] : domain) right = right && odd_rows[k++] == start(i, j);
+    for (auto [i, j] : lapwing::Domain<2>{odd, {10, 20}}) right = right && odd_rows[k++] == start(i, j) && c(i - 1, j - 10) == start(i, j);
+    for (auto [i, j] : lapwing::Domain<2>{odd, {10, m}}) right = right && c(i, j) == start(i, j); // all but what was assigned
     runtime.barrier();
     return right;
 }

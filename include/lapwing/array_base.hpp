@@ -25,6 +25,10 @@
 
 namespace lapwing {
 
+namespace distribution {
+class ForeignPlaces;
+} // namespace distribution
+
 namespace prefetching {
 class CopyState;
 class EntryBuffer;
@@ -41,7 +45,9 @@ struct GlobalArrayOptions {
 
 namespace array {
 
+class SliceBase;
 class SliceCollector;
+struct ArrayGeometry;
 
 /// The largest alignment of elements.
 inline constexpr std::size_t max_alignment = 64;
@@ -110,6 +116,7 @@ protected:
               GlobalArrayOptions options);
 
     void close_window() {
+        geometry_.reset();
         drop_copies();
         window_.close();
     }
@@ -133,17 +140,23 @@ protected:
     /// Of an array that has copies.
     [[nodiscard]] PrefetchOptions prefetch_options() const noexcept;
 
-    // Other extents.
+    // Other extents, or another distribution.
 
     /// Throws UsageError where what is prefetched promises that the extents stay.
     void require_free_extents() const;
-    /// Collective. Throws on every rank where `failure` is not null on one: there as throw_from_resize(), elsewhere UsageError with the text
-    /// of the first.
-    void agree_to_resize(const std::exception_ptr& failure) const;
+    /// Collective. Throws on every rank where `failure` is not null on one: there as throw_from_rebuild(), elsewhere UsageError with the text
+    /// of the first. `call`: ".resize", say.
+    void agree_to_rebuild(const char* call, const std::exception_ptr& failure) const;
     /// The same for prefetch(): there `failure` itself. `outcome`: what the call leaves, in words.
     void agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const;
     /// Throws `failure`; what a constructor has thrown then names the call.
-    [[noreturn]] void throw_from_resize(const std::exception_ptr& failure) const;
+    [[noreturn]] void throw_from_rebuild(const char* call, const std::exception_ptr& failure) const;
+
+    /// Of an array whose other members are made: what slices refer to. `maps` are empty where there is a foreign one.
+    void make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps, std::uint64_t origin,
+                       std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated, std::uint64_t element_bytes);
+    /// The own elements of `target` become those of `source`, which has as many, but for what that does not store. Local call.
+    static void take(const SliceBase& target, const SliceBase& source);
 
     /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
     void begin_collective(std::string_view call) const;
@@ -208,6 +221,7 @@ protected:
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
     CacheOptions cache_;
     std::int64_t halo_ = 0; ///< as in the options
+    std::shared_ptr<const ArrayGeometry> geometry_; ///< null: closed
     std::shared_ptr<prefetching::EntryBuffer> copies_; ///< of prefetched elements; null: there are none
 
 private:
@@ -216,7 +230,7 @@ private:
     [[nodiscard]] bool same_ranks(const ArrayBase& other) const;
     [[noreturn]] void throw_ranks_differ(const ArrayBase& other) const;
     [[nodiscard]] std::string start_of_text(const char* call) const;
-    [[nodiscard]] std::string text_of_resize(std::string_view reason) const;
+    [[nodiscard]] std::string text_of_rebuild(const char* call, std::string_view reason) const;
 };
 
 /// Checks of a constructor, before there is an array; `name` is the array's.

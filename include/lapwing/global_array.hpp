@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/array_base.hpp>
+#include <lapwing/array_slice.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/array_maps.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
@@ -115,8 +116,13 @@ public:
     /// Errors leave the array as it was, on all ranks: RangeError and MismatchError as the constructor's; UsageError where a rank has
     /// prefetched with `static_domain`, or another rank alone had an error, such as one of its pattern; MpiError.
     /// Memory: for both extents until it returns. Cost: a window is made and another closed; two reductions and two more barriers; memory
-    /// copies for what stays on the node, for the rest a patch get() for each own domain, as copy_from(); what the patterns cost.
+    /// copies for what stays on the node, for the rest one transfer for each pair of ranks, as copy_from(); what the patterns cost.
     void resize(const Extents<N>& extents);
+
+    /// Collective. The elements go to the ranks that another distribution says; values and extents stay. As resize() in all else; patterns
+    /// that were made with `static_domain` stay, too. Cost: as resize(), with one transfer for each pair of ranks.
+    template <Distribution<N> D>
+    void redistribute(const D& distribution);
 
     // Shape and ownership. Local calls.
 
@@ -185,6 +191,28 @@ public:
     [[nodiscard, gnu::always_inline]] T operator()(const Index<N>& index) const {
         return reference{*this, address<assertion_level >= 1>("", index), index}.get();
     }
+
+    /// Part of the array, for assignments and bulk reads: of each dimension a Range, a Triplet, `all`, or one index, which leaves the
+    /// dimension out. Throws RangeError for indices outside of the extents, UsageError after close.
+    template <SliceArgument... S>
+        requires(sizeof...(S) == N && !(IndexValue<S> && ...))
+    [[nodiscard]] auto operator()(const S&... parts) {
+        return slice()(parts...);
+    }
+    template <SliceArgument... S>
+        requires(sizeof...(S) == N && !(IndexValue<S> && ...))
+    [[nodiscard]] auto operator()(const S&... parts) const {
+        return slice()(parts...);
+    }
+    /// The same for the indices of a domain, and for all of them.
+    [[nodiscard]] ArraySlice<T, N> operator()(const Domain<N>& domain) {
+        return std::apply([this](const auto&... ranges) { return slice()(ranges...); }, domain.ranges());
+    }
+    [[nodiscard]] ArraySlice<const T, N> operator()(const Domain<N>& domain) const {
+        return std::apply([this](const auto&... ranges) { return slice()(ranges...); }, domain.ranges());
+    }
+    [[nodiscard]] ArraySlice<T, N> slice() { return ArraySlice<T, N>{this->geometry_}; }
+    [[nodiscard]] ArraySlice<const T, N> slice() const { return ArraySlice<const T, N>{this->geometry_}; }
 
     /// As operator(), with the bounds checked at every assertion level.
     template <IndexValue... I>
@@ -363,8 +391,8 @@ public:
     /// Copies the elements of an array of the same extents under any distribution, also of another team, which must have
     /// the same ranks in whatever order (the call is collective over both). Throws RangeError when the extents differ, or
     /// when `other` does not store all that this array does; UsageError for teams of other sizes and, at assertion level 2,
-    /// of other ranks. Cost: two barriers (four for two teams); memory copies if the distributions are the same, else a
-    /// patch get() for each own domain.
+    /// of other ranks. Cost: two barriers (four for two teams); memory copies if the distributions are the same, else as
+    /// that of an Assignment, whose gets it makes.
     void copy_from(const GlobalArray& other);
     /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for others, RangeError.
     void broadcast(Rank root);
@@ -528,6 +556,8 @@ private:
     GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps, GlobalArrayOptions options);
     /// What of the own elements `other` has, too, from there.
     void take_elements(const GlobalArray& other);
+    /// What resize() and redistribute() have in common.
+    void rebuild(const char* call, const Extents<N>& extents, const std::shared_ptr<const array::KeptDistribution<N>>& distribution);
     /// Of an array that takes the place of `old`, which has other extents.
     void take_patterns(const GlobalArray& old);
     /// After this an access finds no element inside, and reports that the array is closed.
@@ -560,8 +590,6 @@ private:
     /// Whether this rank's segments of both hold the same elements at the same places. It may be so on one rank only: two
     /// teams may number their ranks in different orders.
     [[nodiscard]] bool same_segment(const GlobalArray& other) const;
-    /// Starts to fetch what the own segment holds from `other`, as far as that has it; `patch` has the own segment as its buffer.
-    void fetch_own(const GlobalArray& other, array::PatchTransfer& patch) const;
     /// Collective. Throws RangeError on every rank if this array, with a distribution of the program's own, does not store
     /// all that `wanted` does.
     void require_stored(const GlobalArray& wanted) const;

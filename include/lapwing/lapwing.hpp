@@ -1,6 +1,8 @@
 #pragma once
 
 /// Everything that programs use.
+#include <lapwing/array_slice.hpp>
+#include <lapwing/assignment.hpp>
 #include <lapwing/block_list.hpp>
 #include <lapwing/cache.hpp>
 #include <lapwing/cache_options.hpp>
@@ -28,4 +30,5 @@
 #include <lapwing/settings.hpp>
 #include <lapwing/statistics.hpp>
 #include <lapwing/team.hpp>
+#include <lapwing/triplet.hpp>
 #include <lapwing/window.hpp>

@@ -1,5 +1,6 @@
 #include <lapwing/array_base.hpp>
 
+#include "src/array/exchange.hpp"
 #include "src/array/pending_transfers.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
@@ -76,6 +77,31 @@ ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_b
                             .what = "the extents, the distribution, the halo or the elements' size"}}},
       team_{&team}, name_{std::move(options.name)}, who_{team.who()}, number_{window_.state().number()},
       capacity_{capacity}, cache_{options.cache}, halo_{options.halo} {}
+
+void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps, std::uint64_t origin,
+                              std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated, std::uint64_t element_bytes) {
+    auto geometry = std::make_shared<ArrayGeometry>();
+    geometry->team = team_;
+    geometry->window = &window_.state();
+    geometry->name = array_text(name_, number_);
+    geometry->element_bytes = element_bytes;
+    geometry->dimensions = extents.size();
+    std::ranges::copy(extents, geometry->extents.begin());
+    std::ranges::copy(maps, geometry->maps.begin());
+    geometry->origin = origin;
+    geometry->foreign = std::move(foreign);
+    geometry->replicated = replicated;
+    geometry_ = std::move(geometry);
+}
+
+void ArrayBase::take(const SliceBase& target, const SliceBase& source) {
+    const auto target_array = open_array(target, "");
+    const auto source_array = open_array(source, "");
+    Exchange exchange{Direction::get, Side::of(*target_array, target.shape()), Side::of(*source_array, source.shape()),
+                      {.pass_over = true}};
+    exchange.start();
+    exchange.wait();
+}
 
 bool ArrayBase::first_rank_with(bool here, std::span<std::int64_t> index) const {
     std::int64_t first = here ? team_->rank().value : team_->size();

@@ -1,4 +1,4 @@
-// Arrays that change their extents: what does not need to know indices.
+// Arrays that change their extents, or their distribution: what does not need to know indices.
 #include <lapwing/array_base.hpp>
 
 #include "prefetch/entry_buffer.hpp"
@@ -23,23 +23,23 @@ void ArrayBase::require_free_extents() const {
                                  start_of_text(".resize"))};
 }
 
-std::string ArrayBase::text_of_resize(std::string_view reason) const {
+std::string ArrayBase::text_of_rebuild(const char* call, std::string_view reason) const {
     // The reason names the constructor, or the window, and the rank.
-    for (const std::string& start : {constructor_text(*team_, name_) + ": ", start_of_text(".resize") + ": ", who_ + ": "})
+    for (const std::string& start : {constructor_text(*team_, name_) + ": ", start_of_text(call) + ": ", who_ + ": "})
         if (reason.starts_with(start)) {
             reason.remove_prefix(start.size());
             break;
         }
-    return fmt::format("{}: {}", start_of_text(".resize"), reason);
+    return fmt::format("{}: {}", start_of_text(call), reason);
 }
 
-void ArrayBase::throw_from_resize(const std::exception_ptr& failure) const {
+void ArrayBase::throw_from_rebuild(const char* call, const std::exception_ptr& failure) const {
     try {
         std::rethrow_exception(failure);
     } catch (const RangeError& error) {
-        throw RangeError{text_of_resize(error.what())};
+        throw RangeError{text_of_rebuild(call, error.what())};
     } catch (const MismatchError& error) {
-        throw MismatchError{text_of_resize(error.what())};
+        throw MismatchError{text_of_rebuild(call, error.what())};
     }
 }
 
@@ -61,11 +61,11 @@ namespace {
 
 } // namespace
 
-void ArrayBase::agree_to_resize(const std::exception_ptr& failure) const {
+void ArrayBase::agree_to_rebuild(const char* call, const std::exception_ptr& failure) const {
     const mpi::Problem first = first_failure(*team_, failure);
-    if (failure != nullptr) throw_from_resize(failure);
+    if (failure != nullptr) throw_from_rebuild(call, failure);
     if (first.text.empty()) return;
-    throw UsageError{fmt::format("{}: the array stays as it was, since rank {} could not: {}", start_of_text(".resize"), first.rank, first.text)};
+    throw UsageError{fmt::format("{}: the array stays as it was, since rank {} could not: {}", start_of_text(call), first.rank, first.text)};
 }
 
 void ArrayBase::agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const {

@@ -141,6 +141,47 @@ TEST_CASE("elements within both extents keep their values, and the others are ze
     resize_every_array<std::int16_t, 4>(runtime);
 }
 
+TEST_CASE("elements and copies follow when an array gets another distribution") {
+    Runtime runtime;
+    GlobalArray<std::int64_t, 2> array{runtime, {12, 9}, Block{}, {.name = "redistributed"}};
+    Model<std::int64_t, 2> model{{12, 9}};
+    for (const bool consistent : {true, false}) {
+        array.prefetch(RowWise{}, {.consistent = consistent, .static_domain = true}); // the extents stay
+        const auto check = [&](const auto& distribution) {
+            model.renew(array); // and no barrier
+            const auto kept = array(all, 3);
+            array.redistribute(distribution);
+            REQUIRE(model.differences(array) == "none");
+            std::vector<std::int64_t> column(12);
+            CHECK_THAT(test::message_of<UsageError>([&] { kept.get(column); }), test::says({"another distribution"}));
+            test::Mismatches mismatches;
+            array.for_each_local([&](const Index<2>& index, std::int64_t& element) { mismatches.check(element == model.at(index), index); });
+            for (const Index<2>& index : array.domain()) {
+                const bool far = !array.is_local(index) && (!consistent || array.window().path(array.owner(index)) != Path::direct);
+                if (array.is_prefetched(index) && !far) mismatches.check(false, index);
+                for (const Domain<2> own : array.local_domains())
+                    if (own.range(0).contains(index[0]) && far) mismatches.check(array.is_prefetched(index), index);
+            }
+            CHECK(mismatches.text() == "none");
+            array.barrier();
+        };
+        check(Cyclic{});
+        check(BlockCyclic{{2, 5}});
+        check(test::Reversed{{3, 2}});
+        check(Block{.grid = {1, runtime.size()}});
+        array.evict();
+    }
+    CHECK_THAT(test::message_of<RangeError>([&] { array.redistribute(BlockCyclic{{0, 1}}); }),
+               test::says({"GlobalArray(\"redistributed\").redistribute: ", "at least 1"}));
+    CHECK(model.differences(array) == "none");
+    array.barrier();
+    array.redistribute(Replicated{});
+    CHECK(model.differences(array) == "none");
+    array.redistribute(Block{});
+    CHECK(model.differences(array) == "none");
+    array.close();
+}
+
 TEST_CASE("an element that the distribution has not stored before is zero") {
     Runtime runtime;
     GlobalArray<double, 1> array{runtime, {20}, FirstHalf{}, {.name = "half"}};

@@ -5,6 +5,7 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/location.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,16 +14,34 @@
 
 namespace lapwing::distribution {
 
-/// A map of a program's own, behind an interface, so that GlobalArray<T, N> is one type whatever the distribution.
-template <std::size_t N>
-class ForeignMap {
+/// A map of a program's own for code that does not know the number of dimensions: indices are as many numbers, and domains ranges.
+class ForeignPlaces {
 public:
-    virtual ~ForeignMap() = default;
+    virtual ~ForeignPlaces() = default;
 
+    [[nodiscard]] virtual Location locate_at(const std::int64_t* index) const = 0;
+    [[nodiscard]] virtual std::uint64_t domains_of(Rank rank) const = 0;
+    virtual void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const = 0;
+};
+
+/// The same behind an interface that knows it, so that GlobalArray<T, N> is one type whatever the distribution.
+template <std::size_t N>
+class ForeignMap : public ForeignPlaces {
+public:
     [[nodiscard]] virtual Location locate(const Index<N>& index) const = 0;
     [[nodiscard]] virtual std::uint64_t local_capacity() const = 0;
     [[nodiscard]] virtual std::uint64_t domain_count(Rank rank) const = 0;
     [[nodiscard]] virtual Domain<N> domain(Rank rank, std::uint64_t k) const = 0;
+
+    Location locate_at(const std::int64_t* index) const final {
+        Index<N> known;
+        std::copy_n(index, N, known.begin());
+        return locate(known);
+    }
+    std::uint64_t domains_of(Rank rank) const final { return domain_count(rank); }
+    void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const final {
+        std::ranges::copy(domain(rank, k).ranges(), ranges);
+    }
 };
 
 template <std::size_t N, DistributionMap<N> Map>

@@ -52,31 +52,6 @@ void GlobalArray<T, N>::require_stored(const GlobalArray& wanted) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::fetch_own(const GlobalArray& other, array::PatchTransfer& patch) const {
-    if (foreign_ == nullptr) {
-        // Neighbours in an own domain are neighbours in memory, whatever the distance of their indices.
-        distribution::BufferShape<N> shape;
-        shape.strides = map_.strides(own_place());
-        for (const Domain<N> own : local_domains()) {
-            const Domain<N> domain = own.intersect(other.domain());
-            if (domain.empty()) continue;
-            shape.offset = map_.locate(domain.first()).offset;
-            other.cut(domain, shape, patch);
-        }
-        return;
-    }
-    for_each_run([&](const Index<N>& index, const T* data, std::uint64_t count, std::int64_t index_stride) {
-        std::array<Range, N> run;
-        for (std::size_t d = 0; d < N; ++d) run[d] = Range::strided(index[d], 1, 1);
-        run[N - 1] = Range::strided(index[N - 1], count, index_stride);
-        distribution::BufferShape<N> shape;
-        shape.offset = static_cast<std::uint64_t>(data - segment());
-        shape.strides[N - 1] = 1;
-        other.cut(Domain<N>{run}.intersect(other.domain()), shape, patch);
-    });
-}
-
-template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     this->require_open(".copy_from");
     other.require_open(".copy_from");

@@ -73,6 +73,8 @@ GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, array::Arr
     own_ = reinterpret_cast<T*>(window_.map().own) + map_.origin();
     own_rank_ = team.rank().value;
     replicated_ = maps.replicated;
+    this->make_geometry(extents_.values(), foreign_ == nullptr ? std::span<const distribution::DimensionMap>{map_.dimensions()} : std::span<const distribution::DimensionMap>{},
+                        map_.origin(), foreign_, replicated_, sizeof(T));
     if (foreign_ != nullptr) return;
     if (map_.one_round() && map_.domain_count(own_place()) == 1)
         box_ = {map_.domain(own_place(), 0), map_.strides(own_place())};

@@ -1,10 +1,11 @@
 // Room: array
 #pragma once
 
-/// How a GlobalArray gets other extents. Included by global_array.hpp.
+/// How a GlobalArray gets other extents, or another distribution. Included by global_array.hpp.
 #include <lapwing/global_array.hpp>
 
 #include <exception>
+#include <memory>
 #include <utility>
 
 namespace lapwing {
@@ -13,24 +14,37 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::resize(const Extents<N>& extents) {
     this->require_open(".resize");
     this->begin_collective("resize");
+    rebuild(".resize", extents, distribution_);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <Distribution<N> D>
+void GlobalArray<T, N>::redistribute(const D& distribution) {
+    this->require_open(".redistribute");
+    this->begin_collective("redistribute");
+    rebuild(".redistribute", extents_, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::rebuild(const char* call, const Extents<N>& extents, const std::shared_ptr<const array::KeptDistribution<N>>& distribution) {
     // What fails on one rank is agreed on, so that every rank leaves the array as it was.
     std::exception_ptr failure;
     array::ArrayMaps<N> maps;
     try {
         // First, since at assertion level 3 all ranks take part.
-        maps = distribution_->maps(*team_, extents, this->name_);
-        this->require_free_extents();
+        maps = distribution->maps(*team_, extents, this->name_);
+        if (extents != extents_) this->require_free_extents();
     } catch (...) {
         failure = std::current_exception();
     }
-    this->agree_to_resize(failure);
+    this->agree_to_rebuild(call, failure);
 
     GlobalArray fresh;
     try {
         const GlobalArrayOptions options{.name = this->name_, .cache = this->cache_, .halo = this->halo_};
         fresh = GlobalArray{*team_, extents, array::with_halo(std::move(maps), *team_, options), options};
     } catch (...) { // on every rank
-        this->throw_from_resize(std::current_exception());
+        this->throw_from_rebuild(call, std::current_exception());
     }
     try {
         fresh.take_elements(*this);
@@ -44,7 +58,7 @@ void GlobalArray<T, N>::resize(const Extents<N>& extents) {
         failure = std::current_exception();
     }
     try {
-        this->agree_to_resize(failure);
+        this->agree_to_rebuild(call, failure);
     } catch (...) {
         fresh.close();
         throw;
@@ -55,10 +69,8 @@ void GlobalArray<T, N>::resize(const Extents<N>& extents) {
 
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::take_elements(const GlobalArray& other) {
-    // The own segment is the buffer; what other ranks own is fetched with as many transfers under way as there are.
-    array::PatchTransfer patch{other.window_, array::Direction::get, own_bytes().data(), sizeof(T), other.replicated_};
-    fetch_own(other, patch);
-    patch.wait();
+    const Domain<N> common = domain().intersect(other.domain());
+    this->take((*this)(common), other(common));
 }
 
 template <TriviallyCopyable T, std::size_t N>

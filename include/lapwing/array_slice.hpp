@@ -1,0 +1,164 @@
+// Room: array
+#pragma once
+
+#include <lapwing/assignment.hpp>
+#include <lapwing/completion.hpp>
+#include <lapwing/detail/slice_shape.hpp>
+#include <lapwing/local_view.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace lapwing {
+
+/// Part of a global array, in any order, as an array of M dimensions with positions from 0 on. Nothing is moved when it is made.
+///
+/// ```cpp
+/// a(Range{0, n}.by(2), all) = b(Range{0, n / 2}, Range{n, 2 * n}); // collective: any two distributions
+/// plane = cube(all, 3, all);                                       // two dimensions of three
+/// a(all, all) = b(all, all).transposed();
+/// a(rows, columns) += b(rows, reversed(columns));
+/// a(rows, all).get(buffer);                                        // one rank alone
+/// ```
+///
+/// A slice refers to the array: it is valid while that is open, also after a move of it. Assigning to one assigns elements, as with
+/// std::valarray; to refer to another slice, make another one. `const T` is of an array that may only be read.
+///
+/// An assignment is collective over the arrays' team, with a barrier at the start and one at the end: all ranks pass the same slices.
+/// It moves what a pair of ranks has in common as one transfer, and is done by class Assignment, which see for what it costs and what is
+/// complete when; repeated ones should keep one of these.
+template <class T, std::size_t M>
+class ArraySlice : public array::SliceBase {
+public:
+    using value_type = std::remove_const_t<T>;
+
+    /// All of an array. Made by GlobalArray.
+    explicit ArraySlice(const std::shared_ptr<const array::ArrayGeometry>& array) : SliceBase{array} {}
+    /// Another one of the same elements.
+    ArraySlice(const ArraySlice&) = default;
+    /// One that may only read.
+    template <class U>
+        requires(std::same_as<const U, T> && !std::same_as<U, T>)
+    ArraySlice(const ArraySlice<U, M>& other) : SliceBase{other} {}
+    ~ArraySlice() = default;
+
+    /// Number of dimensions.
+    [[nodiscard]] static constexpr std::size_t dimensions() noexcept { return M; }
+    /// Positions in a dimension, which is below dimensions(), and in each.
+    [[nodiscard]] std::int64_t extent(std::size_t dimension) const {
+        return static_cast<std::int64_t>(shape().dimensions[dimension].indices.size());
+    }
+    [[nodiscard]] Extents<M> extents() const {
+        Index<M> extents;
+        for (std::size_t d = 0; d < M; ++d) extents[d] = extent(d);
+        return extents;
+    }
+
+    /// A slice of the slice, by positions: of each dimension a Range or a Triplet, `all`, or one position. Throws RangeError.
+    template <SliceArgument... S>
+        requires(sizeof...(S) == M)
+    [[nodiscard]] auto operator()(const S&... parts) const {
+        constexpr std::size_t left = (std::size_t{0} + ... + (IndexValue<S> ? 0U : 1U));
+        static_assert(left > 0, "lapwing: a slice has at least one dimension; read a single element from the array, a(i, j)");
+        return ArraySlice<T, left>{*this, {{array::SlicePart::of(parts)...}}};
+    }
+    /// The dimensions in reverse.
+    [[nodiscard]] ArraySlice transposed() const {
+        std::array<std::size_t, M> order;
+        for (std::size_t d = 0; d < M; ++d) order[d] = M - 1 - d;
+        return permuted(order);
+    }
+    /// Dimension d of the result is dimension order[d] of this slice. Throws RangeError unless each comes once.
+    [[nodiscard]] ArraySlice permuted(const std::array<std::size_t, M>& order) const {
+        ArraySlice result{*this};
+        result.permute(order);
+        return result;
+    }
+
+    // Assignments: collective. Throw RangeError when the extents differ, UsageError for arrays that are closed or of other ranks.
+
+    /// The elements of `source`, as if copied before any of them is written.
+    const ArraySlice& operator=(const ArraySlice& source) const
+        requires(!std::is_const_v<T>)
+    {
+        assign(source);
+        return *this;
+    }
+    /// The same from arrays of other types, converted as static_cast does.
+    template <class U>
+        requires(!std::is_const_v<T> && std::convertible_to<U, T>)
+    const ArraySlice& operator=(const ArraySlice<U, M>& source) const {
+        assign(source);
+        return *this;
+    }
+    /// Combines each element with that of the source: at the owner, without a race.
+    template <class U>
+    const ArraySlice& operator+=(const ArraySlice<U, M>& source) const {
+        return combine(source, [](T& target, const auto& value) { target = static_cast<T>(target + value); });
+    }
+    template <class U>
+    const ArraySlice& operator-=(const ArraySlice<U, M>& source) const {
+        return combine(source, [](T& target, const auto& value) { target = static_cast<T>(target - value); });
+    }
+    template <class U>
+    const ArraySlice& operator*=(const ArraySlice<U, M>& source) const {
+        return combine(source, [](T& target, const auto& value) { target = static_cast<T>(target * value); });
+    }
+    /// `function(target, value)` for each element, by its owner: `a(x).combine(b(y), [](double& a, float b) { a = 2 * b + 3 * a; })`.
+    template <class U, class Function>
+    const ArraySlice& combine(const ArraySlice<U, M>& source, Function function) const {
+        Assignment{}.add(*this, source, std::move(function)).execute();
+        return *this;
+    }
+    /// Each element becomes `value`.
+    void fill(const value_type& value) const
+        requires(!std::is_const_v<T>)
+    {
+        Assignment{}.add_fill(*this, value).execute();
+    }
+
+    // One-sided: the calling rank alone, with a buffer of its own in row-major order, or a view of the slice's extents. What is complete
+    // when is as of GlobalArray::get() and put(), and so is the cost: a planned transfer an owner. Throw RangeError.
+
+    void get(std::span<value_type> buffer) const {
+        check_buffer("get", buffer.size());
+        SliceBase::get(reinterpret_cast<std::byte*>(buffer.data()), dense_strides());
+    }
+    void put(std::span<const value_type> buffer) const
+        requires(!std::is_const_v<T>)
+    {
+        check_buffer("put", buffer.size());
+        SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data()), dense_strides());
+    }
+    void get(const LocalView<value_type, M>& buffer) const {
+        SliceBase::check_extents("get", buffer.extents().values());
+        SliceBase::get(reinterpret_cast<std::byte*>(buffer.data_handle()), buffer.strides());
+    }
+    void put(const LocalView<const value_type, M>& buffer) const
+        requires(!std::is_const_v<T>)
+    {
+        SliceBase::check_extents("put", buffer.extents().values());
+        SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
+    }
+
+private:
+    template <class U, std::size_t K>
+    friend class ArraySlice;
+
+    template <std::size_t K>
+    ArraySlice(const ArraySlice<T, K>& whole, const std::array<array::SlicePart, K>& parts) : SliceBase{whole} {
+        cut(parts);
+    }
+
+    template <class U>
+    void assign(const ArraySlice<U, M>& source) const {
+        Assignment{}.add(*this, source).execute();
+    }
+};
+
+} // namespace lapwing

@@ -1,0 +1,357 @@
+#include <lapwing/assignment.hpp>
+
+#include "src/array/exchange.hpp"
+#include "src/mpi/agreement.hpp"
+#include "src/team/team_state.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/detail/config.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/team.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lapwing::array {
+
+using transport::Direction;
+
+namespace {
+
+/// One of the assignments, and what this rank does for it.
+struct Item {
+    std::weak_ptr<const ArrayGeometry> target_array;
+    std::weak_ptr<const ArrayGeometry> source_array; ///< of no array for a fill
+    SliceShape target;
+    SliceShape source;
+    ApplyValues apply;
+    std::vector<std::byte> value; ///< of a fill
+    bool to_itself = false;       ///< each element is assigned its own value
+    std::string text;             ///< of both slices
+    std::unique_ptr<Exchange> exchange;
+};
+
+[[nodiscard]] std::vector<std::uint64_t> extents_of(const SliceShape& shape) {
+    std::vector<std::uint64_t> extents;
+    for (const SliceShape::Dimension& dimension : shape.used()) extents.push_back(dimension.indices.size());
+    return extents;
+}
+
+[[nodiscard]] bool same_elements(const SliceShape& a, const SliceShape& b, std::size_t dimensions) {
+    for (std::size_t d = 0; d < a.count; ++d)
+        if (a.dimensions[d].of_array != b.dimensions[d].of_array || a.dimensions[d].indices != b.dimensions[d].indices) return false;
+    for (std::size_t d = 0; d < dimensions; ++d)
+        if (a.is_fixed[d] != b.is_fixed[d] || (a.is_fixed[d] && a.fixed[d] != b.fixed[d])) return false;
+    return true;
+}
+
+/// Whether two slices of one array have an element in common.
+[[nodiscard]] bool overlap(const SliceShape& a, const SliceShape& b, std::size_t dimensions) {
+    std::array<Range, max_dimensions> of_a;
+    std::array<Range, max_dimensions> of_b;
+    const auto ranges = [&](const SliceShape& shape, std::array<Range, max_dimensions>& result) {
+        for (std::size_t d = 0; d < dimensions; ++d)
+            if (shape.is_fixed[d]) result[d] = Range::strided(shape.fixed[d], 1, 1);
+        for (const SliceShape::Dimension& dimension : shape.used()) result[dimension.of_array] = dimension.indices.range();
+    };
+    ranges(a, of_a);
+    ranges(b, of_b);
+    for (std::size_t d = 0; d < dimensions; ++d)
+        if (of_a[d].intersect(of_b[d]).empty()) return false;
+    return true;
+}
+
+/// How long the blocks of a slice are in the memory of its owners when another distribution goes through it: from the distributions
+/// alone, so that all ranks find the same.
+[[nodiscard]] std::uint64_t run_there(const Side& there, const Side& here) {
+    const std::size_t count = there.dimensions().size();
+    std::size_t last = count;
+    for (std::size_t d = 0; d < count; ++d)
+        if (there.dimensions()[d].of_array + 1 == there.array()->dimensions) last = d;
+    if (last == count) return 1; // the dimension of neighbours is left out
+    const auto block_positions = [last](const Side& side) -> std::uint64_t {
+        const distribution::DimensionMap& map = side.map(last);
+        const distribution::IndexSequence indices = side.indices(last, false);
+        if (map.processes() == 1) return indices.count;
+        const auto size = static_cast<std::uint64_t>(indices.stride < 0 ? -indices.stride : indices.stride);
+        return std::min(indices.count, (map.block() - 1) / size + 1);
+    };
+    const distribution::IndexSequence indices = there.indices(last, false);
+    const std::uint64_t met = std::min(block_positions(there), block_positions(here));
+    if (indices.stride == 1 || indices.stride == -1) {
+        // Single dealt indices are neighbours in their owner's memory where the other side has them all.
+        if (there.map(last).block() == 1 && there.map(last).processes() > 1 && block_positions(here) > 1)
+            return std::max<std::uint64_t>(1, block_positions(here) / static_cast<std::uint64_t>(there.map(last).processes()));
+        return met;
+    }
+    return 1;
+}
+
+} // namespace
+
+class AssignmentState {
+public:
+    std::vector<Item> items;
+    bool checked = false;
+
+    /// The arrays of an item. Throws UsageError when one was closed.
+    struct Arrays {
+        std::shared_ptr<const ArrayGeometry> target;
+        std::shared_ptr<const ArrayGeometry> source;
+    };
+    [[nodiscard]] static Arrays arrays(const Item& item) {
+        Arrays arrays{item.target_array.lock(), item.source_array.lock()};
+        if (arrays.target == nullptr || (arrays.source == nullptr && item.value.empty()))
+            throw UsageError{fmt::format("Assignment::execute: an array of {} was closed, or got other extents or another distribution; make "
+                                         "another Assignment",
+                                         item.text)};
+        return arrays;
+    }
+
+    static void prepare(Item& item);
+    static void fill(const Item& item);
+    void require_same_on_all_ranks(Team& team) const;
+    /// The teams of all arrays, that of the first target before the others.
+    [[nodiscard]] std::vector<Team*> teams() const;
+    /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on all or on none.
+    void agree(Team& team, const std::exception_ptr& problem) const;
+};
+
+void AssignmentState::prepare(Item& item) {
+    const Arrays arrays = AssignmentState::arrays(item);
+    if (item.exchange != nullptr || item.to_itself || !item.value.empty()) return;
+    Side target = Side::of(*arrays.target, item.target);
+    Side source = Side::of(*arrays.source, item.source);
+    const bool one_array = arrays.target == arrays.source;
+    ExchangeOptions options{.apply = item.apply,
+                              .through_copy = one_array && overlap(item.target, item.source, arrays.target->dimensions),
+                              .keep = true};
+    // What is not copied as it is becomes the owner's work.
+    const bool may_put = !options.apply && !options.through_copy && !target.is_foreign() && !source.is_foreign() && !target.is_replicated() &&
+                         !source.is_replicated() && arrays.target->window->cache() == nullptr;
+    if (may_put && run_there(target, source) > run_there(source, target))
+        item.exchange = std::make_unique<Exchange>(Direction::put, std::move(source), std::move(target), std::move(options));
+    else
+        item.exchange = std::make_unique<Exchange>(Direction::get, std::move(target), std::move(source), std::move(options));
+}
+
+void AssignmentState::fill(const Item& item) {
+    const Arrays arrays = AssignmentState::arrays(item);
+    if (item.target.empty()) return;
+    const Side own = Side::of(*arrays.target, item.target);
+    const std::array<std::int64_t, max_dimensions> nowhere{};
+    const Pairing pairing{own, Side::buffer(item.target, nowhere, item.value.size(), nullptr)};
+    for (const Pairing::Partner& partner : pairing.partners()) {
+        const Layout layout = pairing.layouts(partner, true).here;
+        LayoutCursor cursor{layout};
+        while (!cursor.done()) {
+            const ByteBlock block = cursor.next();
+            std::byte* const memory = own.memory() + block.offset;
+            for (std::uint64_t done = 0; done < block.bytes; done += item.value.size())
+                std::memcpy(memory + done, item.value.data(), item.value.size());
+        }
+    }
+}
+
+void AssignmentState::require_same_on_all_ranks(Team& team) const {
+    std::vector<std::int64_t> description;
+    for (const Item& item : items) {
+        const Arrays arrays = AssignmentState::arrays(item);
+        const auto describe = [&](const ArrayGeometry& array, const SliceShape& shape) {
+            description.push_back(static_cast<std::int64_t>(array.window->number()));
+            for (std::size_t d = 0; d < array.dimensions; ++d) description.push_back(shape.is_fixed[d] ? shape.fixed[d] : -1);
+            for (const SliceShape::Dimension& dimension : shape.used()) {
+                description.push_back(static_cast<std::int64_t>(dimension.of_array));
+                description.push_back(dimension.indices.empty() ? 0 : dimension.indices.first());
+                description.push_back(dimension.indices.stride());
+                description.push_back(static_cast<std::int64_t>(dimension.indices.size()));
+            }
+        };
+        describe(*arrays.target, item.target);
+        if (arrays.source != nullptr) describe(*arrays.source, item.source);
+    }
+    team.require_same(description, "Assignment::execute", "the arrays, or the indices of a slice,");
+}
+
+std::vector<Team*> AssignmentState::teams() const {
+    std::vector<Team*> teams;
+    const auto add = [&](Team* team) {
+        if (std::ranges::find(teams, team) == teams.end()) teams.push_back(team);
+    };
+    for (const Item& item : items) {
+        const Arrays arrays = AssignmentState::arrays(item);
+        add(arrays.target->team);
+        if (arrays.source != nullptr) add(arrays.source->team);
+    }
+    return teams;
+}
+
+void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const {
+    const bool foreign = std::ranges::any_of(items, [](const Item& item) {
+        const Arrays arrays = AssignmentState::arrays(item);
+        return arrays.target->foreign != nullptr || (arrays.source != nullptr && arrays.source->foreign != nullptr);
+    });
+    if (!foreign) {
+        if (problem != nullptr) std::rethrow_exception(problem);
+        return;
+    }
+    std::string own;
+    try {
+        if (problem != nullptr) std::rethrow_exception(problem);
+    } catch (const std::exception& error) {
+        own = error.what();
+    }
+    const mpi::Problem first = mpi::first_problem(team.state().communicator(), own);
+    if (problem != nullptr) std::rethrow_exception(problem);
+    if (!first.text.empty())
+        throw RangeError{fmt::format("{}: Assignment::execute: nothing was assigned, since rank {} could not: {}", team.who(), first.rank, first.text)};
+}
+
+} // namespace lapwing::array
+
+namespace lapwing {
+
+using array::ArrayGeometry;
+using array::Item;
+
+Assignment::Assignment() : state_{std::make_unique<array::AssignmentState>()} {}
+Assignment::Assignment(Assignment&&) noexcept = default;
+Assignment& Assignment::operator=(Assignment&&) noexcept = default;
+Assignment::~Assignment() = default;
+
+namespace {
+
+/// Throws UsageError unless the teams have the same ranks, in any order.
+void require_same_ranks(const ArrayGeometry& target, const ArrayGeometry& source, const std::string& text) {
+    if (target.team == source.team) return;
+    const auto fail = [&] {
+        throw UsageError{fmt::format("{}: {}: the arrays are of teams of {} and {} ranks, which are not the same ranks; both need the same, in "
+                                     "any order; ranks that are in both can copy with ArraySlice::get() and put()",
+                                     target.team->who(), text, target.team->size(), source.team->size())};
+    };
+    if (target.team->size() != source.team->size()) fail();
+    if constexpr (assertion_level >= 2) {
+        int comparison = MPI_UNEQUAL;
+        support::check_mpi(MPI_Comm_compare(target.team->state().communicator(), source.team->state().communicator(), &comparison), "MPI_Comm_compare");
+        if (comparison == MPI_UNEQUAL) fail();
+    }
+}
+
+} // namespace
+
+void Assignment::add_slices(const array::SliceBase& target, const array::SliceBase& source, array::ApplyValues apply) {
+    const auto target_array = array::open_array(target, " = …");
+    const auto source_array = array::open_array(source, " on the right of an assignment");
+    const std::string text = fmt::format("{} = {}", array::text_of(*target_array, target.shape()), array::text_of(*source_array, source.shape()));
+    const std::vector<std::uint64_t> extents = array::extents_of(target.shape());
+    const std::vector<std::uint64_t> others = array::extents_of(source.shape());
+    if (extents != others)
+        throw RangeError{fmt::format("{}: {}: the slices have extents ({}) and ({}); they must be equal, dimension by dimension", target_array->team->who(),
+                                     text, fmt::join(extents, ", "), fmt::join(others, ", "))};
+    require_same_ranks(*target_array, *source_array, text);
+    Item& item = state_->items.emplace_back();
+    item.target_array = target_array;
+    item.source_array = source_array;
+    item.target = target.shape();
+    item.source = source.shape();
+    item.to_itself = !apply && target_array == source_array && array::same_elements(item.target, item.source, target_array->dimensions);
+    item.apply = std::move(apply);
+    item.text = text;
+    state_->checked = false;
+}
+
+void Assignment::add_value(const array::SliceBase& target, const void* value) {
+    const auto target_array = array::open_array(target, ".fill");
+    Item& item = state_->items.emplace_back();
+    item.target_array = target_array;
+    item.target = target.shape();
+    const auto* const bytes = static_cast<const std::byte*>(value);
+    item.value.assign(bytes, bytes + target_array->element_bytes);
+    item.text = array::text_of(*target_array, target.shape());
+    state_->checked = false;
+}
+
+void Assignment::execute() {
+    if (state_->items.empty()) return;
+    std::vector<Item>& items = state_->items;
+    const std::vector<Team*> teams = state_->teams();
+    Team& team = *teams.front();
+    if constexpr (assertion_level >= 3) {
+        if (!state_->checked) state_->require_same_on_all_ranks(team);
+        state_->checked = true;
+    }
+    std::exception_ptr problem;
+    try {
+        for (Item& item : items) state_->prepare(item);
+    } catch (...) {
+        problem = std::current_exception();
+    }
+    state_->agree(team, problem);
+
+    const auto first = state_->arrays(items.front());
+    team.state().synchronisation().barrier(team::CollectiveCall::on_window, team::identity_on_window("assign", first.target->window->number()));
+    for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
+    // A rank that fails goes on with the others, so that they do not wait for it.
+    const auto run = [&](auto step) {
+        if (problem != nullptr) return;
+        try {
+            for (Item& item : items) step(item);
+        } catch (...) {
+            problem = std::current_exception();
+        }
+    };
+    run([](Item& item) {
+        if (item.exchange != nullptr) item.exchange->start();
+        else if (!item.value.empty()) array::AssignmentState::fill(item);
+    });
+    run([](Item& item) {
+        if (item.exchange != nullptr) item.exchange->wait();
+    });
+    if (std::ranges::any_of(items, [](const Item& item) { return item.exchange != nullptr && item.exchange->through_copy(); })) {
+        for (Team* one : teams) one->barrier();
+        run([](Item& item) {
+            if (item.exchange != nullptr) item.exchange->finish();
+        });
+    }
+    for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
+    team.barrier();
+    if (problem != nullptr) std::rethrow_exception(problem);
+}
+
+std::uint64_t Assignment::transfers() const {
+    std::uint64_t transfers = 0;
+    for (Item& item : state_->items) {
+        state_->prepare(item);
+        if (item.exchange != nullptr) transfers += item.exchange->transfers();
+    }
+    return transfers;
+}
+
+std::uint64_t Assignment::bytes() const {
+    std::uint64_t bytes = 0;
+    for (Item& item : state_->items) {
+        state_->prepare(item);
+        if (item.exchange != nullptr) bytes += item.exchange->bytes();
+    }
+    return bytes;
+}
+
+std::string Assignment::explain() const {
+    std::string text;
+    for (Item& item : state_->items) {
+        state_->prepare(item);
+        text += item.text + "\n";
+        if (item.exchange != nullptr) text += item.exchange->explain();
+    }
+    return text;
+}
+
+} // namespace lapwing
