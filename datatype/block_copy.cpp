@@ -1,5 +1,6 @@
 #include "datatype/block_copy.hpp"
 
+#include "datatype/close_runs.hpp"
 #include "datatype/equal_units.hpp"
 #include "src/kernels/copy_choices.hpp"
 #include "src/kernels/copy_kernels.hpp"
@@ -43,10 +44,17 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
     }
 }
 
+/// Blocks one behind the other.
+kernels::Placement packed_blocks(const kernels::Run& run) { return {.stride = static_cast<std::int64_t>(run.block_bytes)}; }
+
 void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes,
                  kernels::Reuse reuse) noexcept {
+    CloseRuns close{reuse};
     for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const kernels::Run& run) {
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(packed + at, base + offset, run.block_bytes);
+        else if (CloseRuns::may_be_close(run.count, run.block_bytes, run))
+            close.copy(packed + at, base + offset,
+                       {.count = run.count, .block_bytes = run.block_bytes, .to = packed_blocks(run), .from = {.stride = run.stride}});
         else kernels::gather(packed + at, base + offset, run, reuse);
     });
 }
@@ -72,8 +80,12 @@ void pack(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::u
 }
 
 void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std::uint64_t bytes) noexcept {
+    CloseRuns close;
     for_each_run(cursor, bytes, [&](std::uint64_t at, std::int64_t offset, const kernels::Run& run) {
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(base + offset, packed + at, run.block_bytes);
+        else if (CloseRuns::may_be_close(run.count, run.block_bytes, run))
+            close.copy(base + offset, packed + at,
+                       {.count = run.count, .block_bytes = run.block_bytes, .to = {.stride = run.stride}, .from = packed_blocks(run)});
         else kernels::scatter(base + offset, packed + at, run);
     });
 }
@@ -110,17 +122,18 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
         }
         return;
     }
+    CloseRuns close;
     LayoutZip zip{source, target};
     while (!zip.done()) {
         const PairRun run = zip.next_run();
         if (run.source.count == 1 && run.source.offsets == nullptr && run.target.offsets == nullptr)
             std::memcpy(to + run.target.offset, from + run.source.offset, run.source.block_bytes);
         else
-            kernels::copy(to + run.target.offset, from + run.source.offset,
-                           {.count = run.source.count,
-                            .block_bytes = run.source.block_bytes,
-                            .to = placement(run.target),
-                            .from = placement(run.source)});
+            close.copy(to + run.target.offset, from + run.source.offset,
+                       {.count = run.source.count,
+                        .block_bytes = run.source.block_bytes,
+                        .to = placement(run.target),
+                        .from = placement(run.source)});
     }
 }
 

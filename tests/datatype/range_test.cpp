@@ -1,5 +1,6 @@
 #include <lapwing/error.hpp>
 #include <lapwing/range.hpp>
+#include <lapwing/triplet.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 using lapwing::Range;
+using lapwing::Triplet;
 
 namespace {
 
@@ -137,4 +139,27 @@ TEST_CASE("a range that leaves 64 bits is refused, with the range, the call and 
                           Catch::EndsWith("pass a larger number"));
     CHECK_THROWS_WITH((Range{3, 9}.expand(highest)), Catch::Contains("[3, 9).expand(9223372036854775807): the last index"));
     CHECK_THROWS_WITH((Range{0, ~std::uint64_t{0}}), Catch::Contains("18446744073709551615 is above 2^63 - 1"));
+}
+
+TEST_CASE("triplets go through indices in any order") {
+    const auto indices = [](const Triplet& triplet) {
+        std::vector<std::int64_t> result;
+        for (std::uint64_t k = 0; k < triplet.size(); ++k) result.push_back(triplet[k]);
+        return result;
+    };
+    using Indices = std::vector<std::int64_t>;
+    CHECK(indices(Range{2, 6}) == Indices{2, 3, 4, 5});
+    CHECK(indices(reversed(Range{2, 6})) == Indices{5, 4, 3, 2});
+    CHECK(indices(Triplet{Range{0, 6}}.by(-2)) == Indices{5, 3, 1});
+    CHECK(indices(Triplet{Range{0, 6}}.by(4)) == Indices{0, 4});
+    CHECK(indices(reversed(Range{0, 6}).by(2)) == Indices{5, 3, 1});
+    CHECK(indices(reversed(Range{0, 6}).by(-1)) == Indices{0, 1, 2, 3, 4, 5});
+    CHECK(indices(Triplet{Range{}}.by(-3)).empty());
+    CHECK(reversed(Range{1, 9}.by(3)).range() == Range{1, 9}.by(3));
+    CHECK(Triplet{Range{5, 6}}.by(-7) == Triplet{Range{5, 6}});
+    CHECK(to_string(reversed(Range{0, 6}.by(2))) == "4, 2, …, 0");
+    CHECK(to_string(reversed(Range{0, 2})) == "1, 0");
+    CHECK(to_string(Triplet{Range{3, 9}.by(2)}) == "[3, 8) by 2");
+    CHECK_THROWS_AS((Triplet{Range{0, 9}}.by(0)), lapwing::RangeError);
+    CHECK(indices(Triplet{Range{0, highest}}.by(lowest)) == Indices{highest - 1});
 }

@@ -1,0 +1,119 @@
+#pragma once
+
+#include "src/kernels/copy_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace lapwing::datatype {
+
+/// Copies runs of equal blocks in the order in which they come, but for those that are close: whose blocks lie far apart on one side, and
+/// next to those of the run before, as the rows of a matrix that is transposed. One after the other, each of them would load all the lines of
+/// memory that the one before has loaded, if these have left the cache. They are gathered, and copied together, a few blocks of each at a time.
+class CloseRuns {
+public:
+    explicit CloseRuns(kernels::Reuse reuse = kernels::Reuse::soon) noexcept : reuse_{reuse} {}
+    CloseRuns(const CloseRuns&) = delete;
+    CloseRuns& operator=(const CloseRuns&) = delete;
+    ~CloseRuns() { flush(); }
+
+    /// Whether runs like this one are worth a look: `side` has the stride that is far.
+    template <class Side>
+    [[nodiscard]] static bool may_be_close(std::uint64_t count, std::uint64_t block_bytes, const Side& side) noexcept {
+        return count >= least_blocks && block_bytes < static_cast<std::uint64_t>(line) && side.offsets == nullptr && std::abs(side.stride) >= far;
+    }
+
+    /// Copies a run, now or later.
+    void copy(std::byte* to, const std::byte* from, const kernels::PairedRun& run) noexcept {
+        if (count_ > 0) {
+            if (count_ < most_runs && is_close(to, from, run)) {
+                to_[count_] = to;
+                from_[count_++] = from;
+                return;
+            }
+            flush();
+        }
+        if (!may_be_close(run)) return kernels::copy(to, from, run, reuse_);
+        run_ = run;
+        to_[0] = to;
+        from_[0] = from;
+        count_ = 1;
+    }
+
+    /// Copies what has been put off.
+    void flush() noexcept {
+        const std::size_t runs = std::exchange(count_, 0);
+        if (runs == 0) return;
+        // A few runs do not repay it.
+        if (runs < least_runs) {
+            for (std::size_t r = 0; r < runs; ++r) kernels::copy(to_[r], from_[r], run_, reuse_);
+            return;
+        }
+        switch (run_.block_bytes) {
+        case 4: return copy_tiles<4>(runs);
+        case 8: return copy_tiles<8>(runs);
+        case 16: return copy_tiles<16>(runs);
+        default: return copy_tiles<0>(runs);
+        }
+    }
+
+private:
+    static constexpr std::size_t most_runs = 32;
+    static constexpr std::size_t least_runs = 4;
+    static constexpr std::uint64_t least_blocks = 32;
+    static constexpr std::int64_t line = 64;
+    static constexpr std::int64_t far = 8 * line;
+
+    static bool may_be_close(const kernels::PairedRun& run) noexcept {
+        return may_be_close(run.count, run.block_bytes, run.to, run.from) || may_be_close(run.count, run.block_bytes, run.from, run.to);
+    }
+    template <class Side, class Other>
+    static bool may_be_close(std::uint64_t count, std::uint64_t block_bytes, const Side& side, const Other& other) noexcept {
+        return other.offsets == nullptr && may_be_close(count, block_bytes, side);
+    }
+    [[nodiscard]] bool is_close(const std::byte* to, const std::byte* from, const kernels::PairedRun& run) const noexcept {
+        if (run.count != run_.count || run.block_bytes != run_.block_bytes || run.to.stride != run_.to.stride || run.from.stride != run_.from.stride ||
+            run.to.offsets != nullptr || run.from.offsets != nullptr)
+            return false;
+        const std::int64_t to_distance = std::abs(to - to_[count_ - 1]);
+        const std::int64_t from_distance = std::abs(from - from_[count_ - 1]);
+        return (std::abs(run.to.stride) < far || to_distance < line) && (std::abs(run.from.stride) < far || from_distance < line);
+    }
+
+    /// Block: bytes of a block, or 0: any.
+    template <std::size_t Block>
+    void copy_tiles(std::size_t runs) noexcept {
+        const std::size_t bytes = Block == 0 ? run_.block_bytes : Block;
+        // Lines that are powers of two apart share few places of a cache: a tile has as many as it has blocks in a line.
+        const std::size_t tile = static_cast<std::size_t>(line) / bytes;
+        for (std::uint64_t begin = 0; begin < run_.count; begin += tile) {
+            const auto blocks = static_cast<std::int64_t>(std::min<std::uint64_t>(tile, run_.count - begin));
+            const auto first = static_cast<std::int64_t>(begin);
+            for (std::size_t from_run = 0; from_run < runs; from_run += tile) {
+                const std::size_t end = std::min(runs, from_run + tile);
+                for (std::size_t r = from_run; r < end; ++r) {
+                    std::byte* to = to_[r] + first * run_.to.stride;
+                    const std::byte* from = from_[r] + first * run_.from.stride;
+                    for (std::int64_t k = 0; k < blocks; ++k) {
+                        std::memcpy(to, from, bytes);
+                        to += run_.to.stride;
+                        from += run_.from.stride;
+                    }
+                }
+            }
+        }
+    }
+
+    kernels::Reuse reuse_;
+    kernels::PairedRun run_{};
+    std::size_t count_ = 0; ///< runs that have been put off
+    std::array<std::byte*, most_runs> to_;
+    std::array<const std::byte*, most_runs> from_;
+};
+
+} // namespace lapwing::datatype
