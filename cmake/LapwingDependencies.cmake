@@ -14,6 +14,8 @@ find_package(Boost 1.74 REQUIRED)
 # The compiled fmt, not its headers alone: a source file that formats then compiles in a third of the time, with a sanitizer in
 # a fifth. By pkg-config, like hwloc: a program may bring another fmt, whose CMake targets have the names of this one's.
 pkg_check_modules(FMT REQUIRED IMPORTED_TARGET fmt>=9)
+# Its code is compiled in, by its header: there is nothing to link.
+pkg_check_modules(XXHASH REQUIRED libxxhash>=0.8)
 
 # Which MPI this is decides how tests are started, and is recorded in the installed package.
 set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_CXX)
@@ -51,4 +53,5 @@ function(lapwing_link_dependencies target)
             PkgConfig::HWLOC
             PkgConfig::HWY
     )
+    target_include_directories(${target} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
 endfunction()

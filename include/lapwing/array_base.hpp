@@ -29,6 +29,11 @@ namespace distribution {
 class ForeignPlaces;
 } // namespace distribution
 
+namespace slices {
+class SliceBase;
+struct ArrayGeometry;
+} // namespace slices
+
 namespace prefetching {
 class CopyState;
 class EntryBuffer;
@@ -45,9 +50,7 @@ struct GlobalArrayOptions {
 
 namespace array {
 
-class SliceBase;
 class SliceCollector;
-struct ArrayGeometry;
 
 /// The largest alignment of elements.
 inline constexpr std::size_t max_alignment = 64;
@@ -156,7 +159,7 @@ protected:
     void make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps, std::uint64_t origin,
                        std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated, std::uint64_t element_bytes);
     /// The own elements of `target` become those of `source`, which has as many, but for what that does not store. Local call.
-    static void take(const SliceBase& target, const SliceBase& source);
+    static void take(const slices::SliceBase& target, const slices::SliceBase& source);
 
     /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
     void begin_collective(std::string_view call) const;
@@ -221,7 +224,7 @@ protected:
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
     CacheOptions cache_;
     std::int64_t halo_ = 0; ///< as in the options
-    std::shared_ptr<const ArrayGeometry> geometry_; ///< null: closed
+    std::shared_ptr<const slices::ArrayGeometry> geometry_; ///< null: closed
     std::shared_ptr<prefetching::EntryBuffer> copies_; ///< of prefetched elements; null: there are none
 
 private:

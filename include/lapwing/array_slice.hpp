@@ -1,7 +1,8 @@
-// Room: array
+// Room: slices
 #pragma once
 
 #include <lapwing/assignment.hpp>
+#include <lapwing/checkpoint.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/slice_shape.hpp>
 #include <lapwing/local_view.hpp>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -33,12 +35,12 @@ namespace lapwing {
 /// It moves what a pair of ranks has in common as one transfer, and is done by class Assignment, which see for what it costs and what is
 /// complete when; repeated ones should keep one of these.
 template <class T, std::size_t M>
-class ArraySlice : public array::SliceBase {
+class ArraySlice : public slices::SliceBase {
 public:
     using value_type = std::remove_const_t<T>;
 
     /// All of an array. Made by GlobalArray.
-    explicit ArraySlice(const std::shared_ptr<const array::ArrayGeometry>& array) : SliceBase{array} {}
+    explicit ArraySlice(const std::shared_ptr<const slices::ArrayGeometry>& array) : SliceBase{array} {}
     /// Another one of the same elements.
     ArraySlice(const ArraySlice&) = default;
     /// One that may only read.
@@ -65,7 +67,7 @@ public:
     [[nodiscard]] auto operator()(const S&... parts) const {
         constexpr std::size_t left = (std::size_t{0} + ... + (IndexValue<S> ? 0U : 1U));
         static_assert(left > 0, "lapwing: a slice has at least one dimension; read a single element from the array, a(i, j)");
-        return ArraySlice<T, left>{*this, {{array::SlicePart::of(parts)...}}};
+        return ArraySlice<T, left>{*this, {{slices::SlicePart::of(parts)...}}};
     }
     /// The dimensions in reverse.
     [[nodiscard]] ArraySlice transposed() const {
@@ -146,12 +148,23 @@ public:
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
     }
 
+    // Files: collective. See GlobalArray::save().
+
+    void save(const std::string& path, const CheckpointOptions& options = {}) const {
+        slices::save(*this, slices::element_kind<value_type>(), path, options);
+    }
+    void load(const std::string& path, const CheckpointOptions& options = {}) const
+        requires(!std::is_const_v<T>)
+    {
+        slices::load(*this, slices::element_kind<value_type>(), path, options);
+    }
+
 private:
     template <class U, std::size_t K>
     friend class ArraySlice;
 
     template <std::size_t K>
-    ArraySlice(const ArraySlice<T, K>& whole, const std::array<array::SlicePart, K>& parts) : SliceBase{whole} {
+    ArraySlice(const ArraySlice<T, K>& whole, const std::array<slices::SlicePart, K>& parts) : SliceBase{whole} {
         cut(parts);
     }
 

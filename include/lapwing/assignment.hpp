@@ -1,4 +1,4 @@
-// Room: array
+// Room: slices
 #pragma once
 
 #include <lapwing/detail/slice_shape.hpp>
@@ -18,7 +18,7 @@ namespace lapwing {
 template <class T, std::size_t M>
 class ArraySlice;
 
-namespace array {
+namespace slices {
 
 class AssignmentState;
 
@@ -47,7 +47,7 @@ template <class T, class U, class Function>
     };
 }
 
-} // namespace array
+} // namespace slices
 
 /// Assignments between slices of global arrays, whatever their distributions, that are carried out together, as often as needed.
 ///
@@ -90,7 +90,7 @@ public:
     template <class T, class U, std::size_t M, class Function>
         requires(!std::is_const_v<T> && std::invocable<Function&, T&, const U&>)
     Assignment& add(const ArraySlice<T, M>& target, const ArraySlice<U, M>& source, Function function) {
-        add_slices(target, source, array::apply_values<T, std::remove_const_t<U>>(std::move(function)));
+        add_slices(target, source, slices::apply_values<T, std::remove_const_t<U>>(std::move(function)));
         return *this;
     }
     /// Each element of the target becomes `value`.
@@ -114,10 +114,10 @@ public:
     [[nodiscard]] std::string explain() const;
 
 private:
-    void add_slices(const array::SliceBase& target, const array::SliceBase& source, array::ApplyValues apply);
-    void add_value(const array::SliceBase& target, const void* value);
+    void add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply);
+    void add_value(const slices::SliceBase& target, const void* value);
 
-    std::unique_ptr<array::AssignmentState> state_;
+    std::unique_ptr<slices::AssignmentState> state_;
 };
 
 } // namespace lapwing

@@ -394,6 +394,21 @@ public:
     /// of other ranks. Cost: two barriers (four for two teams); memory copies if the distributions are the same, else as
     /// that of an Assignment, whose gets it makes.
     void copy_from(const GlobalArray& other);
+
+    /// Writes all elements to a file that every rank reaches, in row-major order whatever the distribution: a checkpoint that another number
+    /// of ranks can load under another distribution, by MPI's parallel files (MPI-IO). What any rank wrote before is saved. The file is
+    /// written as `path` + ".partial", with a header, and a checksum for each MiB, and replaces `path` when it is complete and on the disk: a
+    /// save that fails or is killed leaves what was there. Elements that the distribution does not store are zero bytes in the file.
+    /// Throws FileError on all ranks. Cost: each rank gets and writes an equal share of the elements, 8 MiB at a time.
+    void save(const std::string& path, const CheckpointOptions& options = {}) const { slice().save(path, options); }
+    /// Reads all elements from a file that save() wrote, of an array of the same extents and type of elements; on return every rank sees them.
+    /// Throws FileError on all ranks: for a file that is no checkpoint, was cut off, is of other extents or another type, or is damaged. Only
+    /// of the last the elements are then unknown; else they are what they were.
+    void load(const std::string& path, const CheckpointOptions& options = {}) { slice().load(path, options); }
+    /// A new array of the extents that the file has.
+    template <Distribution<N> D = Block>
+    [[nodiscard]] static GlobalArray load(Team& team, const std::string& path, const D& distribution = {}, GlobalArrayOptions options = {});
+
     /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for others, RangeError.
     void broadcast(Rank root);
 

@@ -6,6 +6,7 @@
 #include <lapwing/block_list.hpp>
 #include <lapwing/cache.hpp>
 #include <lapwing/cache_options.hpp>
+#include <lapwing/checkpoint.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/layout_cursor.hpp>

@@ -1,4 +1,4 @@
-// Room: array
+// Room: datatype
 #pragma once
 
 #include <lapwing/extents.hpp>

@@ -1,7 +1,7 @@
 #include <lapwing/array_base.hpp>
 
-#include "src/array/exchange.hpp"
 #include "src/array/pending_transfers.hpp"
+#include "src/slices/exchange.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
@@ -80,7 +80,7 @@ ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_b
 
 void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps, std::uint64_t origin,
                               std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated, std::uint64_t element_bytes) {
-    auto geometry = std::make_shared<ArrayGeometry>();
+    auto geometry = std::make_shared<slices::ArrayGeometry>();
     geometry->team = team_;
     geometry->window = &window_.state();
     geometry->name = array_text(name_, number_);
@@ -94,10 +94,10 @@ void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<c
     geometry_ = std::move(geometry);
 }
 
-void ArrayBase::take(const SliceBase& target, const SliceBase& source) {
-    const auto target_array = open_array(target, "");
-    const auto source_array = open_array(source, "");
-    Exchange exchange{Direction::get, Side::of(*target_array, target.shape()), Side::of(*source_array, source.shape()),
+void ArrayBase::take(const slices::SliceBase& target, const slices::SliceBase& source) {
+    const auto target_array = slices::open_array(target, "");
+    const auto source_array = slices::open_array(source, "");
+    slices::Exchange exchange{Direction::get, slices::Side::of(*target_array, target.shape()), slices::Side::of(*source_array, source.shape()),
                       {.pass_over = true}};
     exchange.start();
     exchange.wait();

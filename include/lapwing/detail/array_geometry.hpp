@@ -1,4 +1,4 @@
-// Room: array
+// Room: slices
 #pragma once
 
 #include <lapwing/detail/block_cyclic_map.hpp>
@@ -19,7 +19,7 @@ namespace window {
 class WindowState;
 } // namespace window
 
-namespace array {
+namespace slices {
 
 /// What code that does not know the type and the dimensions of an array needs of it. It lives as long as the array is open, goes where
 /// that is moved, and is what tells slices and plans whether it is.
@@ -38,5 +38,5 @@ struct ArrayGeometry {
     [[nodiscard]] std::span<const std::int64_t> used_extents() const noexcept { return {extents.data(), dimensions}; }
 };
 
-} // namespace array
+} // namespace slices
 } // namespace lapwing

@@ -72,6 +72,21 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
 }
 
 template <TriviallyCopyable T, std::size_t N>
+template <Distribution<N> D>
+GlobalArray<T, N> GlobalArray<T, N>::load(Team& team, const std::string& path, const D& distribution, GlobalArrayOptions options) {
+    Index<N> extents{};
+    slices::read_extents(team, path, slices::element_kind<T>(), sizeof(T), N, extents.data());
+    GlobalArray array{team, Extents<N>{extents}, distribution, std::move(options)};
+    try {
+        array.load(path);
+    } catch (...) { // on every rank
+        array.close();
+        throw;
+    }
+    return array;
+}
+
+template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
     if (!replicated_) this->throw_not_replicated();

@@ -1,4 +1,4 @@
-// Room: array
+// Room: slices
 #pragma once
 
 #include <lapwing/detail/array_geometry.hpp>
@@ -23,7 +23,7 @@ inline constexpr All all{};
 template <class S>
 concept SliceArgument = IndexValue<S> || std::convertible_to<S, Triplet> || std::same_as<S, All>;
 
-namespace array {
+namespace slices {
 
 /// A slice argument. One index is a triplet of size 1 whose dimension is left out.
 struct SlicePart {
@@ -101,5 +101,5 @@ private:
 /// "GlobalArray("a")([0, 8) by 2, 3)".
 [[nodiscard]] std::string text_of(const ArrayGeometry& array, const SliceShape& shape);
 
-} // namespace array
+} // namespace slices
 } // namespace lapwing

@@ -1,6 +1,6 @@
 #include <lapwing/detail/slice_shape.hpp>
 
-#include "src/array/exchange.hpp"
+#include "src/slices/exchange.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/domain.hpp>
@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::slices {
 
 bool SliceShape::empty() const noexcept {
     return std::ranges::any_of(used(), [](const Dimension& dimension) { return dimension.indices.empty(); });
@@ -149,4 +149,4 @@ void SliceBase::put(const std::byte* buffer, std::span<const std::int64_t> strid
     move(*this, ".put", transport::Direction::put, const_cast<std::byte*>(buffer), strides); // only read
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::slices

@@ -1,6 +1,6 @@
 #include <lapwing/assignment.hpp>
 
-#include "src/array/exchange.hpp"
+#include "src/slices/exchange.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::array {
+namespace lapwing::slices {
 
 using transport::Direction;
 
@@ -215,14 +215,14 @@ void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const
         throw RangeError{fmt::format("{}: Assignment::execute: nothing was assigned, since rank {} could not: {}", team.who(), first.rank, first.text)};
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::slices
 
 namespace lapwing {
 
-using array::ArrayGeometry;
-using array::Item;
+using slices::ArrayGeometry;
+using slices::Item;
 
-Assignment::Assignment() : state_{std::make_unique<array::AssignmentState>()} {}
+Assignment::Assignment() : state_{std::make_unique<slices::AssignmentState>()} {}
 Assignment::Assignment(Assignment&&) noexcept = default;
 Assignment& Assignment::operator=(Assignment&&) noexcept = default;
 Assignment::~Assignment() = default;
@@ -247,12 +247,12 @@ void require_same_ranks(const ArrayGeometry& target, const ArrayGeometry& source
 
 } // namespace
 
-void Assignment::add_slices(const array::SliceBase& target, const array::SliceBase& source, array::ApplyValues apply) {
-    const auto target_array = array::open_array(target, " = …");
-    const auto source_array = array::open_array(source, " on the right of an assignment");
-    const std::string text = fmt::format("{} = {}", array::text_of(*target_array, target.shape()), array::text_of(*source_array, source.shape()));
-    const std::vector<std::uint64_t> extents = array::extents_of(target.shape());
-    const std::vector<std::uint64_t> others = array::extents_of(source.shape());
+void Assignment::add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply) {
+    const auto target_array = slices::open_array(target, " = …");
+    const auto source_array = slices::open_array(source, " on the right of an assignment");
+    const std::string text = fmt::format("{} = {}", slices::text_of(*target_array, target.shape()), slices::text_of(*source_array, source.shape()));
+    const std::vector<std::uint64_t> extents = slices::extents_of(target.shape());
+    const std::vector<std::uint64_t> others = slices::extents_of(source.shape());
     if (extents != others)
         throw RangeError{fmt::format("{}: {}: the slices have extents ({}) and ({}); they must be equal, dimension by dimension", target_array->team->who(),
                                      text, fmt::join(extents, ", "), fmt::join(others, ", "))};
@@ -262,20 +262,20 @@ void Assignment::add_slices(const array::SliceBase& target, const array::SliceBa
     item.source_array = source_array;
     item.target = target.shape();
     item.source = source.shape();
-    item.to_itself = !apply && target_array == source_array && array::same_elements(item.target, item.source, target_array->dimensions);
+    item.to_itself = !apply && target_array == source_array && slices::same_elements(item.target, item.source, target_array->dimensions);
     item.apply = std::move(apply);
     item.text = text;
     state_->checked = false;
 }
 
-void Assignment::add_value(const array::SliceBase& target, const void* value) {
-    const auto target_array = array::open_array(target, ".fill");
+void Assignment::add_value(const slices::SliceBase& target, const void* value) {
+    const auto target_array = slices::open_array(target, ".fill");
     Item& item = state_->items.emplace_back();
     item.target_array = target_array;
     item.target = target.shape();
     const auto* const bytes = static_cast<const std::byte*>(value);
     item.value.assign(bytes, bytes + target_array->element_bytes);
-    item.text = array::text_of(*target_array, target.shape());
+    item.text = slices::text_of(*target_array, target.shape());
     state_->checked = false;
 }
 
@@ -310,7 +310,7 @@ void Assignment::execute() {
     };
     run([](Item& item) {
         if (item.exchange != nullptr) item.exchange->start();
-        else if (!item.value.empty()) array::AssignmentState::fill(item);
+        else if (!item.value.empty()) slices::AssignmentState::fill(item);
     });
     run([](Item& item) {
         if (item.exchange != nullptr) item.exchange->wait();

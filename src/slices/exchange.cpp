@@ -1,4 +1,4 @@
-#include "src/array/exchange.hpp"
+#include "src/slices/exchange.hpp"
 
 #include "datatype/block_copy.hpp"
 #include "pipeline/planned_transfer.hpp"
@@ -17,7 +17,7 @@
 #include <iterator>
 #include <utility>
 
-namespace lapwing::array {
+namespace lapwing::slices {
 
 using transport::Direction;
 
@@ -241,4 +241,4 @@ std::string Exchange::explain() const {
     return text;
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::slices

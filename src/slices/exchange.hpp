@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/array/pairing.hpp"
+#include "src/slices/pairing.hpp"
 #include "src/support/aligned_memory.hpp"
 
 #include <lapwing/assignment.hpp>
@@ -18,7 +18,7 @@ namespace lapwing::pipeline {
 class PlanState;
 }
 
-namespace lapwing::array {
+namespace lapwing::slices {
 
 struct ExchangeOptions {
     ApplyValues apply = {};    ///< gets only: what to do with the values instead of copying them
@@ -89,4 +89,4 @@ private:
     std::uint64_t staged_bytes_ = 0;
 };
 
-} // namespace lapwing::array
+} // namespace lapwing::slices

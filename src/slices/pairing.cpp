@@ -1,4 +1,4 @@
-#include "src/array/pairing.hpp"
+#include "src/slices/pairing.hpp"
 
 #include "window/window_state.hpp"
 
@@ -11,7 +11,7 @@
 #include <numeric>
 #include <utility>
 
-namespace lapwing::array {
+namespace lapwing::slices {
 
 namespace {
 
@@ -390,4 +390,4 @@ LayoutPair Pairing::layouts(const Partner& partner, bool by_here) const {
     return pair;
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::slices

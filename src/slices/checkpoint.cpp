@@ -1,0 +1,443 @@
+// Checkpoints: the elements of a slice in a file, in row-major order whatever the distribution, so that another number of ranks and another
+// distribution can load them.
+//
+//   page 0           Header
+//   from byte 4096   the elements
+//   behind them      a checksum (XXH3, 64 bits) for each block of elements
+//
+// Ranks take the blocks in turns: in a round each rank has some neighbours, which it gets from their owners (or puts to them) and writes (or
+// reads) by one collective call. The header comes last, and the file gets its name when everything is on the disk.
+#include <lapwing/checkpoint.hpp>
+
+#include "src/mpi/agreement.hpp"
+#include "src/slices/exchange.hpp"
+#include "src/support/aligned_memory.hpp"
+#include "src/support/mpi_error.hpp"
+#include "src/team/team_state.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/detail/slice_shape.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/team.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <mpi.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace lapwing::slices {
+
+namespace {
+
+constexpr std::uint64_t header_bytes = 4096;
+constexpr std::uint64_t least_block_bytes = std::uint64_t{1} << 20;
+/// Of a rank and round: enough for disks, and a bound of the memory.
+constexpr std::uint64_t blocks_at_a_time = 8;
+constexpr std::uint32_t version = 1;
+constexpr std::uint32_t byte_order = 0x01020304;
+
+struct Header {
+    std::array<char, 8> magic{'L', 'A', 'P', 'W', 'I', 'N', 'G', '\n'};
+    std::uint32_t version = slices::version;
+    std::uint32_t byte_order = slices::byte_order;
+    std::uint32_t kind = 0;
+    std::uint32_t dimensions = 0;
+    std::uint64_t element_bytes = 0;
+    std::array<std::uint64_t, max_dimensions> extents{};
+    std::uint64_t block_elements = 0; ///< that a checksum is of
+    std::uint64_t checksum = 0;       ///< of all before it
+
+    [[nodiscard]] std::uint64_t expected_checksum() const noexcept { return XXH3_64bits(this, offsetof(Header, checksum)); }
+};
+static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) <= header_bytes);
+
+const char* name(ElementKind kind) {
+    switch (kind) {
+    case ElementKind::floating_point: return "floating-point numbers";
+    case ElementKind::signed_integer: return "signed integers";
+    case ElementKind::unsigned_integer: return "unsigned integers";
+    case ElementKind::other: break;
+    }
+    return "elements";
+}
+
+std::string text_of_elements(ElementKind kind, std::uint64_t bytes) { return fmt::format("{} of {} bytes", name(kind), bytes); }
+
+/// Where everything is in a file.
+struct FilePlan {
+    std::uint64_t element_bytes = 0;
+    std::uint64_t elements = 0;
+    std::uint64_t block_elements = 0;
+
+    explicit FilePlan(std::uint64_t element_bytes_, std::uint64_t elements_)
+        : element_bytes{element_bytes_}, elements{elements_}, block_elements{std::max<std::uint64_t>(1, least_block_bytes / element_bytes_)} {}
+
+    [[nodiscard]] std::uint64_t block_bytes() const noexcept { return block_elements * element_bytes; }
+    [[nodiscard]] std::uint64_t blocks() const noexcept { return elements == 0 ? 0 : (elements - 1) / block_elements + 1; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return elements * element_bytes; }
+    [[nodiscard]] std::uint64_t offset(std::uint64_t block) const noexcept { return header_bytes + block * block_bytes(); }
+    [[nodiscard]] std::uint64_t checksum_offset(std::uint64_t block) const noexcept { return header_bytes + bytes() + block * sizeof(std::uint64_t); }
+    [[nodiscard]] std::uint64_t file_bytes() const noexcept { return checksum_offset(blocks()); }
+    [[nodiscard]] std::uint64_t round_blocks(int ranks) const noexcept { return blocks_at_a_time * static_cast<std::uint64_t>(ranks); }
+    [[nodiscard]] std::uint64_t rounds(int ranks) const noexcept { return blocks() == 0 ? 0 : (blocks() - 1) / round_blocks(ranks) + 1; }
+};
+
+/// The blocks of a rank in a round.
+struct Share {
+    std::uint64_t first_block = 0;
+    std::uint64_t blocks = 0;
+    std::uint64_t first_element = 0;
+    std::uint64_t elements = 0;
+
+    Share(const FilePlan& plan, std::uint64_t round, int rank, int ranks) {
+        first_block = std::min(plan.blocks(), round * plan.round_blocks(ranks) + static_cast<std::uint64_t>(rank) * blocks_at_a_time);
+        blocks = std::min(blocks_at_a_time, plan.blocks() - first_block);
+        first_element = std::min(plan.elements, first_block * plan.block_elements);
+        elements = std::min(plan.elements, (first_block + blocks) * plan.block_elements) - first_element;
+    }
+};
+
+/// An open file of all ranks of a team.
+class SharedFile {
+public:
+    /// Collective. Throws FileError on all ranks.
+    SharedFile(Team& team, const std::string& path, int mode) : team_{team}, path_{path} {
+        const int code = MPI_File_open(team.state().communicator(), path.c_str(), mode, MPI_INFO_NULL, &file_);
+        const mpi::Problem problem = mpi::first_problem(team.state().communicator(), code == MPI_SUCCESS ? std::string{} : text_of(code));
+        if (problem.text.empty()) return;
+        if (code == MPI_SUCCESS) MPI_File_close(&file_);
+        throw FileError{fmt::format("{}: {}: rank {} cannot open it: {}", team.who(), path, problem.rank, problem.text)};
+    }
+    SharedFile(const SharedFile&) = delete;
+    SharedFile& operator=(const SharedFile&) = delete;
+    ~SharedFile() {
+        if (file_ != MPI_FILE_NULL) MPI_File_close(&file_);
+    }
+
+    /// Collective.
+    void close() { check(MPI_File_close(&file_), "MPI_File_close"); }
+    void sync() { check(MPI_File_sync(file_), "MPI_File_sync"); }
+    [[nodiscard]] std::uint64_t size() {
+        MPI_Offset size = 0;
+        check(MPI_File_get_size(file_, &size), "MPI_File_get_size");
+        return static_cast<std::uint64_t>(size);
+    }
+    void write_all(std::uint64_t offset, std::span<const std::byte> bytes) {
+        MPI_Status status;
+        check(MPI_File_write_at_all(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status), "MPI_File_write_at_all");
+        require_count(status, bytes.size(), "written");
+    }
+    void read_all(std::uint64_t offset, std::span<std::byte> bytes) {
+        MPI_Status status;
+        check(MPI_File_read_at_all(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status), "MPI_File_read_at_all");
+        require_count(status, bytes.size(), "read");
+    }
+    /// By this rank alone.
+    void write(std::uint64_t offset, std::span<const std::byte> bytes) {
+        MPI_Status status;
+        check(MPI_File_write_at(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status), "MPI_File_write_at");
+        require_count(status, bytes.size(), "written");
+    }
+    void read(std::uint64_t offset, std::span<std::byte> bytes) {
+        MPI_Status status;
+        check(MPI_File_read_at(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status), "MPI_File_read_at");
+        require_count(status, bytes.size(), "read");
+    }
+
+private:
+    static std::string text_of(int code) {
+        std::array<char, MPI_MAX_ERROR_STRING> text{};
+        int length = 0;
+        MPI_Error_string(code, text.data(), &length);
+        return std::string{text.data(), static_cast<std::size_t>(length)};
+    }
+    void check(int code, const char* call) const {
+        if (code != MPI_SUCCESS) throw FileError{fmt::format("{}: {}: {}: {}", team_.who(), path_, call, text_of(code))};
+    }
+    void require_count(MPI_Status& status, std::size_t bytes, const char* word) const {
+        int count = 0;
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        if (std::cmp_not_equal(count, bytes))
+            throw FileError{fmt::format("{}: {}: {} of {} bytes were {}; is the disk full, or the file cut off?", team_.who(), path_, count, bytes, word)};
+    }
+
+    Team& team_;
+    std::string path_;
+    MPI_File file_ = MPI_FILE_NULL;
+};
+
+/// Collective: throws on all ranks where `problem` is on one.
+void agree(Team& team, const std::string& path, const std::exception_ptr& problem, const char* outcome) {
+    std::string own;
+    try {
+        if (problem != nullptr) std::rethrow_exception(problem);
+    } catch (const std::exception& error) {
+        own = error.what();
+    } catch (...) {
+        own = "an exception without a text";
+    }
+    const mpi::Problem first = mpi::first_problem(team.state().communicator(), own);
+    if (problem != nullptr) std::rethrow_exception(problem);
+    if (!first.text.empty()) throw FileError{fmt::format("{}: {}: {}, since rank {} could not: {}", team.who(), path, outcome, first.rank, first.text)};
+}
+
+/// Elements [begin, end) of the row-major order of a slice, as boxes: calls `visit(shape, first)` for each, `first` being its first element's
+/// number. As few as 2 * dimensions - 1.
+template <class Visit>
+void for_boxes(const SliceShape& shape, std::uint64_t begin, std::uint64_t end, Visit visit) {
+    std::array<std::uint64_t, max_dimensions> inside{}; // elements in one position of a dimension
+    std::uint64_t product = 1;
+    for (std::size_t d = shape.count; d-- > 0;) {
+        inside[d] = product;
+        product *= shape.dimensions[d].indices.size();
+    }
+    while (begin < end) {
+        // The outermost dimension of which whole positions fit, from here on.
+        std::size_t d = 0;
+        while (d + 1 < shape.count && (begin % inside[d] != 0 || end - begin < inside[d])) ++d;
+        const std::uint64_t extent = shape.dimensions[d].indices.size();
+        const std::uint64_t position = begin / inside[d] % extent;
+        const std::uint64_t count = std::min(extent - position, (end - begin) / inside[d]);
+        SliceShape box = shape;
+        for (std::size_t outer = 0; outer < d; ++outer) {
+            const Triplet& indices = shape.dimensions[outer].indices;
+            box.dimensions[outer].indices = Triplet::strided(indices[begin / inside[outer] % indices.size()], 1, 1);
+        }
+        const Triplet& indices = shape.dimensions[d].indices;
+        box.dimensions[d].indices = Triplet::strided(indices[position], count, indices.stride());
+        visit(box, begin);
+        begin += count * inside[d];
+    }
+}
+
+/// The elements of a share, to or from `buffer`. Local.
+void move_elements(transport::Direction direction, const ArrayGeometry& array, const SliceShape& shape, const Share& share, std::byte* buffer) {
+    std::vector<std::unique_ptr<Exchange>> boxes;
+    for_boxes(shape, share.first_element, share.first_element + share.elements, [&](const SliceShape& box, std::uint64_t first) {
+        std::array<std::int64_t, max_dimensions> strides{};
+        std::int64_t stride = 1;
+        for (std::size_t d = box.count; d-- > 0;) {
+            strides[d] = stride;
+            stride *= static_cast<std::int64_t>(box.dimensions[d].indices.size());
+        }
+        boxes.push_back(std::make_unique<Exchange>(
+            direction, Side::buffer(box, strides, array.element_bytes, buffer + (first - share.first_element) * array.element_bytes), Side::of(array, box),
+            ExchangeOptions{.pass_over = true}));
+        boxes.back()->start();
+    });
+    for (const auto& box : boxes) box->wait();
+}
+
+/// Calls `visit(block, bytes)` for each block of a share.
+template <class Visit>
+void for_blocks(const FilePlan& plan, const Share& share, std::span<std::byte> bytes, Visit visit) {
+    for (std::uint64_t k = 0; k < share.blocks; ++k) {
+        const std::uint64_t begin = k * plan.block_bytes();
+        visit(k, bytes.subspan(begin, std::min(plan.block_bytes(), bytes.size() - begin)));
+    }
+}
+
+Header header_of(const ArrayGeometry& array, const SliceShape& shape, ElementKind kind, const FilePlan& plan) {
+    Header header;
+    header.kind = static_cast<std::uint32_t>(kind);
+    header.dimensions = static_cast<std::uint32_t>(shape.count);
+    header.element_bytes = array.element_bytes;
+    for (std::size_t d = 0; d < shape.count; ++d) header.extents[d] = shape.dimensions[d].indices.size();
+    header.block_elements = plan.block_elements;
+    header.checksum = header.expected_checksum();
+    return header;
+}
+
+std::string extents_text(const Header& header) { return fmt::format("({})", fmt::join(std::span{header.extents}.first(header.dimensions), ", ")); }
+
+/// What is wrong with a header; empty if nothing is.
+std::string wrong_with(const Header& header, std::uint64_t file_bytes, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions) {
+    if (header.magic != Header{}.magic) return "it is no checkpoint of Lapwing's";
+    if (header.byte_order != byte_order) return "it was written on a machine with another order of bytes";
+    if (header.version != version) return fmt::format("it has version {} of the format, and this library reads version {}", header.version, version);
+    if (header.checksum != header.expected_checksum()) return "its header is damaged";
+    if (header.dimensions != dimensions || header.element_bytes != element_bytes || header.kind != static_cast<std::uint32_t>(kind))
+        return fmt::format("it holds extents {} of {}, and the array has {} dimensions of {}", extents_text(header),
+                           text_of_elements(static_cast<ElementKind>(header.kind), header.element_bytes), dimensions, text_of_elements(kind, element_bytes));
+    std::uint64_t elements = 1;
+    for (std::size_t d = 0; d < dimensions; ++d) elements *= header.extents[d];
+    const FilePlan plan{element_bytes, elements};
+    if (file_bytes != plan.file_bytes()) return fmt::format("it has {} bytes, and its extents {} need {}: it was cut off", file_bytes, extents_text(header), plan.file_bytes());
+    return {};
+}
+
+/// Collective. The header of a file, on all ranks, which are told what is wrong with it.
+Header read_header(Team& team, SharedFile& file, const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions) {
+    Header header;
+    std::string wrong;
+    if (team.rank() == Rank{0}) {
+        try {
+            const std::uint64_t size = file.size();
+            if (size < header_bytes) {
+                wrong = fmt::format("it has {} bytes, and is no checkpoint of Lapwing's", size);
+            } else {
+                file.read(0, std::as_writable_bytes(std::span{&header, 1}));
+                wrong = wrong_with(header, size, kind, element_bytes, dimensions);
+            }
+        } catch (const std::exception& error) {
+            wrong = error.what();
+        }
+    }
+    const mpi::Problem problem = mpi::first_problem(team.state().communicator(), wrong);
+    if (!problem.text.empty()) throw FileError{fmt::format("{}: {}: {}", team.who(), path, problem.text)};
+    team.broadcast(std::as_writable_bytes(std::span{&header, 1}), Rank{0});
+    return header;
+}
+
+/// The file, and its entry in the directory, are on the disk.
+void sync_path(const std::string& path) noexcept {
+    const std::size_t slash = path.rfind('/');
+    const std::string directory = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    if (const int handle = open(directory.c_str(), O_RDONLY | O_DIRECTORY); handle >= 0) {
+        (void)fsync(handle);
+        (void)::close(handle);
+    }
+}
+
+} // namespace
+
+void save(const SliceBase& slice, ElementKind kind, const std::string& path, const CheckpointOptions& options) {
+    const std::shared_ptr<const ArrayGeometry> array = open_array(slice, ".save");
+    Team& team = *array->team;
+    const SliceShape& shape = slice.shape();
+    const FilePlan plan{array->element_bytes, slice.size()};
+    const int ranks = team.size();
+    const int rank = team.rank().value;
+    team.barrier(); // what was written before is saved
+    const std::string partial = path + ".partial";
+    std::exception_ptr problem;
+    const auto attempt = [&](auto&& step) {
+        if (problem != nullptr) return;
+        try {
+            step();
+        } catch (...) {
+            problem = std::current_exception();
+        }
+    };
+    {
+        SharedFile file{team, partial, MPI_MODE_CREATE | MPI_MODE_WRONLY};
+        std::vector<std::byte> buffer(std::min(plan.bytes(), blocks_at_a_time * plan.block_bytes()));
+        for (std::uint64_t round = 0; round < plan.rounds(ranks); ++round) {
+            const Share share{plan, round, rank, ranks};
+            const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
+            attempt([&] {
+                if (array->foreign != nullptr) std::ranges::fill(bytes, std::byte{0}); // it may not store all
+                move_elements(transport::Direction::get, *array, shape, share, bytes.data());
+            });
+            // All ranks, also one that has failed: the call is collective.
+            try {
+                file.write_all(plan.offset(share.first_block), problem == nullptr ? std::span<const std::byte>{bytes} : std::span<const std::byte>{});
+            } catch (...) {
+                if (problem == nullptr) problem = std::current_exception();
+            }
+            attempt([&] {
+                std::array<std::uint64_t, blocks_at_a_time> checksums{};
+                for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) { checksums[k] = XXH3_64bits(block.data(), block.size()); });
+                if (share.blocks > 0) file.write(plan.checksum_offset(share.first_block), std::as_bytes(std::span{checksums}.first(share.blocks)));
+                if (rank == 0 && options.progress) options.progress(std::min(plan.bytes(), (round + 1) * plan.round_blocks(ranks) * plan.block_bytes()), plan.bytes());
+            });
+            // A long save ends soon after an error.
+            if (team.max(problem == nullptr ? 0 : 1) != 0) break;
+        }
+        attempt([&] {
+            if (rank != 0) return;
+            std::vector<std::byte> page(header_bytes);
+            const Header header = header_of(*array, shape, kind, plan);
+            std::memcpy(page.data(), &header, sizeof(header));
+            file.write(0, page);
+        });
+        // Both collective.
+        try {
+            file.sync();
+            file.close();
+        } catch (...) {
+            if (problem == nullptr) problem = std::current_exception();
+        }
+    }
+    const bool failed = team.max(problem == nullptr ? 0 : 1) != 0;
+    if (rank == 0) {
+        if (failed) {
+            (void)std::remove(partial.c_str());
+        } else {
+            // An earlier save that was killed may have left more behind.
+            attempt([&] {
+                if (truncate(partial.c_str(), static_cast<off_t>(plan.file_bytes())) != 0 || std::rename(partial.c_str(), path.c_str()) != 0)
+                    throw FileError{fmt::format("{}: {}: {}; the complete file is {}", team.who(), path, std::strerror(errno), partial)};
+                sync_path(path);
+            });
+        }
+    }
+    agree(team, path, problem, "nothing was saved, and a file of that name is what it was");
+}
+
+void load(const SliceBase& slice, ElementKind kind, const std::string& path, const CheckpointOptions& options) {
+    const std::shared_ptr<const ArrayGeometry> array = open_array(slice, ".load");
+    Team& team = *array->team;
+    const SliceShape& shape = slice.shape();
+    const FilePlan plan{array->element_bytes, slice.size()};
+    const int ranks = team.size();
+    const int rank = team.rank().value;
+    team.barrier();
+    SharedFile file{team, path, MPI_MODE_RDONLY};
+    const Header header = read_header(team, file, path, kind, array->element_bytes, shape.count);
+    for (std::size_t d = 0; d < shape.count; ++d)
+        if (header.extents[d] != shape.dimensions[d].indices.size()) {
+            std::vector<std::uint64_t> extents;
+            for (const SliceShape::Dimension& dimension : shape.used()) extents.push_back(dimension.indices.size());
+            throw FileError{fmt::format("{}: {}: it holds extents {}, and {} has ({}); load it into an array, or a slice, of its extents", team.who(), path,
+                                        extents_text(header), text_of(*array, shape), fmt::join(extents, ", "))};
+        }
+    std::exception_ptr problem;
+    std::vector<std::byte> buffer(std::min(plan.bytes(), blocks_at_a_time * plan.block_bytes()));
+    for (std::uint64_t round = 0; round < plan.rounds(ranks); ++round) {
+        const Share share{plan, round, rank, ranks};
+        const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
+        try {
+            file.read_all(plan.offset(share.first_block), bytes);
+            std::array<std::uint64_t, blocks_at_a_time> checksums{};
+            if (share.blocks > 0) file.read(plan.checksum_offset(share.first_block), std::as_writable_bytes(std::span{checksums}.first(share.blocks)));
+            for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) {
+                if (checksums[k] != XXH3_64bits(block.data(), block.size()))
+                    throw FileError{fmt::format("{}: {}: the elements from number {} on are damaged: their checksum is another", team.who(), path,
+                                                share.first_element + k * plan.block_elements)};
+            });
+            move_elements(transport::Direction::put, *array, shape, share, bytes.data());
+            if (rank == 0 && options.progress) options.progress(std::min(plan.bytes(), (round + 1) * plan.round_blocks(ranks) * plan.block_bytes()), plan.bytes());
+        } catch (...) {
+            problem = std::current_exception();
+        }
+        if (team.max(problem == nullptr ? 0 : 1) != 0) break;
+    }
+    team.barrier();
+    agree(team, path, problem, "some of the elements were not loaded");
+}
+
+void read_extents(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions, std::int64_t* extents) {
+    SharedFile file{team, path, MPI_MODE_RDONLY};
+    const Header header = read_header(team, file, path, kind, element_bytes, dimensions);
+    for (std::size_t d = 0; d < dimensions; ++d) extents[d] = static_cast<std::int64_t>(header.extents[d]);
+}
+
+} // namespace lapwing::slices
