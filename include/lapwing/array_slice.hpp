@@ -124,23 +124,27 @@ public:
         Assignment{}.add_fill(*this, value).execute();
     }
 
-    // One-sided: the calling rank alone, with a buffer of its own in row-major order, or a view of the slice's extents. What is complete
-    // when is as of GlobalArray::get() and put(), and so is the cost: a planned transfer an owner. Throw RangeError.
+    // One-sided: the calling rank alone. What is complete when is as of GlobalArray::get() and put(), and so is the cost: a planned transfer
+    // an owner.
 
+    /// The elements into a buffer, in row-major order of the slice. Throws RangeError when it is too small.
     void get(std::span<value_type> buffer) const {
         check_buffer("get", buffer.size());
         SliceBase::get(reinterpret_cast<std::byte*>(buffer.data()), dense_strides());
     }
+    /// The elements of the slice become those of the buffer.
     void put(std::span<const value_type> buffer) const
         requires(!std::is_const_v<T>)
     {
         check_buffer("put", buffer.size());
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data()), dense_strides());
     }
+    /// The same with memory whose rows lie apart. Throw RangeError unless the view has the extents of the slice.
     void get(const LocalView<value_type, M>& buffer) const {
         SliceBase::check_extents("get", buffer.extents().values());
         SliceBase::get(reinterpret_cast<std::byte*>(buffer.data_handle()), buffer.strides());
     }
+    /// As above.
     void put(const LocalView<const value_type, M>& buffer) const
         requires(!std::is_const_v<T>)
     {
@@ -148,11 +152,19 @@ public:
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
     }
 
-    // Files: collective. See GlobalArray::save().
+    /// The elements of the slice become those of another one, of any array, by the calling rank alone, through 4 MiB of its memory (more for
+    /// slices of one array that overlap). Complete locally on return. Throws RangeError when the extents differ.
+    void put(const ArraySlice<const value_type, M>& source) const
+        requires(!std::is_const_v<T>)
+    {
+        SliceBase::put_slice(source);
+    }
 
+    /// Collective: the slice to a file, in its own order. See GlobalArray::save().
     void save(const std::string& path, const CheckpointOptions& options = {}) const {
         slices::save(*this, slices::element_kind<value_type>(), path, options);
     }
+    /// Collective: the slice from a file of its extents. See GlobalArray::load().
     void load(const std::string& path, const CheckpointOptions& options = {}) const
         requires(!std::is_const_v<T>)
     {

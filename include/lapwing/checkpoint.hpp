@@ -24,7 +24,7 @@ enum class ElementKind : std::uint32_t {
 /// For save() and load(): called on rank 0 of the team after each round, with the bytes of elements that are done and those of all. What it
 /// throws ends the call on all ranks.
 struct CheckpointOptions {
-    std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
+    std::function<void(std::uint64_t done, std::uint64_t all)> progress = {}; ///< none: nothing is called
 };
 
 namespace slices {

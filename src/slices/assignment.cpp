@@ -39,33 +39,11 @@ struct Item {
     std::unique_ptr<Exchange> exchange;
 };
 
-[[nodiscard]] std::vector<std::uint64_t> extents_of(const SliceShape& shape) {
-    std::vector<std::uint64_t> extents;
-    for (const SliceShape::Dimension& dimension : shape.used()) extents.push_back(dimension.indices.size());
-    return extents;
-}
-
 [[nodiscard]] bool same_elements(const SliceShape& a, const SliceShape& b, std::size_t dimensions) {
     for (std::size_t d = 0; d < a.count; ++d)
         if (a.dimensions[d].of_array != b.dimensions[d].of_array || a.dimensions[d].indices != b.dimensions[d].indices) return false;
     for (std::size_t d = 0; d < dimensions; ++d)
         if (a.is_fixed[d] != b.is_fixed[d] || (a.is_fixed[d] && a.fixed[d] != b.fixed[d])) return false;
-    return true;
-}
-
-/// Whether two slices of one array have an element in common.
-[[nodiscard]] bool overlap(const SliceShape& a, const SliceShape& b, std::size_t dimensions) {
-    std::array<Range, max_dimensions> of_a;
-    std::array<Range, max_dimensions> of_b;
-    const auto ranges = [&](const SliceShape& shape, std::array<Range, max_dimensions>& result) {
-        for (std::size_t d = 0; d < dimensions; ++d)
-            if (shape.is_fixed[d]) result[d] = Range::strided(shape.fixed[d], 1, 1);
-        for (const SliceShape::Dimension& dimension : shape.used()) result[dimension.of_array] = dimension.indices.range();
-    };
-    ranges(a, of_a);
-    ranges(b, of_b);
-    for (std::size_t d = 0; d < dimensions; ++d)
-        if (of_a[d].intersect(of_b[d]).empty()) return false;
     return true;
 }
 
@@ -132,7 +110,7 @@ void AssignmentState::prepare(Item& item) {
     Side source = Side::of(*arrays.source, item.source);
     const bool one_array = arrays.target == arrays.source;
     ExchangeOptions options{.apply = item.apply,
-                              .through_copy = one_array && overlap(item.target, item.source, arrays.target->dimensions),
+                              .through_copy = one_array && item.target.overlaps(item.source, arrays.target->dimensions),
                               .keep = true};
     // What is not copied as it is becomes the owner's work.
     const bool may_put = !options.apply && !options.through_copy && !target.is_foreign() && !source.is_foreign() && !target.is_replicated() &&
@@ -251,11 +229,7 @@ void Assignment::add_slices(const slices::SliceBase& target, const slices::Slice
     const auto target_array = slices::open_array(target, " = …");
     const auto source_array = slices::open_array(source, " on the right of an assignment");
     const std::string text = fmt::format("{} = {}", slices::text_of(*target_array, target.shape()), slices::text_of(*source_array, source.shape()));
-    const std::vector<std::uint64_t> extents = slices::extents_of(target.shape());
-    const std::vector<std::uint64_t> others = slices::extents_of(source.shape());
-    if (extents != others)
-        throw RangeError{fmt::format("{}: {}: the slices have extents ({}) and ({}); they must be equal, dimension by dimension", target_array->team->who(),
-                                     text, fmt::join(extents, ", "), fmt::join(others, ", "))};
+    slices::require_same_extents(*target_array, target.shape(), *source_array, source.shape());
     require_same_ranks(*target_array, *source_array, text);
     Item& item = state_->items.emplace_back();
     item.target_array = target_array;

@@ -96,6 +96,10 @@ struct FilePlan {
     [[nodiscard]] std::uint64_t checksum_offset(std::uint64_t block) const noexcept { return header_bytes + bytes() + block * sizeof(std::uint64_t); }
     [[nodiscard]] std::uint64_t file_bytes() const noexcept { return checksum_offset(blocks()); }
     [[nodiscard]] std::uint64_t round_blocks(int ranks) const noexcept { return blocks_at_a_time * static_cast<std::uint64_t>(ranks); }
+    /// Bytes of elements that are done behind a round.
+    [[nodiscard]] std::uint64_t done_after(std::uint64_t round, int ranks) const noexcept {
+        return std::min(bytes(), (round + 1) * round_blocks(ranks) * block_bytes());
+    }
     [[nodiscard]] std::uint64_t rounds(int ranks) const noexcept { return blocks() == 0 ? 0 : (blocks() - 1) / round_blocks(ranks) + 1; }
 };
 
@@ -198,53 +202,6 @@ void agree(Team& team, const std::string& path, const std::exception_ptr& proble
     if (!first.text.empty()) throw FileError{fmt::format("{}: {}: {}, since rank {} could not: {}", team.who(), path, outcome, first.rank, first.text)};
 }
 
-/// Elements [begin, end) of the row-major order of a slice, as boxes: calls `visit(shape, first)` for each, `first` being its first element's
-/// number. As few as 2 * dimensions - 1.
-template <class Visit>
-void for_boxes(const SliceShape& shape, std::uint64_t begin, std::uint64_t end, Visit visit) {
-    std::array<std::uint64_t, max_dimensions> inside{}; // elements in one position of a dimension
-    std::uint64_t product = 1;
-    for (std::size_t d = shape.count; d-- > 0;) {
-        inside[d] = product;
-        product *= shape.dimensions[d].indices.size();
-    }
-    while (begin < end) {
-        // The outermost dimension of which whole positions fit, from here on.
-        std::size_t d = 0;
-        while (d + 1 < shape.count && (begin % inside[d] != 0 || end - begin < inside[d])) ++d;
-        const std::uint64_t extent = shape.dimensions[d].indices.size();
-        const std::uint64_t position = begin / inside[d] % extent;
-        const std::uint64_t count = std::min(extent - position, (end - begin) / inside[d]);
-        SliceShape box = shape;
-        for (std::size_t outer = 0; outer < d; ++outer) {
-            const Triplet& indices = shape.dimensions[outer].indices;
-            box.dimensions[outer].indices = Triplet::strided(indices[begin / inside[outer] % indices.size()], 1, 1);
-        }
-        const Triplet& indices = shape.dimensions[d].indices;
-        box.dimensions[d].indices = Triplet::strided(indices[position], count, indices.stride());
-        visit(box, begin);
-        begin += count * inside[d];
-    }
-}
-
-/// The elements of a share, to or from `buffer`. Local.
-void move_elements(transport::Direction direction, const ArrayGeometry& array, const SliceShape& shape, const Share& share, std::byte* buffer) {
-    std::vector<std::unique_ptr<Exchange>> boxes;
-    for_boxes(shape, share.first_element, share.first_element + share.elements, [&](const SliceShape& box, std::uint64_t first) {
-        std::array<std::int64_t, max_dimensions> strides{};
-        std::int64_t stride = 1;
-        for (std::size_t d = box.count; d-- > 0;) {
-            strides[d] = stride;
-            stride *= static_cast<std::int64_t>(box.dimensions[d].indices.size());
-        }
-        boxes.push_back(std::make_unique<Exchange>(
-            direction, Side::buffer(box, strides, array.element_bytes, buffer + (first - share.first_element) * array.element_bytes), Side::of(array, box),
-            ExchangeOptions{.pass_over = true}));
-        boxes.back()->start();
-    });
-    for (const auto& box : boxes) box->wait();
-}
-
 /// Calls `visit(block, bytes)` for each block of a share.
 template <class Visit>
 void for_blocks(const FilePlan& plan, const Share& share, std::span<std::byte> bytes, Visit visit) {
@@ -316,80 +273,91 @@ void sync_path(const std::string& path) noexcept {
     }
 }
 
+/// What keeps this rank from going on with a collective call, in which it takes part all the same.
+class Attempts {
+public:
+    /// Unless something has failed before.
+    template <class Step>
+    void go_on(Step&& step) {
+        if (problem_ == nullptr) always(std::forward<Step>(step));
+    }
+    /// Collective steps, which the other ranks make, too.
+    template <class Step>
+    void always(Step&& step) {
+        try {
+            step();
+        } catch (...) {
+            if (problem_ == nullptr) problem_ = std::current_exception();
+        }
+    }
+    /// Collective. Whether a rank has failed.
+    [[nodiscard]] bool failed_somewhere(Team& team) const { return team.max(problem_ == nullptr ? 0 : 1) != 0; }
+    [[nodiscard]] const std::exception_ptr& problem() const noexcept { return problem_; }
+
+private:
+    std::exception_ptr problem_;
+};
+
+/// Collective. All elements, and their checksums, as far as nothing fails.
+void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceShape& shape, const FilePlan& plan, const CheckpointOptions& options,
+                    Attempts& attempts) {
+    Team& team = *array.team;
+    const int ranks = team.size();
+    const int rank = team.rank().value;
+    std::vector<std::byte> buffer(std::min(plan.bytes(), blocks_at_a_time * plan.block_bytes()));
+    for (std::uint64_t round = 0; round < plan.rounds(ranks); ++round) {
+        const Share share{plan, round, rank, ranks};
+        const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
+        attempts.go_on([&] {
+            if (array.foreign != nullptr) std::ranges::fill(bytes, std::byte{0}); // it may not store all
+            move_elements(transport::Direction::get, array, shape, share.first_element, share.first_element + share.elements, bytes.data());
+        });
+        attempts.always([&] { file.write_all(plan.offset(share.first_block), bytes); });
+        attempts.go_on([&] {
+            std::array<std::uint64_t, blocks_at_a_time> checksums{};
+            for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) { checksums[k] = XXH3_64bits(block.data(), block.size()); });
+            if (share.blocks > 0) file.write(plan.checksum_offset(share.first_block), std::as_bytes(std::span{checksums}.first(share.blocks)));
+            if (rank == 0 && options.progress) options.progress(plan.done_after(round, ranks), plan.bytes());
+        });
+        if (attempts.failed_somewhere(team)) return; // a long save ends soon after an error
+    }
+}
+
+/// The complete file gets its name.
+void give_name(const std::string& partial, const std::string& path, std::uint64_t bytes, const Team& team) {
+    // An earlier save that was killed may have left more behind.
+    if (truncate(partial.c_str(), static_cast<off_t>(bytes)) != 0 || std::rename(partial.c_str(), path.c_str()) != 0)
+        throw FileError{fmt::format("{}: {}: {}; the complete file is {}", team.who(), path, std::strerror(errno), partial)};
+    sync_path(path);
+}
+
 } // namespace
 
 void save(const SliceBase& slice, ElementKind kind, const std::string& path, const CheckpointOptions& options) {
     const std::shared_ptr<const ArrayGeometry> array = open_array(slice, ".save");
     Team& team = *array->team;
-    const SliceShape& shape = slice.shape();
     const FilePlan plan{array->element_bytes, slice.size()};
-    const int ranks = team.size();
-    const int rank = team.rank().value;
-    team.barrier(); // what was written before is saved
+    const bool first = team.rank() == Rank{0};
     const std::string partial = path + ".partial";
-    std::exception_ptr problem;
-    const auto attempt = [&](auto&& step) {
-        if (problem != nullptr) return;
-        try {
-            step();
-        } catch (...) {
-            problem = std::current_exception();
-        }
-    };
+    team.barrier(); // what was written before is saved
+    Attempts attempts;
     {
         SharedFile file{team, partial, MPI_MODE_CREATE | MPI_MODE_WRONLY};
-        std::vector<std::byte> buffer(std::min(plan.bytes(), blocks_at_a_time * plan.block_bytes()));
-        for (std::uint64_t round = 0; round < plan.rounds(ranks); ++round) {
-            const Share share{plan, round, rank, ranks};
-            const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
-            attempt([&] {
-                if (array->foreign != nullptr) std::ranges::fill(bytes, std::byte{0}); // it may not store all
-                move_elements(transport::Direction::get, *array, shape, share, bytes.data());
-            });
-            // All ranks, also one that has failed: the call is collective.
-            try {
-                file.write_all(plan.offset(share.first_block), problem == nullptr ? std::span<const std::byte>{bytes} : std::span<const std::byte>{});
-            } catch (...) {
-                if (problem == nullptr) problem = std::current_exception();
-            }
-            attempt([&] {
-                std::array<std::uint64_t, blocks_at_a_time> checksums{};
-                for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) { checksums[k] = XXH3_64bits(block.data(), block.size()); });
-                if (share.blocks > 0) file.write(plan.checksum_offset(share.first_block), std::as_bytes(std::span{checksums}.first(share.blocks)));
-                if (rank == 0 && options.progress) options.progress(std::min(plan.bytes(), (round + 1) * plan.round_blocks(ranks) * plan.block_bytes()), plan.bytes());
-            });
-            // A long save ends soon after an error.
-            if (team.max(problem == nullptr ? 0 : 1) != 0) break;
-        }
-        attempt([&] {
-            if (rank != 0) return;
+        write_elements(file, *array, slice.shape(), plan, options, attempts);
+        attempts.go_on([&] {
+            if (!first) return;
             std::vector<std::byte> page(header_bytes);
-            const Header header = header_of(*array, shape, kind, plan);
+            const Header header = header_of(*array, slice.shape(), kind, plan);
             std::memcpy(page.data(), &header, sizeof(header));
             file.write(0, page);
         });
-        // Both collective.
-        try {
-            file.sync();
-            file.close();
-        } catch (...) {
-            if (problem == nullptr) problem = std::current_exception();
-        }
+        attempts.always([&] { file.sync(); });
+        attempts.always([&] { file.close(); });
     }
-    const bool failed = team.max(problem == nullptr ? 0 : 1) != 0;
-    if (rank == 0) {
-        if (failed) {
-            (void)std::remove(partial.c_str());
-        } else {
-            // An earlier save that was killed may have left more behind.
-            attempt([&] {
-                if (truncate(partial.c_str(), static_cast<off_t>(plan.file_bytes())) != 0 || std::rename(partial.c_str(), path.c_str()) != 0)
-                    throw FileError{fmt::format("{}: {}: {}; the complete file is {}", team.who(), path, std::strerror(errno), partial)};
-                sync_path(path);
-            });
-        }
-    }
-    agree(team, path, problem, "nothing was saved, and a file of that name is what it was");
+    const bool failed = attempts.failed_somewhere(team);
+    if (first && failed) (void)std::remove(partial.c_str());
+    if (first && !failed) attempts.go_on([&] { give_name(partial, path, plan.file_bytes(), team); });
+    agree(team, path, attempts.problem(), "nothing was saved, and a file of that name is what it was");
 }
 
 void load(const SliceBase& slice, ElementKind kind, const std::string& path, const CheckpointOptions& options) {
@@ -409,12 +377,12 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
             throw FileError{fmt::format("{}: {}: it holds extents {}, and {} has ({}); load it into an array, or a slice, of its extents", team.who(), path,
                                         extents_text(header), text_of(*array, shape), fmt::join(extents, ", "))};
         }
-    std::exception_ptr problem;
+    Attempts attempts;
     std::vector<std::byte> buffer(std::min(plan.bytes(), blocks_at_a_time * plan.block_bytes()));
     for (std::uint64_t round = 0; round < plan.rounds(ranks); ++round) {
         const Share share{plan, round, rank, ranks};
         const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
-        try {
+        attempts.always([&] {
             file.read_all(plan.offset(share.first_block), bytes);
             std::array<std::uint64_t, blocks_at_a_time> checksums{};
             if (share.blocks > 0) file.read(plan.checksum_offset(share.first_block), std::as_writable_bytes(std::span{checksums}.first(share.blocks)));
@@ -423,15 +391,13 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
                     throw FileError{fmt::format("{}: {}: the elements from number {} on are damaged: their checksum is another", team.who(), path,
                                                 share.first_element + k * plan.block_elements)};
             });
-            move_elements(transport::Direction::put, *array, shape, share, bytes.data());
-            if (rank == 0 && options.progress) options.progress(std::min(plan.bytes(), (round + 1) * plan.round_blocks(ranks) * plan.block_bytes()), plan.bytes());
-        } catch (...) {
-            problem = std::current_exception();
-        }
-        if (team.max(problem == nullptr ? 0 : 1) != 0) break;
+            move_elements(transport::Direction::put, *array, shape, share.first_element, share.first_element + share.elements, bytes.data());
+            if (rank == 0 && options.progress) options.progress(plan.done_after(round, ranks), plan.bytes());
+        });
+        if (attempts.failed_somewhere(team)) break;
     }
     team.barrier();
-    agree(team, path, problem, "some of the elements were not loaded");
+    agree(team, path, attempts.problem(), "some of the elements were not loaded");
 }
 
 void read_extents(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions, std::int64_t* extents) {

@@ -241,4 +241,48 @@ std::string Exchange::explain() const {
     return text;
 }
 
+namespace {
+
+/// Elements [begin, end) of the row-major order of a slice, as boxes: calls `visit(shape, first)` for each, `first` being its first element's
+/// number. As few as 2 * dimensions - 1.
+template <class Visit>
+void for_boxes(const SliceShape& shape, std::uint64_t begin, std::uint64_t end, Visit visit) {
+    std::array<std::uint64_t, max_dimensions> inside{}; // elements in one position of a dimension
+    std::uint64_t product = 1;
+    for (std::size_t d = shape.count; d-- > 0;) {
+        inside[d] = product;
+        product *= shape.dimensions[d].indices.size();
+    }
+    while (begin < end) {
+        // The outermost dimension of which whole positions fit, from here on.
+        std::size_t d = 0;
+        while (d + 1 < shape.count && (begin % inside[d] != 0 || end - begin < inside[d])) ++d;
+        const std::uint64_t extent = shape.dimensions[d].indices.size();
+        const std::uint64_t position = begin / inside[d] % extent;
+        const std::uint64_t count = std::min(extent - position, (end - begin) / inside[d]);
+        SliceShape box = shape;
+        for (std::size_t outer = 0; outer < d; ++outer) {
+            const Triplet& indices = shape.dimensions[outer].indices;
+            box.dimensions[outer].indices = Triplet::strided(indices[begin / inside[outer] % indices.size()], 1, 1);
+        }
+        const Triplet& indices = shape.dimensions[d].indices;
+        box.dimensions[d].indices = Triplet::strided(indices[position], count, indices.stride());
+        visit(box, begin);
+        begin += count * inside[d];
+    }
+}
+
+} // namespace
+
+void move_elements(Direction direction, const ArrayGeometry& array, const SliceShape& shape, std::uint64_t begin, std::uint64_t end, std::byte* buffer) {
+    std::vector<std::unique_ptr<Exchange>> boxes;
+    for_boxes(shape, begin, end, [&](const SliceShape& box, std::uint64_t first) {
+        std::byte* const memory = buffer + (first - begin) * array.element_bytes;
+        boxes.push_back(std::make_unique<Exchange>(direction, Side::buffer(box, box.dense_strides(), array.element_bytes, memory),
+                                                   Side::of(array, box), ExchangeOptions{.pass_over = true}));
+        boxes.back()->start();
+    });
+    for (const auto& box : boxes) box->wait();
+}
+
 } // namespace lapwing::slices

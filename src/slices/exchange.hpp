@@ -89,4 +89,9 @@ private:
     std::uint64_t staged_bytes_ = 0;
 };
 
+/// Elements [begin, end) of a slice in row-major order, to or from a buffer. Elements that the distribution does not store are passed over.
+/// Local call; a put is complete locally.
+void move_elements(transport::Direction direction, const ArrayGeometry& array, const SliceShape& shape, std::uint64_t begin, std::uint64_t end,
+                   std::byte* buffer);
+
 } // namespace lapwing::slices

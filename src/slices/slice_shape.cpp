@@ -1,6 +1,7 @@
 #include <lapwing/detail/slice_shape.hpp>
 
 #include "src/slices/exchange.hpp"
+#include "src/support/aligned_memory.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/domain.hpp>
@@ -23,6 +24,45 @@ std::uint64_t SliceShape::size() const {
     std::array<Range, max_dimensions> ranges;
     for (std::size_t d = 0; d < count; ++d) ranges[d] = dimensions[d].indices.range();
     return datatype::checked_size(ranges.data(), count);
+}
+
+std::array<std::int64_t, max_dimensions> SliceShape::dense_strides() const noexcept {
+    std::array<std::int64_t, max_dimensions> strides{};
+    std::int64_t stride = 1;
+    for (std::size_t d = count; d-- > 0;) {
+        strides[d] = stride;
+        stride *= static_cast<std::int64_t>(dimensions[d].indices.size());
+    }
+    return strides;
+}
+
+bool SliceShape::overlaps(const SliceShape& other, std::size_t array_dimensions) const noexcept {
+    const auto ranges_of = [&](const SliceShape& shape) {
+        std::array<Range, max_dimensions> ranges;
+        for (std::size_t d = 0; d < array_dimensions; ++d)
+            if (shape.is_fixed[d]) ranges[d] = Range::strided(shape.fixed[d], 1, 1);
+        for (const Dimension& dimension : shape.used()) ranges[dimension.of_array] = dimension.indices.range();
+        return ranges;
+    };
+    const std::array<Range, max_dimensions> own = ranges_of(*this);
+    const std::array<Range, max_dimensions> others = ranges_of(other);
+    for (std::size_t d = 0; d < array_dimensions; ++d)
+        if (own[d].intersect(others[d]).empty()) return false;
+    return true;
+}
+
+void require_same_extents(const ArrayGeometry& target_array, const SliceShape& target, const ArrayGeometry& source_array, const SliceShape& source) {
+    const auto extents_of = [](const SliceShape& shape) {
+        std::vector<std::uint64_t> extents;
+        for (const SliceShape::Dimension& dimension : shape.used()) extents.push_back(dimension.indices.size());
+        return extents;
+    };
+    const std::vector<std::uint64_t> extents = extents_of(target);
+    const std::vector<std::uint64_t> others = extents_of(source);
+    if (extents != others)
+        throw RangeError{fmt::format("{}: {} = {}: the slices have extents ({}) and ({}); they must be equal, dimension by dimension",
+                                     target_array.team->who(), text_of(target_array, target), text_of(source_array, source), fmt::join(extents, ", "),
+                                     fmt::join(others, ", "))};
 }
 
 std::string text_of(const ArrayGeometry& array, const SliceShape& shape) {
@@ -118,16 +158,6 @@ void SliceBase::check_extents(const char* call, std::span<const std::int64_t> ex
     }
 }
 
-std::array<std::int64_t, max_dimensions> SliceBase::dense_strides() const noexcept {
-    std::array<std::int64_t, max_dimensions> strides{};
-    std::int64_t stride = 1;
-    for (std::size_t d = shape_.count; d-- > 0;) {
-        strides[d] = stride;
-        stride *= static_cast<std::int64_t>(shape_.dimensions[d].indices.size());
-    }
-    return strides;
-}
-
 namespace {
 
 void move(const SliceBase& slice, const char* call, transport::Direction direction, std::byte* buffer, std::span<const std::int64_t> strides) {
@@ -147,6 +177,26 @@ void SliceBase::get(std::byte* buffer, std::span<const std::int64_t> strides) co
 
 void SliceBase::put(const std::byte* buffer, std::span<const std::int64_t> strides) const {
     move(*this, ".put", transport::Direction::put, const_cast<std::byte*>(buffer), strides); // only read
+}
+
+void SliceBase::put_slice(const SliceBase& source) const {
+    const std::shared_ptr<const ArrayGeometry> target_array = open_array(*this, ".put");
+    const std::shared_ptr<const ArrayGeometry> source_array = open_array(source, " in put()");
+    require_same_extents(*target_array, shape_, *source_array, source.shape());
+    if (empty()) return;
+    target_array->window->require_memory(".put");
+    source_array->window->require_memory(".put");
+    const std::uint64_t element_bytes = target_array->element_bytes;
+    const std::uint64_t elements = size();
+    constexpr std::uint64_t buffer_bytes = std::uint64_t{4} << 20;
+    const bool at_once = target_array == source_array && shape_.overlaps(source.shape(), target_array->dimensions);
+    const std::uint64_t at_a_time = at_once ? elements : std::min(elements, std::max<std::uint64_t>(1, buffer_bytes / element_bytes));
+    const support::AlignedMemory buffer = support::allocate_aligned(at_a_time * element_bytes);
+    for (std::uint64_t begin = 0; begin < elements; begin += at_a_time) {
+        const std::uint64_t end = std::min(elements, begin + at_a_time);
+        move_elements(transport::Direction::get, *source_array, source.shape(), begin, end, buffer.get());
+        move_elements(transport::Direction::put, *target_array, shape_, begin, end, buffer.get());
+    }
 }
 
 } // namespace lapwing::slices

@@ -57,6 +57,10 @@ struct SliceShape {
     [[nodiscard]] bool empty() const noexcept;
     /// Throws RangeError above 2^64 - 1 elements.
     [[nodiscard]] std::uint64_t size() const;
+    /// Elements from a position to the next in a dense row-major buffer, by dimension.
+    [[nodiscard]] std::array<std::int64_t, max_dimensions> dense_strides() const noexcept;
+    /// Whether both have an element in common, of one array of so many dimensions.
+    [[nodiscard]] bool overlaps(const SliceShape& other, std::size_t array_dimensions) const noexcept;
 };
 
 /// A slice without the type of its elements.
@@ -88,8 +92,10 @@ protected:
     /// The elements, to or from a buffer whose positions are `strides` elements apart. One-sided.
     void get(std::byte* buffer, std::span<const std::int64_t> strides) const;
     void put(const std::byte* buffer, std::span<const std::int64_t> strides) const;
+    /// The elements of another slice.
+    void put_slice(const SliceBase& source) const;
     /// Strides of a dense row-major buffer.
-    [[nodiscard]] std::array<std::int64_t, max_dimensions> dense_strides() const noexcept;
+    [[nodiscard]] std::array<std::int64_t, max_dimensions> dense_strides() const noexcept { return shape_.dense_strides(); }
 
 private:
     std::weak_ptr<const ArrayGeometry> array_;
@@ -98,6 +104,8 @@ private:
 
 /// The array of a slice. Throws UsageError when it was closed.
 [[nodiscard]] std::shared_ptr<const ArrayGeometry> open_array(const SliceBase& slice, const char* call);
+/// Throws RangeError, with both slices, unless they have the same extents.
+void require_same_extents(const ArrayGeometry& target_array, const SliceShape& target, const ArrayGeometry& source_array, const SliceShape& source);
 /// "GlobalArray("a")([0, 8) by 2, 3)".
 [[nodiscard]] std::string text_of(const ArrayGeometry& array, const SliceShape& shape);
 
