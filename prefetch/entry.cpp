@@ -40,6 +40,7 @@ std::uint64_t Entry::list_runs() {
     }
     runs_.shrink_to_fit();
     std::ranges::sort(runs_, {}, &Run::offset);
+    for (std::size_t k = 1; k < runs_.size(); ++k) disjoint_ = disjoint_ && runs_[k - 1].offset + runs_[k - 1].bytes <= runs_[k].offset;
     return runs_.size() * sizeof(Run);
 }
 

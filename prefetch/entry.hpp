@@ -61,17 +61,25 @@ private:
     std::shared_ptr<pipeline::PlanState> plan_;
     std::vector<Run> runs_; ///< by offset
     std::uint64_t longest_run_ = 0;
+    bool disjoint_ = true;  ///< no byte of the segment is in two runs
+    std::size_t recent_ = 0; ///< the run that the last write was to: the next one often goes there, too
 };
 
 template <class Function>
 void Entry::for_copies(std::uint64_t begin, std::uint64_t end, Function&& function) {
+    if (disjoint_ && recent_ < runs_.size()) {
+        const Run& run = runs_[recent_];
+        if (run.offset <= begin && end <= run.offset + run.bytes) return function(run.copy + (begin - run.offset), begin, end - begin);
+    }
     // Runs of a layout that has bytes twice overlap: all that may reach this far.
     const std::uint64_t earliest = begin - std::min(begin, longest_run_);
     auto run = std::lower_bound(runs_.begin(), runs_.end(), earliest, [](const Run& one, std::uint64_t offset) { return one.offset < offset; });
     for (; run != runs_.end() && run->offset < end; ++run) {
         const std::uint64_t first = std::max(begin, run->offset);
         const std::uint64_t last = std::min(end, run->offset + run->bytes);
-        if (first < last) function(run->copy + (first - run->offset), first, last - first);
+        if (first >= last) continue;
+        recent_ = static_cast<std::size_t>(run - runs_.begin());
+        function(run->copy + (first - run->offset), first, last - first);
     }
 }
 

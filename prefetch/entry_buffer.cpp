@@ -25,15 +25,15 @@ public:
         : buffer_{std::move(buffer)}, number_{buffer_->filling_} {}
 
     bool test() override {
-        const std::unique_lock lock{buffer_->mutex_, std::try_to_lock};
-        if (!lock.owns_lock()) return false; // another thread waits for it, or writes
+        const support::BiasedMutex::Guard lock{buffer_->mutex_, std::try_to_lock};
+        if (!lock.holds()) return false; // another thread waits for it, or writes
         if (buffer_->filling_ != number_) return true;
         if (!buffer_->test_all()) return false;
         buffer_->finish_all();
         return true;
     }
     void wait() override {
-        const std::scoped_lock lock{buffer_->mutex_};
+        const support::BiasedMutex::Guard lock{buffer_->mutex_};
         if (buffer_->filling_ == number_) buffer_->finish_all();
     }
 
@@ -53,7 +53,7 @@ void EntryBuffer::detach() noexcept {
     try {
         evict();
     } catch (const Error&) { // of the fill that was under way: nobody is to get its copies any more
-        const std::scoped_lock lock{mutex_};
+        const support::BiasedMutex::Guard lock{mutex_};
         clear();
     }
     window_.order().remove_copies(*this);
@@ -61,7 +61,7 @@ void EntryBuffer::detach() noexcept {
 }
 
 void EntryBuffer::window_closes() noexcept {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     filling_ = 0;
     completed_ = 0;
     collect_statistics();
@@ -106,7 +106,7 @@ std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std:
     std::uint64_t all_bytes = bytes + index_bytes;
     for (const Entry& entry : entries) all_bytes += entry.memory();
 
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     finish_under_way();
     entries_.insert(entries_.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
     by_owner_.resize(entries_.size());
@@ -190,19 +190,19 @@ void EntryBuffer::fill(Which which) {
 }
 
 void EntryBuffer::fill() {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     // A fill has a number of its own, by which readers of other threads see that there was one.
     if (options_.consistent) state_.expire();
     fill(Which::all);
 }
 
 void EntryBuffer::fill_new() {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     renew();
 }
 
 Completion EntryBuffer::start_fill() {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     finish_under_way();
     if (options_.consistent) state_.expire();
     start(Which::all);
@@ -210,7 +210,7 @@ Completion EntryBuffer::start_fill() {
 }
 
 void EntryBuffer::refresh() {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     if (!attached_)
         throw UsageError{"a read of a prefetched element: the window of the copies is closed; close the array, not its window, when nobody reads it any more"};
     finish_under_way();
@@ -251,7 +251,7 @@ void EntryBuffer::write_back_cache() {
 void EntryBuffer::note_fill() noexcept { filled_at_ = window_.order().copies().change(); }
 
 void EntryBuffer::evict() {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     finish_under_way();
     collect_statistics();
     clear();
@@ -274,7 +274,7 @@ void EntryBuffer::of_owner(int owner, Function&& function) {
 }
 
 void EntryBuffer::written(int target, std::uint64_t offset, std::span<const std::byte> bytes) {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     write(target, offset, bytes);
 }
 
@@ -303,14 +303,14 @@ bool EntryBuffer::passed(int target, std::uint64_t offset, std::uint64_t mark) {
 }
 
 void EntryBuffer::left(int target, std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t mark) {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     if (passed(target, offset, mark)) lose(target, offset, bytes.size());
     else write(target, offset, bytes);
 }
 
 void EntryBuffer::updated(int target, std::uint64_t offset, mpi::AtomicOperation operation, mpi::AtomicType type,
                           const void* operand, std::uint64_t mark) {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     const std::uint64_t size = mpi::size_of(type);
     if (passed(target, offset, mark)) return lose(target, offset, size);
     bool any_lost = false;
@@ -333,7 +333,7 @@ void EntryBuffer::note_lost(const Lost& lost) {
 }
 
 void EntryBuffer::lost(int target, std::uint64_t offset, std::uint64_t bytes) {
-    const std::scoped_lock lock{mutex_};
+    const support::BiasedMutex::Guard lock{mutex_};
     lose(target, offset, bytes);
 }
 

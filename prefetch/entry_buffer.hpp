@@ -2,6 +2,7 @@
 
 #include "prefetch/entry.hpp"
 #include "src/support/aligned_memory.hpp"
+#include "src/support/biased_mutex.hpp"
 #include "window/read_copies.hpp"
 
 #include <lapwing/completion.hpp>
@@ -13,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -118,7 +118,7 @@ private:
     const PrefetchOptions options_;
     CopyState state_;
     /// Held while copies are filled, so that no own write gets between a transfer and its end.
-    std::mutex mutex_;
+    support::BiasedMutex mutex_;
     std::vector<Entry> entries_; ///< in the order in which they are filled
     std::vector<std::uint32_t> by_owner_; ///< places in entries_, ordered by owner
     std::vector<support::AlignedMemory> memory_;

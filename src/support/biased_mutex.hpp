@@ -20,6 +20,15 @@ public:
     public:
         explicit Guard(BiasedMutex& mutex) : Guard{mutex, std::defer_lock} { lock(); }
         Guard(BiasedMutex& mutex, std::defer_lock_t) noexcept : mutex_{mutex} {}
+        /// Does not wait: holds() says whether it was free.
+        Guard(BiasedMutex& mutex, std::try_to_lock_t) : Guard{mutex, std::defer_lock} {
+            if (mutex_.enter()) {
+                how_ = How::by_bias;
+            } else if (mutex_.mutex_.try_lock()) {
+                how_ = How::by_mutex;
+                if (mutex_.entered_.load(std::memory_order_acquire)) unlock(); // the owner has it by its bias still
+            }
+        }
         ~Guard() {
             if (how_ != How::not_at_all) unlock();
         }
@@ -42,6 +51,8 @@ public:
                 mutex_.mutex_.unlock();
             how_ = How::not_at_all;
         }
+
+        [[nodiscard]] bool holds() const noexcept { return how_ != How::not_at_all; }
 
     private:
         enum class How : unsigned char { not_at_all, by_bias, by_mutex };
