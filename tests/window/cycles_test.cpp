@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -36,23 +37,30 @@ std::int64_t open_descriptors() {
     return std::distance(begin(descriptors), end(descriptors));
 }
 
-/// Runs `cycle` some times for caches to fill, then `cycles` times more. The growth of any rank must stay below what
-/// `bytes_each` kept in each cycle would give, and no descriptor may be left open in each, nor in every tenth.
+/// Runs `cycle` some times for caches to fill, then `cycles` times more, in four stretches. What is kept in each cycle
+/// makes every stretch grow; an allocator or an MPI that takes a larger pool now and then makes one grow. So the
+/// stretch that grew least must stay below what `bytes_each` kept in each cycle would give, on any rank, and no
+/// descriptor may be left open in each cycle, nor in every tenth.
 template <class Cycle>
 void check_growth(int cycles, [[maybe_unused]] std::int64_t bytes_each, Cycle&& cycle) {
-    for (int i = 0; i < cycles / 4; ++i) cycle(i);
+    constexpr int stretches = 4;
+    const int length = cycles / stretches;
+    for (int i = 0; i < length; ++i) cycle(i);
     const std::int64_t descriptors = open_descriptors();
-    const std::int64_t before = resident_bytes();
-    for (int i = 0; i < cycles; ++i) cycle(i);
-    const std::int64_t growth = resident_bytes() - before;
+    std::vector<std::int64_t> growth;
+    for (int stretch = 0; stretch < stretches; ++stretch) {
+        const std::int64_t before = resident_bytes();
+        for (int i = 0; i < length; ++i) cycle(i);
+        growth.push_back(resident_bytes() - before);
+    }
     INFO("from " << descriptors << " to " << open_descriptors() << " open descriptors");
     CHECK(open_descriptors() < descriptors + cycles / 10);
-    INFO("grew by " << growth << " bytes in " << cycles << " cycles");
+    CAPTURE(growth, length);
 #ifdef __SANITIZE_ADDRESS__
     // The sanitizer keeps what was freed, and looks for leaks itself when the process ends.
     SUCCEED();
 #else
-    CHECK(growth < cycles * bytes_each);
+    CHECK(*std::min_element(begin(growth), end(growth)) < length * bytes_each);
 #endif
 }
 
