@@ -1,8 +1,8 @@
 #include <lapwing/patch.hpp>
 
+#include "datatype/strided_copy.hpp"
 #include "src/array/pending_transfers.hpp"
 #include "src/array/section_layouts.hpp"
-#include "src/array/strided_copy.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -49,17 +49,18 @@ void PatchTransfer::carry(int owner, const distribution::Section& section) {
 void PatchTransfer::copy(int owner, std::byte* segment, const distribution::Section& section) {
     std::byte* const memory = segment + section.owner_offset * element_bytes_;
     std::byte* const buffer = buffer_ + section.buffer_offset * element_bytes_;
-    std::array<CopyLevel, distribution::max_section_levels> levels;
+    static_assert(distribution::max_section_levels <= datatype::max_copy_levels);
+    std::array<datatype::CopyLevel, distribution::max_section_levels> levels;
     std::uint64_t elements = 1;
     for (std::size_t d = 0; d < section.levels.size(); ++d) {
         const distribution::SectionLevel& level = section.levels[d];
         elements *= level.count;
-        levels[d] = direction_ == Direction::get ? CopyLevel{level.count, level.buffer_stride, level.owner_stride}
-                                                 : CopyLevel{level.count, level.owner_stride, level.buffer_stride};
+        levels[d] = direction_ == Direction::get ? datatype::CopyLevel{level.count, level.buffer_stride, level.owner_stride}
+                                                 : datatype::CopyLevel{level.count, level.owner_stride, level.buffer_stride};
     }
-    const std::span<const CopyLevel> used{levels.data(), section.levels.size()};
-    if (direction_ == Direction::get) strided_copy(buffer, memory, element_bytes_, used);
-    else strided_copy(memory, buffer, element_bytes_, used);
+    const std::span<const datatype::CopyLevel> used{levels.data(), section.levels.size()};
+    if (direction_ == Direction::get) datatype::strided_copy(buffer, memory, element_bytes_, used);
+    else datatype::strided_copy(memory, buffer, element_bytes_, used);
     window::WindowState& window = window_.state();
     window.statistics().add(direction_ == Direction::get ? Counter::direct_get_bytes : Counter::direct_put_bytes,
                             elements * element_bytes_);

@@ -1,4 +1,4 @@
-#include "src/array/strided_copy.hpp"
+#include "datatype/strided_copy.hpp"
 
 #include "tests/distribution/random_maps.hpp"
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-using lapwing::array::CopyLevel;
+using lapwing::datatype::CopyLevel;
 
 TEST_CASE("strided copies agree with element-wise ones, and touch nothing else") {
     test::Random random{21};
@@ -44,7 +44,7 @@ TEST_CASE("strided copies agree with element-wise ones, and touch nothing else")
             while (d > 0 && ++k[d - 1] == levels[d - 1].count) k[--d] = 0;
             if (d == 0) break;
         }
-        lapwing::array::strided_copy(to.data(), from.data(), bytes, levels);
+        lapwing::datatype::strided_copy(to.data(), from.data(), bytes, levels);
         REQUIRE(to == expected);
     }
 }

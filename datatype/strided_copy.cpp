@@ -1,15 +1,13 @@
-#include "src/array/strided_copy.hpp"
+#include "datatype/strided_copy.hpp"
 
 #include "src/kernels/copy_choices.hpp"
 #include "src/kernels/copy_kernels.hpp"
-
-#include <lapwing/patch.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-namespace lapwing::array {
+namespace lapwing::datatype {
 
 namespace {
 
@@ -68,8 +66,8 @@ void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_by
         if (block != 0) std::memcpy(to, from, block * element_bytes);
         return;
     }
-    std::array<CopyLevel, distribution::max_section_levels> joined;
-    std::size_t begin = distribution::max_section_levels;
+    std::array<CopyLevel, max_copy_levels> joined;
+    std::size_t begin = max_copy_levels;
     std::uint64_t contiguous = block; // elements that are filled without a gap
     std::uint64_t elements = block;
     for (; left > 0; --left) {
@@ -79,7 +77,7 @@ void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_by
         elements *= level.count;
         level.to_stride *= element_bytes;
         level.from_stride *= element_bytes;
-        if (begin < distribution::max_section_levels && level.to_stride == joined[begin].to_stride * joined[begin].count &&
+        if (begin < max_copy_levels && level.to_stride == joined[begin].to_stride * joined[begin].count &&
             level.from_stride == joined[begin].from_stride * joined[begin].count)
             joined[begin].count *= level.count;
         else
@@ -89,7 +87,7 @@ void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_by
     // As in pipeline::copy: what exceeds the last cache has left it before anyone reads it.
     const bool large = contiguous == elements && elements * element_bytes > kernels::copy_choices().limits().last_level;
     const Nest nest{block * element_bytes, large ? kernels::Reuse::never : kernels::Reuse::soon};
-    nest.copy(to, from, {joined.data() + begin, distribution::max_section_levels - begin});
+    nest.copy(to, from, {joined.data() + begin, max_copy_levels - begin});
 }
 
-} // namespace lapwing::array
+} // namespace lapwing::datatype
