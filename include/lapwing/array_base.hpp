@@ -10,6 +10,7 @@
 #include <lapwing/prefetch_options.hpp>
 #include <lapwing/range.hpp>
 #include <lapwing/rank.hpp>
+#include <lapwing/relabelling.hpp>
 #include <lapwing/statistics.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/window.hpp>
@@ -154,6 +155,12 @@ protected:
     void agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const;
     /// Throws `failure`; what a constructor has thrown then names the call.
     [[noreturn]] void throw_from_rebuild(const char* call, const std::exception_ptr& failure) const;
+
+    /// Collective. The order of the ranks for the elements of `all`, which is this array, under another distribution: as make_geometry().
+    [[nodiscard]] Relabelling relabelling_to(const slices::SliceBase& all, std::span<const distribution::DimensionMap> maps,
+                                             std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated) const;
+    /// Throws UsageError unless `team` has the ranks of this array's team.
+    void require_same_ranks(const char* call, Team& team) const;
 
     /// Of an array whose other members are made: what slices refer to. `maps` are empty where there is a foreign one.
     void make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps, std::uint64_t origin,

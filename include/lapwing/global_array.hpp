@@ -23,6 +23,7 @@
 #include <lapwing/halo_view.hpp>
 #include <lapwing/prefetched_view.hpp>
 #include <lapwing/reduction.hpp>
+#include <lapwing/relabelling.hpp>
 
 #include <algorithm>
 #include <array>
@@ -123,6 +124,15 @@ public:
     /// that were made with `static_domain` stay, too. Cost: as resize(), with one transfer for each pair of ranks.
     template <Distribution<N> D>
     void redistribute(const D& distribution);
+    /// The same, while the array moves to another team of the same ranks in another order, such as that of relabelling(): ranks are numbered
+    /// as there from then on, and the team must stay open as long as the array. Throws UsageError for a team of other ranks.
+    template <Distribution<N> D>
+    void redistribute(const D& distribution, Team& team);
+    /// Collective. In which order of the ranks redistribute() would move the fewest bytes, and how many: see Relabelling. Nothing is moved.
+    /// Throws RangeError where the distribution does not fit. Cost: what planning an assignment costs, a gather of at most 1 MiB or 256
+    /// bytes a rank, whichever is more, to rank 0, and what that takes for the search.
+    template <Distribution<N> D>
+    [[nodiscard]] Relabelling relabelling(const D& distribution) const;
 
     // Shape and ownership. Local calls.
 
@@ -572,7 +582,7 @@ private:
     /// What of the own elements `other` has, too, from there.
     void take_elements(const GlobalArray& other);
     /// What resize() and redistribute() have in common.
-    void rebuild(const char* call, const Extents<N>& extents, const std::shared_ptr<const array::KeptDistribution<N>>& distribution);
+    void rebuild(const char* call, Team& team, const Extents<N>& extents, const std::shared_ptr<const array::KeptDistribution<N>>& distribution);
     /// Of an array that takes the place of `old`, which has other extents.
     void take_patterns(const GlobalArray& old);
     /// After this an access finds no element inside, and reports that the array is closed.

@@ -27,6 +27,7 @@
 #include <lapwing/prefetched_view.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/recording.hpp>
+#include <lapwing/relabelling.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/statistics.hpp>

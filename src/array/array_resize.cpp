@@ -5,12 +5,18 @@
 #include "src/mpi/agreement.hpp"
 #include "src/team/team_state.hpp"
 
+#include <lapwing/detail/array_geometry.hpp>
+#include <lapwing/detail/slice_shape.hpp>
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace lapwing::array {
 
@@ -41,6 +47,21 @@ void ArrayBase::throw_from_rebuild(const char* call, const std::exception_ptr& f
     } catch (const MismatchError& error) {
         throw MismatchError{text_of_rebuild(call, error.what())};
     }
+}
+
+Relabelling ArrayBase::relabelling_to(const slices::SliceBase& all, std::span<const distribution::DimensionMap> maps,
+                                      std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated) const {
+    slices::ArrayGeometry wanted = *geometry_;
+    wanted.window = nullptr;
+    wanted.maps = {};
+    std::ranges::copy(maps, wanted.maps.begin());
+    wanted.foreign = std::move(foreign);
+    wanted.replicated = replicated;
+    return Relabelling{all, wanted};
+}
+
+void ArrayBase::require_same_ranks(const char* call, Team& team) const {
+    slices::require_same_ranks(team, *team_, start_of_text(call));
 }
 
 namespace {

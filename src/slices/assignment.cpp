@@ -193,6 +193,21 @@ void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const
         throw RangeError{fmt::format("{}: Assignment::execute: nothing was assigned, since rank {} could not: {}", team.who(), first.rank, first.text)};
 }
 
+void require_same_ranks(Team& target, Team& source, const std::string& text) {
+    if (&target == &source) return;
+    const auto fail = [&] {
+        throw UsageError{fmt::format("{}: {}: the teams have {} and {} ranks, which are not the same ranks; both arrays need the same, in any "
+                                     "order; ranks that are in both can copy with ArraySlice::get() and put()",
+                                     target.who(), text, target.size(), source.size())};
+    };
+    if (target.size() != source.size()) fail();
+    if constexpr (assertion_level >= 2) {
+        int comparison = MPI_UNEQUAL;
+        support::check_mpi(MPI_Comm_compare(target.state().communicator(), source.state().communicator(), &comparison), "MPI_Comm_compare");
+        if (comparison == MPI_UNEQUAL) fail();
+    }
+}
+
 } // namespace lapwing::slices
 
 namespace lapwing {
@@ -205,32 +220,12 @@ Assignment::Assignment(Assignment&&) noexcept = default;
 Assignment& Assignment::operator=(Assignment&&) noexcept = default;
 Assignment::~Assignment() = default;
 
-namespace {
-
-/// Throws UsageError unless the teams have the same ranks, in any order.
-void require_same_ranks(const ArrayGeometry& target, const ArrayGeometry& source, const std::string& text) {
-    if (target.team == source.team) return;
-    const auto fail = [&] {
-        throw UsageError{fmt::format("{}: {}: the arrays are of teams of {} and {} ranks, which are not the same ranks; both need the same, in "
-                                     "any order; ranks that are in both can copy with ArraySlice::get() and put()",
-                                     target.team->who(), text, target.team->size(), source.team->size())};
-    };
-    if (target.team->size() != source.team->size()) fail();
-    if constexpr (assertion_level >= 2) {
-        int comparison = MPI_UNEQUAL;
-        support::check_mpi(MPI_Comm_compare(target.team->state().communicator(), source.team->state().communicator(), &comparison), "MPI_Comm_compare");
-        if (comparison == MPI_UNEQUAL) fail();
-    }
-}
-
-} // namespace
-
 void Assignment::add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply) {
     const auto target_array = slices::open_array(target, " = …");
     const auto source_array = slices::open_array(source, " on the right of an assignment");
     const std::string text = fmt::format("{} = {}", slices::text_of(*target_array, target.shape()), slices::text_of(*source_array, source.shape()));
     slices::require_same_extents(*target_array, target.shape(), *source_array, source.shape());
-    require_same_ranks(*target_array, *source_array, text);
+    slices::require_same_ranks(*target_array->team, *source_array->team, text);
     Item& item = state_->items.emplace_back();
     item.target_array = target_array;
     item.source_array = source_array;

@@ -37,7 +37,7 @@ Side Side::of(const ArrayGeometry& array, const SliceShape& shape) {
     Side side;
     side.shape_ = shape;
     side.element_bytes_ = array.element_bytes;
-    side.memory_ = array.window->map().own;
+    if (array.window != nullptr) side.memory_ = array.window->map().own;
     side.own_rank_ = array.team->rank().value;
     side.array_ = &array;
     return side;
@@ -118,10 +118,13 @@ Location Side::locate(std::span<const std::int64_t> position) const {
     if (is_foreign()) {
         location = array_->foreign->locate_at(index.data());
         if (location.owner.value < 0) return location;
-        const transport::MemoryMap& memory = array_->window->map();
         const int owner = is_replicated() ? own_rank_ : location.owner.value;
-        if (owner >= memory.ranks || location.contiguous == 0 || location.offset >= memory.bytes(owner) / element_bytes_ ||
-            location.contiguous > memory.bytes(owner) / element_bytes_ - location.offset)
+        // Without a window: of a distribution that has been asked, but has no array yet.
+        const auto room = [&](int rank) {
+            return array_->window == nullptr ? array_->foreign->local_capacity() : array_->window->map().bytes(rank) / element_bytes_;
+        };
+        if (owner >= array_->team->size() || location.contiguous == 0 || location.offset >= room(owner) ||
+            location.contiguous > room(owner) - location.offset)
             throw RangeError{fmt::format("{}: {}: the distribution puts index {} at rank {}, offset {}, with {} contiguous elements (at least 1); "
                                          "correct its locate() or local_capacity()",
                                          array_->team->who(), array_->name, datatype::index_text(index.data(), array_->dimensions),
@@ -293,6 +296,17 @@ void Pairing::list_runs() {
         partners_.push_back(partner);
         begin = end;
     }
+}
+
+std::uint64_t Pairing::elements(const Partner& partner) const {
+    if (!runs_.empty()) {
+        std::uint64_t elements = 0;
+        for (std::size_t k = partner.match[0]; k < partner.match[1]; ++k) elements += runs_[k].count;
+        return elements;
+    }
+    std::uint64_t elements = 1;
+    for (std::size_t d = 0; d < here_.dimensions().size(); ++d) elements *= matches_[d][partner.match[d]].count;
+    return elements;
 }
 
 LayoutPair Pairing::layouts_of_runs(const Partner& partner) const {

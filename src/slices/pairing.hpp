@@ -19,6 +19,7 @@ namespace lapwing::slices {
 /// One of two slices: of an array, which must stay open, or a buffer of this rank's that has the slice's positions.
 class Side {
 public:
+    /// An array that has no window yet can be paired, but has no memory.
     [[nodiscard]] static Side of(const ArrayGeometry& array, const SliceShape& shape);
     /// `strides`: elements from a position to the next, by dimension of the slice.
     [[nodiscard]] static Side buffer(const SliceShape& shape, std::span<const std::int64_t> strides, std::uint64_t element_bytes,
@@ -92,6 +93,7 @@ public:
     };
     /// In ascending order of the ranks.
     [[nodiscard]] std::span<const Partner> partners() const noexcept { return partners_; }
+    [[nodiscard]] std::uint64_t elements(const Partner& partner) const;
     /// `by_here`: in the order of the memory of this rank, and not of the partner's.
     [[nodiscard]] LayoutPair layouts(const Partner& partner, bool by_here) const;
 

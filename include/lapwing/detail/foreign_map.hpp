@@ -20,6 +20,7 @@ public:
     virtual ~ForeignPlaces() = default;
 
     [[nodiscard]] virtual Location locate_at(const std::int64_t* index) const = 0;
+    [[nodiscard]] virtual std::uint64_t local_capacity() const = 0;
     [[nodiscard]] virtual std::uint64_t domains_of(Rank rank) const = 0;
     virtual void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const = 0;
 };
@@ -29,7 +30,6 @@ template <std::size_t N>
 class ForeignMap : public ForeignPlaces {
 public:
     [[nodiscard]] virtual Location locate(const Index<N>& index) const = 0;
-    [[nodiscard]] virtual std::uint64_t local_capacity() const = 0;
     [[nodiscard]] virtual std::uint64_t domain_count(Rank rank) const = 0;
     [[nodiscard]] virtual Domain<N> domain(Rank rank, std::uint64_t k) const = 0;
 

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace lapwing {
@@ -14,25 +15,45 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::resize(const Extents<N>& extents) {
     this->require_open(".resize");
     this->begin_collective("resize");
-    rebuild(".resize", extents, distribution_);
+    rebuild(".resize", *team_, extents, distribution_);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 template <Distribution<N> D>
 void GlobalArray<T, N>::redistribute(const D& distribution) {
     this->require_open(".redistribute");
-    this->begin_collective("redistribute");
-    rebuild(".redistribute", extents_, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
+    redistribute(distribution, *team_);
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::rebuild(const char* call, const Extents<N>& extents, const std::shared_ptr<const array::KeptDistribution<N>>& distribution) {
+template <Distribution<N> D>
+void GlobalArray<T, N>::redistribute(const D& distribution, Team& team) {
+    this->require_open(".redistribute");
+    this->require_same_ranks(".redistribute", team);
+    this->begin_collective("redistribute");
+    rebuild(".redistribute", team, extents_, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <Distribution<N> D>
+Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
+    this->require_open(".relabelling");
+    this->begin_collective("relabelling");
+    const array::ArrayMaps<N> maps = std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)->maps(*team_, extents_, this->name_);
+    std::span<const distribution::DimensionMap> dimensions;
+    if (maps.foreign == nullptr) dimensions = maps.block_cyclic.dimensions();
+    return this->relabelling_to(slice(), dimensions, maps.foreign, maps.replicated);
+}
+
+template <TriviallyCopyable T, std::size_t N>
+void GlobalArray<T, N>::rebuild(const char* call, Team& team, const Extents<N>& extents,
+                                const std::shared_ptr<const array::KeptDistribution<N>>& distribution) {
     // What fails on one rank is agreed on, so that every rank leaves the array as it was.
     std::exception_ptr failure;
     array::ArrayMaps<N> maps;
     try {
         // First, since at assertion level 3 all ranks take part.
-        maps = distribution->maps(*team_, extents, this->name_);
+        maps = distribution->maps(team, extents, this->name_);
         if (extents != extents_) this->require_free_extents();
     } catch (...) {
         failure = std::current_exception();
@@ -42,7 +63,7 @@ void GlobalArray<T, N>::rebuild(const char* call, const Extents<N>& extents, con
     GlobalArray fresh;
     try {
         const GlobalArrayOptions options{.name = this->name_, .cache = this->cache_, .halo = this->halo_};
-        fresh = GlobalArray{*team_, extents, array::with_halo(std::move(maps), *team_, options), options};
+        fresh = GlobalArray{team, extents, array::with_halo(std::move(maps), team, options), options};
     } catch (...) { // on every rank
         this->throw_from_rebuild(call, std::current_exception());
     }

@@ -15,6 +15,8 @@
 
 namespace lapwing {
 
+class Team;
+
 /// All indices of a dimension, in a slice: `a(all, 3)`.
 struct All {};
 inline constexpr All all{};
@@ -107,6 +109,8 @@ private:
 /// Throws RangeError, with both slices, unless they have the same extents.
 void require_same_extents(const ArrayGeometry& target_array, const SliceShape& target, const ArrayGeometry& source_array, const SliceShape& source);
 /// "GlobalArray("a")([0, 8) by 2, 3)".
+/// Throws UsageError, with `text` in it, unless the teams have the same ranks, in any order.
+void require_same_ranks(Team& target, Team& source, const std::string& text);
 [[nodiscard]] std::string text_of(const ArrayGeometry& array, const SliceShape& shape);
 
 } // namespace slices

@@ -1,0 +1,69 @@
+// Room: slices
+#pragma once
+
+#include <lapwing/rank.hpp>
+
+#include <cstdint>
+#include <memory>
+
+namespace lapwing {
+
+class Team;
+
+namespace slices {
+class SliceBase;
+struct ArrayGeometry;
+} // namespace slices
+
+/// The order of a team's ranks in which another distribution of an array finds most of its elements where they are: what
+/// GlobalArray::relabelling() makes.
+///
+/// ```cpp
+/// lapwing::Relabelling order = a.relabelling(lapwing::Block{{4, 1}});     // a is in blocks of columns
+/// if (order.bytes_moved() < order.bytes_moved_unordered() / 2)
+///     a.redistribute(lapwing::Block{{4, 1}}, order.team());               // a's ranks are now those of order.team()
+/// …
+/// a.close();
+/// order.close();
+/// ```
+///
+/// It is a linear assignment problem: rank r may take the place p of the new distribution, and keeps what it has of that (Kabić et al.,
+/// "COSTA: Communication-Optimal Shuffle and Transpose Algorithm with Process Relabeling", 2021). The best order is found as long as each
+/// rank's places fit into 1 MiB of all ranks together (256 ranks with any distributions); beyond that it is the best one in which each rank
+/// gets one of the 16 places, or more, of which it has most.
+class Relabelling {
+public:
+    /// For GlobalArray::relabelling().
+    Relabelling(const slices::SliceBase& array, const slices::ArrayGeometry& wanted);
+    Relabelling(Relabelling&&) noexcept;
+    Relabelling& operator=(Relabelling&&) noexcept;
+    /// As Team's.
+    ~Relabelling();
+
+    /// The calling rank's number in the new order.
+    [[nodiscard]] Rank rank() const noexcept { return rank_; }
+    /// Whether any rank has another number than before.
+    [[nodiscard]] bool changes() const noexcept { return changes_; }
+    /// Bytes that all ranks together get from others, in the new order and in that of the array's team; and of the array.
+    [[nodiscard]] std::uint64_t bytes_moved() const noexcept { return moved_; }
+    [[nodiscard]] std::uint64_t bytes_moved_unordered() const noexcept { return moved_unordered_; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+    /// A team of the same ranks in the new order, with the settings of the array's. Collective where it is asked for the first time, which
+    /// makes it. Throws UsageError after close(); what the constructor of Team does.
+    [[nodiscard]] Team& team();
+    /// Collective if the team was made: closes it, after the arrays that use it.
+    void close();
+
+private:
+    Team* of_array_;
+    std::unique_ptr<Team> team_;
+    Rank rank_;
+    bool changes_ = false;
+    bool closed_ = false;
+    std::uint64_t moved_ = 0;
+    std::uint64_t moved_unordered_ = 0;
+    std::uint64_t bytes_ = 0;
+};
+
+} // namespace lapwing
