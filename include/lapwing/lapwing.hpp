@@ -1,6 +1,7 @@
 #pragma once
 
 /// Everything that programs use.
+#include <lapwing/aligned.hpp>
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
 #include <lapwing/block_list.hpp>
@@ -12,6 +13,7 @@
 #include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/distribution.hpp>
 #include <lapwing/domain.hpp>
+#include <lapwing/domain_array.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/halo.hpp>

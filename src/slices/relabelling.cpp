@@ -2,6 +2,7 @@
 
 #include "src/distribution/linear_assignment.hpp"
 #include "src/mpi/agreement.hpp"
+#include "src/mpi/rooted.hpp"
 #include "src/slices/pairing.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
@@ -67,21 +68,16 @@ namespace {
     std::vector<Share> mine(kept);
     for (std::size_t k = 0; k < std::min(kept, own.size()); ++k) mine[k] = {own[k].column, own[k].value};
 
-    const bool root = team.rank().value == 0;
     MPI_Comm communicator = team.state().communicator();
-    std::vector<Share> all(root ? kept * ranks : 0);
-    const int bytes = static_cast<int>(kept * sizeof(Share));
-    support::check_mpi(MPI_Gather(mine.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, 0, communicator), "MPI_Gather");
+    const std::vector<Share> all = mpi::gather<Share>(communicator, mine);
     std::vector<int> places;
-    if (root) {
+    if (!all.empty()) {
         std::vector<std::vector<Candidate>> rows(ranks);
         for (std::size_t k = 0; k < all.size(); ++k)
             if (all[k].place >= 0) rows[k / kept].push_back({static_cast<int>(all[k].place), all[k].bytes});
         places = distribution::best_assignment(rows);
     }
-    int place = 0;
-    support::check_mpi(MPI_Scatter(places.data(), 1, MPI_INT, &place, 1, MPI_INT, 0, communicator), "MPI_Scatter");
-    return place;
+    return mpi::scatter(communicator, places);
 }
 
 [[nodiscard]] std::uint64_t share_of(const std::vector<Candidate>& shares, int place) {

@@ -1,0 +1,270 @@
+// Room: array
+#pragma once
+
+#include <lapwing/aligned.hpp>
+#include <lapwing/detail/config.hpp>
+#include <lapwing/detail/reciprocal.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/global_array.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace lapwing {
+
+namespace array {
+
+/// Indices of one dimension as positions from 0 on, and back.
+class Numbering {
+public:
+    Numbering() noexcept = default;
+    explicit Numbering(const Range& indices) noexcept
+        : first_{indices.empty() ? 0 : indices.first()}, by_stride_{static_cast<std::uint64_t>(indices.stride())}, size_{indices.size()} {}
+
+    /// The position of an index: size() or more for one that is not there.
+    [[nodiscard]] std::uint64_t position(std::int64_t index) const noexcept {
+        const std::uint64_t distance = static_cast<std::uint64_t>(index) - static_cast<std::uint64_t>(first_);
+        if (by_stride_.divisor() == 1) [[likely]]
+            return distance;
+        if (static_cast<std::int64_t>(distance) < 0) return nowhere;
+        const auto [position, rest] = by_stride_.divide(distance);
+        return rest == 0 ? position : nowhere;
+    }
+    [[nodiscard]] std::int64_t index(std::int64_t position) const noexcept {
+        return first_ + position * static_cast<std::int64_t>(by_stride_.divisor());
+    }
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    /// The indices at some positions.
+    [[nodiscard]] Range indices(const Range& positions) const noexcept {
+        if (positions.empty()) return {};
+        return Range::strided(index(positions.first()), positions.size(),
+                              positions.size() == 1 ? 1 : positions.stride() * static_cast<std::int64_t>(by_stride_.divisor()));
+    }
+    /// The positions of some indices. False if one is not there.
+    [[nodiscard]] bool find(const Triplet& indices, Triplet& positions) const noexcept {
+        positions = {};
+        if (indices.empty()) return true;
+        const std::uint64_t first = position(indices.first());
+        const std::uint64_t last = position(indices.last());
+        if (first >= size_ || last >= size_) return false;
+        if (indices.size() > 1 && indices.stride() % static_cast<std::int64_t>(by_stride_.divisor()) != 0) return false;
+        positions = Triplet::strided(static_cast<std::int64_t>(first), indices.size(), indices.stride() / static_cast<std::int64_t>(by_stride_.divisor()));
+        return true;
+    }
+
+private:
+    static constexpr std::uint64_t nowhere = UINT64_MAX;
+
+    std::int64_t first_ = 0;
+    distribution::Reciprocal by_stride_;
+    std::uint64_t size_ = 0;
+};
+
+[[noreturn]] void throw_not_in_domain(const Team& team, std::string_view array, const char* call, std::span<const std::int64_t> index,
+                                      std::span<const Range> domain);
+[[noreturn]] void throw_not_in_domain(const Team& team, std::string_view array, const Triplet& indices, std::size_t dimension, const Range& domain);
+/// Throws the error of a distribution, with the rank and the array in it.
+[[noreturn]] void throw_named(const Team& team, std::string_view array, const RangeError& error);
+
+} // namespace array
+
+/// A global array whose indices are those of a domain: lower bounds that are not 0, and strides, as in Fortran and Chapel.
+///
+/// ```cpp
+/// lapwing::DomainArray<double, 2> a{runtime, {{1, n + 1}, {1, n + 1}}};         // a(1, 1) … a(n, n)
+/// lapwing::DomainArray<double, 1> every_fourth{runtime, lapwing::Range{1, n + 1}.by(4)};
+/// every_fourth.slice() = a(lapwing::Range{1, n + 1}.by(4), 3);                  // slices are taken by index, too
+/// ```
+///
+/// It is a GlobalArray of as many elements, `array()`, whose positions it numbers; what is not here is done with that. An access costs a
+/// subtraction a dimension more, and a multiplication where the stride is not 1. With Aligned, arrays over parts of an index space have the
+/// elements of an index at the same rank.
+template <TriviallyCopyable T, std::size_t N>
+class DomainArray {
+public:
+    using value_type = T;
+    using reference = typename GlobalArray<T, N>::reference;
+
+    /// A closed array.
+    DomainArray() noexcept = default;
+    /// Collective, as GlobalArray's constructor: the distribution is that of the positions, so that Block cuts the domain into parts of
+    /// equally many indices.
+    template <Distribution<N> D = Block>
+    DomainArray(Team& team, const Domain<N>& domain, const D& distribution = {}, GlobalArrayOptions options = {})
+        : DomainArray{domain, GlobalArray<T, N>{team, extents_of(domain), distribution, std::move(options)}} {}
+    /// Collective. Each element is where the space has its index. Throws RangeError, too, when the domain is not in the space.
+    template <Distribution<N> D>
+    DomainArray(Team& team, const Domain<N>& domain, const Aligned<N, D>& space, GlobalArrayOptions options = {})
+        : DomainArray{domain, aligned(team, domain, space, std::move(options))} {}
+
+    /// Collective. As GlobalArray's.
+    void close() { array_.close(); }
+
+    /// The indices.
+    [[nodiscard]] const Domain<N>& domain() const noexcept { return domain_; }
+    [[nodiscard]] std::uint64_t size() const { return domain_.size(); }
+    /// The array of the positions: position k of a dimension is the k-th index of domain() there.
+    [[nodiscard]] GlobalArray<T, N>& array() noexcept { return array_; }
+    [[nodiscard]] const GlobalArray<T, N>& array() const noexcept { return array_; }
+    /// Indices at some positions, and the position of an index. The latter throws RangeError.
+    [[nodiscard]] Domain<N> indices(const Domain<N>& positions) const {
+        std::array<Range, N> ranges;
+        for (std::size_t d = 0; d < N; ++d) ranges[d] = numbering_[d].indices(positions.range(d));
+        return Domain<N>{ranges};
+    }
+    [[nodiscard]] Index<N> position(const Index<N>& index) const { return checked_position<true>(".position", index); }
+
+    /// The element at an index, wherever it is. That there is one is checked at assertion level 1 (RangeError).
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard, gnu::always_inline]] reference operator()(I... indices) {
+        return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
+    }
+    [[nodiscard, gnu::always_inline]] reference operator()(const Index<N>& index) { return array_(checked_position<assertion_level >= 1>("", index)); }
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard, gnu::always_inline]] T operator()(I... indices) const {
+        return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
+    }
+    [[nodiscard, gnu::always_inline]] T operator()(const Index<N>& index) const {
+        return array_(checked_position<assertion_level >= 1>("", index));
+    }
+
+    /// Part of the array by its indices, as of GlobalArray: see ArraySlice, whose positions begin at 0. Throws RangeError where an index is not in the
+    /// domain.
+    template <SliceArgument... S>
+        requires(sizeof...(S) == N && !(IndexValue<S> && ...))
+    [[nodiscard]] auto operator()(const S&... parts) {
+        return part(array_, std::make_index_sequence<N>{}, parts...);
+    }
+    template <SliceArgument... S>
+        requires(sizeof...(S) == N && !(IndexValue<S> && ...))
+    [[nodiscard]] auto operator()(const S&... parts) const {
+        return part(array_, std::make_index_sequence<N>{}, parts...);
+    }
+    /// The same for the indices of a domain, and for all of them.
+    [[nodiscard]] ArraySlice<T, N> operator()(const Domain<N>& domain) {
+        return std::apply([this](const auto&... ranges) { return (*this)(ranges...); }, domain.ranges());
+    }
+    [[nodiscard]] ArraySlice<const T, N> operator()(const Domain<N>& domain) const {
+        return std::apply([this](const auto&... ranges) { return (*this)(ranges...); }, domain.ranges());
+    }
+    [[nodiscard]] ArraySlice<T, N> slice() { return array_.slice(); }
+    [[nodiscard]] ArraySlice<const T, N> slice() const { return array_.slice(); }
+
+    /// As GlobalArray's, by index.
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] Rank owner(I... indices) const {
+        return owner(Index<N>{static_cast<std::int64_t>(indices)...});
+    }
+    [[nodiscard]] Rank owner(const Index<N>& index) const { return array_.owner(checked_position<true>(".owner", index)); }
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] bool is_local(I... indices) const {
+        return is_local(Index<N>{static_cast<std::int64_t>(indices)...});
+    }
+    [[nodiscard]] bool is_local(const Index<N>& index) const { return array_.is_local(checked_position<true>(".is_local", index)); }
+    /// The own indices, where they are one domain. Throws UsageError where they are several: then `for (auto positions :
+    /// a.array().local_domains()) for (auto index : a.indices(positions)) …`, or for_each_local().
+    [[nodiscard]] Domain<N> local_domain() const { return indices(array_.local_domain()); }
+    [[nodiscard]] Domain<N> local_domain(Rank rank) const { return indices(array_.local_domain(rank)); }
+    /// An own element as plain memory. That the calling rank owns it is checked at assertion level 1 (RangeError).
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] T& local(I... indices) {
+        return array_.local(checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
+    }
+    template <IndexValue... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard]] const T& local(I... indices) const {
+        return array_.local(checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
+    }
+    /// Calls `function(index, element)` for each own element.
+    template <class Function>
+    void for_each_local(Function function) {
+        array_.for_each_local([&](const Index<N>& position, T& element) {
+            Index<N> index;
+            for (std::size_t d = 0; d < N; ++d) index[d] = numbering_[d].index(position[d]);
+            function(index, element);
+        });
+    }
+
+    /// Collective, as GlobalArray's.
+    void barrier() { array_.barrier(); }
+    void fill(const T& value) { array_.fill(value); }
+
+private:
+    DomainArray(const Domain<N>& domain, GlobalArray<T, N> array) : array_{std::move(array)}, domain_{domain} {
+        for (std::size_t d = 0; d < N; ++d) numbering_[d] = array::Numbering{domain.range(d)};
+    }
+
+    [[nodiscard]] static Extents<N> extents_of(const Domain<N>& domain) {
+        static_cast<void>(domain.size()); // which must fit into 64 bits
+        Index<N> extents;
+        for (std::size_t d = 0; d < N; ++d) extents[d] = static_cast<std::int64_t>(domain.range(d).size());
+        return extents;
+    }
+    template <Distribution<N> D>
+    [[nodiscard]] static GlobalArray<T, N> aligned(Team& team, const Domain<N>& domain, const Aligned<N, D>& space, GlobalArrayOptions options) {
+        if (domain == space.space()) return GlobalArray<T, N>{team, extents_of(domain), space.distribution(), std::move(options)};
+        try {
+            return GlobalArray<T, N>{team, extents_of(domain), space.part(domain), options};
+        } catch (const RangeError& error) {
+            array::throw_named(team, options.name, error);
+        }
+    }
+
+    template <bool Checked>
+    [[nodiscard, gnu::always_inline]] Index<N> checked_position(const char* call, const Index<N>& index) const {
+        Index<N> position;
+        bool inside = true;
+        for (std::size_t d = 0; d < N; ++d) {
+            const std::uint64_t found = numbering_[d].position(index[d]);
+            inside &= found < numbering_[d].size();
+            position[d] = static_cast<std::int64_t>(found);
+        }
+        if constexpr (Checked)
+            if (!inside) [[unlikely]]
+                throw_not_inside(call, index);
+        return position;
+    }
+    [[noreturn, gnu::noinline]] void throw_not_inside(const char* call, Index<N> index) const {
+        array::throw_not_in_domain(array_.team(), array_.name(), call, index, domain_.ranges());
+    }
+
+    template <class Array, std::size_t... D, class... S>
+    [[nodiscard]] auto part(Array& array, std::index_sequence<D...>, const S&... parts) const {
+        return array(position_of(D, parts)...);
+    }
+    template <class S>
+    [[nodiscard]] auto position_of(std::size_t dimension, const S& part) const {
+        if constexpr (std::same_as<S, All>) {
+            return part;
+        } else if constexpr (IndexValue<S>) {
+            return positions_of(dimension, Triplet::strided(datatype::checked_index(part), 1, 1)).first();
+        } else {
+            return positions_of(dimension, Triplet{part});
+        }
+    }
+    [[nodiscard]] Triplet positions_of(std::size_t dimension, const Triplet& indices) const {
+        Triplet positions;
+        if (!numbering_[dimension].find(indices, positions))
+            array::throw_not_in_domain(array_.team(), array_.name(), indices, dimension, domain_.range(dimension));
+        return positions;
+    }
+
+    GlobalArray<T, N> array_;
+    std::array<array::Numbering, N> numbering_{};
+    Domain<N> domain_;
+};
+
+} // namespace lapwing
