@@ -1,5 +1,6 @@
 // assign/…: assignments between distributions beside MPI_Alltoallw with derived datatypes, a contiguous transfer of the same bytes, and a loop
-// over the elements. The running example is that of Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012).
+// over the elements; beside other libraries: assign_libraries.cpp. The running example is that of Sanz et al., "Global data re-allocation via
+// communication aggregation in Chapel" (2012).
 #include "harness.hpp"
 
 #include <lapwing/array_slice.hpp>
@@ -241,6 +242,40 @@ void plan_reuse(Context& context) {
     runtime.close();
 }
 
+/// Transfers of an execution, counted: what the rank with most has for each rank that it may have to do with.
+void messages(Context& context) {
+    Runtime runtime;
+    context.measure_against(runtime);
+    const auto others = static_cast<double>(std::max(1, runtime.size() - 1));
+    const auto row = [&](const std::string& name, const auto& target, const auto& source, const Extents<2>& extents) {
+        GlobalArray<double, 2> to{runtime, extents, target};
+        GlobalArray<double, 2> from{runtime, extents, source};
+        Assignment assignment;
+        assignment.add(to.slice(), std::as_const(from).slice());
+        assignment.execute();
+        const double transfers = runtime.max(static_cast<double>(to.statistics()[Counter::assign_transfers] + from.statistics()[Counter::assign_transfers])) / others;
+        if (runtime.rank() == Rank{0})
+            context.add({.case_name = name,
+                         .metric = "transfers",
+                         .value = transfers,
+                         .unit = "of a pair of ranks",
+                         .baseline = "one for each ordered pair",
+                         .baseline_value = 1,
+                         .ratio = 1 / std::max(1.0, transfers),
+                         .min = transfers,
+                         .max = transfers,
+                         .repetitions = 1});
+        to.close();
+        from.close();
+    };
+    const int ranks = runtime.size();
+    row("Block to Cyclic", Cyclic{}, Block{}, {500, 500});
+    row("rows to columns", Block{.grid = {1, ranks}}, Block{.grid = {ranks, 1}}, {500, 500});
+    row("blocks of 3 x 5 to blocks of 7 x 2", BlockCyclic{{7, 2}}, BlockCyclic{{3, 5}}, {500, 500});
+    row("4096 x 4096 in blocks of 4 x 4 to rows", Block{.grid = {ranks, 1}}, BlockCyclic{{4, 4}}, {4096, 4096});
+    runtime.close();
+}
+
 const Registration block_to_cyclic{{.name = "assign/block-cyclic",
                                 .summary = "from blocks to dealt blocks, beside MPI_Alltoallw",
                                 .run = [](Context& context) { block_cyclic(context, true); },
@@ -261,6 +296,10 @@ const Registration d2{{.name = "assign/paper-d2",
                    .summary = "a slice with strides 1, 4, 1 of blocks, beside a loop over its elements",
                    .run = [](Context& context) { paper(context, false); },
                    .default_repetitions = 3}};
+const Registration counted{{.name = "assign/messages",
+                        .summary = "how many transfers an assignment makes, counted",
+                        .run = messages,
+                        .default_repetitions = 1}};
 const Registration planning{{.name = "assign/plan-reuse",
                          .summary = "an assignment of 1 MiB that is planned anew, beside one that is kept",
                          .run = plan_reuse,
