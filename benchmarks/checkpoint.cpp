@@ -29,9 +29,17 @@ public:
         MPI_Comm_size(world, &ranks);
         memory_.assign(bytes / static_cast<std::uint64_t>(ranks), std::byte{1});
     }
-    void write() {
+    /// Over what is there.
+    void write() { write_to(path_); }
+    /// Into a new file, which replaces the old one when it is complete, so that there is a whole one at any time: as save().
+    void replace() {
+        write_to(path_ + ".new");
+        if (rank_ == 0) std::filesystem::rename(path_ + ".new", path_);
+        MPI_Barrier(world_);
+    }
+    void write_to(const std::string& path) {
         MPI_File file = MPI_FILE_NULL;
-        MPI_File_open(world_, path_.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+        MPI_File_open(world_, path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
         MPI_File_write_at_all(file, offset(), memory_.data(), static_cast<int>(memory_.size()), MPI_BYTE, MPI_STATUS_IGNORE);
         MPI_File_sync(file);
         MPI_File_close(&file);
@@ -68,11 +76,13 @@ void checkpoint(Context& context) {
                        }, .iterations = 1};
     };
     const Subject write = rounds_of("MPI_File_write_at_all", [&] { plain.write(); });
+    Subject replace = rounds_of("the same into a new file that replaces the old one", [&] { plain.replace(); });
+    replace.case_suffix = ", by hand into a new file";
     const Subject read = rounds_of("MPI_File_read_at_all", [&] { plain.read(); });
     const auto row = [&](const char* name, const auto& distribution) {
         GlobalArray<double, 2> array{runtime, {side, side}, distribution};
         array.fill(1);
-        context.compare(std::string{"save, "} + name, milliseconds(), rounds_of("save()", [&] { array.save(path); }), {write});
+        context.compare(std::string{"save, "} + name, milliseconds(), rounds_of("save()", [&] { array.save(path); }), {write, replace});
         context.compare(std::string{"load, "} + name, milliseconds(), rounds_of("load()", [&] { array.load(path); }), {read});
         array.close();
     };
