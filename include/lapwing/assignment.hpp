@@ -1,6 +1,7 @@
 // Room: slices
 #pragma once
 
+#include <lapwing/detail/config.hpp>
 #include <lapwing/detail/slice_shape.hpp>
 
 #include <concepts>
@@ -101,11 +102,11 @@ public:
         return *this;
     }
 
-    /// Collective over the team of the targets, with the same slices on all ranks (checked at assertion level 3): a barrier, the
-    /// transfers, a barrier. What any rank wrote to the sources before is read, and on return every rank sees the targets.
+    /// Collective over the team of the targets, with the same slices on all ranks: a barrier, the transfers, a barrier. `compare`: whether
+    /// the slices are compared first, which the program's assertion level 3 asks for; it costs a reduction in the first call. What any rank wrote to the sources before is read, and on return every rank sees the targets.
     /// Throws UsageError when an array was closed, MismatchError, PeerLeftError, MpiError; after an error of a transfer the targets hold
     /// anything. The first call plans; later ones find the plans, but where a rank has very many partners.
-    void execute();
+    void execute(bool compare = assertion_level >= 3);
 
     /// Transfers of this rank in each execution, which are to ranks of other nodes, and their bytes.
     [[nodiscard]] std::uint64_t transfers() const;

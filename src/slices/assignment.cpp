@@ -78,7 +78,7 @@ struct Item {
 class AssignmentState {
 public:
     std::vector<Item> items;
-    bool checked = false;
+    bool compared = false; ///< with those of other ranks
 
     /// The arrays of an item. Throws UsageError when one was closed.
     struct Arrays {
@@ -234,7 +234,7 @@ void Assignment::add_slices(const slices::SliceBase& target, const slices::Slice
     item.to_itself = !apply && target_array == source_array && slices::same_elements(item.target, item.source, target_array->dimensions);
     item.apply = std::move(apply);
     item.text = text;
-    state_->checked = false;
+    state_->compared = false;
 }
 
 void Assignment::add_value(const slices::SliceBase& target, const void* value) {
@@ -245,17 +245,17 @@ void Assignment::add_value(const slices::SliceBase& target, const void* value) {
     const auto* const bytes = static_cast<const std::byte*>(value);
     item.value.assign(bytes, bytes + target_array->element_bytes);
     item.text = slices::text_of(*target_array, target.shape());
-    state_->checked = false;
+    state_->compared = false;
 }
 
-void Assignment::execute() {
+void Assignment::execute(bool compare) {
     if (state_->items.empty()) return;
     std::vector<Item>& items = state_->items;
     const std::vector<Team*> teams = state_->teams();
     Team& team = *teams.front();
-    if constexpr (assertion_level >= 3) {
-        if (!state_->checked) state_->require_same_on_all_ranks(team);
-        state_->checked = true;
+    if (compare && !state_->compared) {
+        state_->require_same_on_all_ranks(team);
+        state_->compared = true;
     }
     std::exception_ptr problem;
     try {

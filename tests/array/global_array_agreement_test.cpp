@@ -57,6 +57,15 @@ TEST_CASE("different extents, distributions and grids are refused on every rank"
     // All is well afterwards.
     GlobalArray<double, 2> array{runtime, {8, 8}};
     array.fill(1);
+    GlobalArray<double, 2> other{runtime, {8, 8}, Cyclic{}};
+    CHECK_THAT(test::message_of<MismatchError>([&] { other(Range{own == 1 ? 1 : 0, 8}.by(2), all) = array(Range{0, 4}, all); }),
+               test::says({"Assignment::execute", "the indices of a slice"}));
+    CHECK_THROWS_AS(other.slice() = own == 0 ? array.slice() : array.slice().transposed(), MismatchError);
+    CHECK_THROWS_AS((own == 0 ? other : array).slice().fill(1), MismatchError);
+    other.slice() = array.slice();
+    CHECK(other.sum() == 64);
+    other.barrier();
+    other.close();
     CHECK(array.sum() == 64);
 }
 
