@@ -1,7 +1,10 @@
-// Which rooms do what windows leave to rooms above them: the one place that knows them all.
+// Which rooms do what rooms below leave to them: the one place that knows them all.
 #include "cache/cache_factory.hpp"
 #include "pipeline/layout_transfers.hpp"
+#include "upc/session.hpp"
 #include "window/upper_rooms.hpp"
+
+#include <lapwing/runtime.hpp>
 
 namespace lapwing::window {
 
@@ -11,3 +14,22 @@ const UpperRooms& upper_rooms() noexcept {
 }
 
 } // namespace lapwing::window
+
+namespace lapwing::upc {
+
+namespace {
+
+class RuntimeSession final : public Session {
+public:
+    Team& team() override { return runtime_; }
+    void close() override { runtime_.close(); }
+
+private:
+    Runtime runtime_;
+};
+
+} // namespace
+
+std::unique_ptr<Session> open_session() { return std::make_unique<RuntimeSession>(); }
+
+} // namespace lapwing::upc

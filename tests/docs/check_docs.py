@@ -91,7 +91,7 @@ def documents(root):
 
 # As it is named in backquotes, from the root: `src/mpi/probe.cpp`, `scripts/test`. `cache/copy` is a benchmark.
 FILE = (r"(?:src|include|datatype|window|tests|benchmarks|scripts|examples|cmake|tools|docs|data)/[\w./-]*"
-        r"|(?:cache|pipeline|prefetch)/(?:[\w./-]*\.\w+)?")
+        r"|(?:cache|pipeline|prefetch|upc)/(?:[\w./-]*\.\w+)?")
 
 
 def links(root):

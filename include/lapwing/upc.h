@@ -1,0 +1,126 @@
+// Room: upc
+/*
+ * UPC's shared memory for C: what a UPC compiler calls, and what a kernel that is ported by hand can call. lapwing/upc.hpp has the same
+ * for C++, with types.
+ *
+ * Every thread of UPC is a rank of MPI_COMM_WORLD and contributes a part of equal size to the shared heap. A pointer-to-shared names a
+ * thread, a place in its part, and a phase: the element's position in its block. Accesses are relaxed: those of one thread to the
+ * same bytes keep their order, and others see writes behind a fence, a lock's unlock or a barrier. The functions with `strict` in their
+ * names have a fence on both sides.
+ *
+ * Errors do not return: they are printed with the thread, the call and the values, and end the program through MPI_Abort, unless a
+ * handler is set. Functions that are collective say so; the others may be called by any thread alone.
+ */
+#ifndef LAPWING_UPC_H
+#define LAPWING_UPC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A pointer-to-shared: opaque, 16 bytes, to be copied freely, also into shared memory. All zero is the null pointer. */
+typedef struct lapwing_upc_pointer {
+    uint64_t address; /* bytes from the start of the thread's part */
+    uint32_t thread;
+    uint32_t phase; /* elements from the start of the block */
+} lapwing_upc_pointer;
+
+/* Start and end. Collective. The start initialises MPI if nobody has, with a barrier at its end; the end has a barrier at its start, and
+ * finalizes MPI if the start has initialised it. argc and argv may be null. */
+void lapwing_upc_start(int* argc, char*** argv);
+void lapwing_upc_end(void);
+/* THREADS and MYTHREAD. */
+int lapwing_upc_threads(void);
+int lapwing_upc_mythread(void);
+/* upc_global_exit: ends all threads, by one alone. Does not return. */
+void lapwing_upc_global_exit(int status);
+
+/* Called with the text of an error in place of printing it and ending the program. When it returns, the program is ended all the same: it may
+ * leave by longjmp or an exception, and the call that failed has then had no effect. Returns the handler from before; null: none. */
+typedef void (*lapwing_upc_error_handler)(const char* message);
+lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handler handler);
+
+/* Pointers. Local calls. block_size counts elements: 1 is UPC's default, 0 is indefinite (all elements with one thread). */
+
+/* p + elements, which may be negative. */
+lapwing_upc_pointer lapwing_upc_add(lapwing_upc_pointer p, size_t element_bytes, size_t block_size, ptrdiff_t elements);
+/* Elements from `from` to `to`: to - from. Both point into one object. */
+ptrdiff_t lapwing_upc_difference(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes, size_t block_size);
+/* Whether both point to the same byte: threads and addresses are equal, whatever the phases. */
+int lapwing_upc_equal(lapwing_upc_pointer a, lapwing_upc_pointer b);
+int lapwing_upc_is_null(lapwing_upc_pointer p);
+/* upc_threadof, upc_phaseof, upc_addrfield, upc_resetphase. */
+size_t lapwing_upc_threadof(lapwing_upc_pointer p);
+size_t lapwing_upc_phaseof(lapwing_upc_pointer p);
+size_t lapwing_upc_addrfield(lapwing_upc_pointer p);
+lapwing_upc_pointer lapwing_upc_resetphase(lapwing_upc_pointer p);
+/* upc_affinitysize: bytes that a thread has of an object of total_bytes in blocks of block_bytes (0: indefinite). */
+size_t lapwing_upc_affinitysize(size_t total_bytes, size_t block_bytes, size_t thread);
+/* upc_cast: where the calling thread can load and store the bytes that p points to; null where it cannot, which depends on the node. Of
+ * own elements it is never null: it is UPC's cast to a pointer-to-private. */
+void* lapwing_upc_cast(lapwing_upc_pointer p);
+/* The pointer-to-shared, of phase 0, for an address in the own part; an error for others. */
+lapwing_upc_pointer lapwing_upc_own_pointer(const void* address);
+
+/* Accesses. Each range of bytes lies with one thread, or it is an error that says where the part ends. A put has taken its bytes when it
+ * returns. */
+void lapwing_upc_get(void* destination, lapwing_upc_pointer source, size_t bytes);
+void lapwing_upc_put(lapwing_upc_pointer destination, const void* source, size_t bytes);
+void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes);
+void lapwing_upc_put_strict(lapwing_upc_pointer destination, const void* source, size_t bytes);
+/* upc_memget, upc_memput, upc_memcpy (any two threads; through the caller's memory where neither part can be loaded) and upc_memset. */
+void lapwing_upc_memget(void* destination, lapwing_upc_pointer source, size_t bytes);
+void lapwing_upc_memput(lapwing_upc_pointer destination, const void* source, size_t bytes);
+void lapwing_upc_memcpy(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes);
+void lapwing_upc_memset(lapwing_upc_pointer destination, int value, size_t bytes);
+
+/* The heap: first-fit in the memory that LAPWING_UPC_HEAP (blocks of all threads) and LAPWING_UPC_LOCAL_HEAP (upc_alloc) set for each
+ * thread. Memory is aligned to 16 bytes, and not cleared. Zero bytes give the null pointer. */
+
+/* upc_all_alloc, collective, and upc_global_alloc: `blocks` blocks of `block_bytes`, dealt to the threads in turn. */
+lapwing_upc_pointer lapwing_upc_all_alloc(size_t blocks, size_t block_bytes);
+lapwing_upc_pointer lapwing_upc_global_alloc(size_t blocks, size_t block_bytes);
+/* upc_alloc: with the calling thread. */
+lapwing_upc_pointer lapwing_upc_alloc(size_t bytes);
+/* upc_free, by any thread: of what one of these returned and nobody has freed, or null; anything else is an error. upc_all_free is collective:
+ * it waits until all threads have come, and frees once. */
+void lapwing_upc_free(lapwing_upc_pointer p);
+void lapwing_upc_all_free(lapwing_upc_pointer p);
+
+/* Synchronisation. */
+
+/* upc_barrier, upc_notify, upc_wait: collective. With `name` null anonymous, else with the number that it points to, and different
+ * numbers of two threads are an error on all of them. */
+void lapwing_upc_barrier(const int* name);
+void lapwing_upc_notify(const int* name);
+void lapwing_upc_wait(const int* name);
+/* upc_fence: own writes are complete, and later reads see what other threads completed before. */
+void lapwing_upc_fence(void);
+
+/* Locks, in first-come order, in the shared heap: a lock takes 48 bytes of the heap of one thread, whatever the number of threads. Locking
+ * has a fence behind it, unlocking before. */
+
+/* upc_all_lock_alloc, collective: one lock, with thread 0; upc_global_lock_alloc: with the calling thread. */
+lapwing_upc_pointer lapwing_upc_all_lock_alloc(void);
+lapwing_upc_pointer lapwing_upc_global_lock_alloc(void);
+/* upc_lock_free, upc_all_lock_free (collective): nobody may hold it, or wait for it. */
+void lapwing_upc_lock_free(lapwing_upc_pointer lock);
+void lapwing_upc_all_lock_free(lapwing_upc_pointer lock);
+void lapwing_upc_lock(lapwing_upc_pointer lock);
+/* Whether it was free and is the caller's now. */
+int lapwing_upc_lock_attempt(lapwing_upc_pointer lock);
+/* An error for a lock that the calling thread does not hold. */
+void lapwing_upc_unlock(lapwing_upc_pointer lock);
+
+/* upc_tick_t: nanoseconds of a clock that does not go back. */
+uint64_t lapwing_upc_ticks_now(void);
+uint64_t lapwing_upc_ticks_to_ns(uint64_t ticks);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LAPWING_UPC_H */

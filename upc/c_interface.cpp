@@ -1,0 +1,199 @@
+// What lapwing/upc.h declares, on top of Program: errors become messages here.
+#include <lapwing/upc.h>
+
+#include "upc/program.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+namespace {
+
+using lapwing::upc::program;
+
+lapwing_upc_error_handler error_handler = nullptr;
+
+[[noreturn]] void fail(const char* message) {
+    if (error_handler != nullptr) {
+        error_handler(message); // which may leave by an exception or longjmp
+    } else {
+        std::fprintf(stderr, "lapwing: UPC: %s\n", message);
+    }
+    std::fflush(nullptr);
+    int initialised = 0;
+    MPI_Initialized(&initialised);
+    if (initialised != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+}
+
+/// Runs a step; what it throws of Lapwing's ends the program with its text.
+template <class Step>
+auto guarded(Step&& step) {
+    try {
+        return step();
+    } catch (const lapwing::Error& error) {
+        fail(error.what());
+    } catch (const std::exception& error) {
+        fail(error.what());
+    }
+}
+
+} // namespace
+
+extern "C" {
+
+void lapwing_upc_start(int* /*argc*/, char*** /*argv*/) {
+    guarded([] { lapwing::upc::start_program(); });
+}
+void lapwing_upc_end(void) {
+    guarded([] { lapwing::upc::end_program(); });
+}
+int lapwing_upc_threads(void) {
+    return guarded([] { return program("THREADS").threads().threads(); });
+}
+int lapwing_upc_mythread(void) {
+    return guarded([] { return program("MYTHREAD").own_thread(); });
+}
+void lapwing_upc_global_exit(int status) {
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, status);
+    std::abort();
+}
+
+lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handler handler) {
+    const lapwing_upc_error_handler before = error_handler;
+    error_handler = handler;
+    return before;
+}
+
+lapwing_upc_pointer lapwing_upc_add(lapwing_upc_pointer p, size_t element_bytes, size_t block_size, ptrdiff_t elements) {
+    return guarded([&] { return program("upc_add").threads().add(p, element_bytes, block_size, elements); });
+}
+ptrdiff_t lapwing_upc_difference(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes, size_t block_size) {
+    return guarded([&] { return program("upc_difference").threads().difference(to, from, element_bytes, block_size); });
+}
+int lapwing_upc_equal(lapwing_upc_pointer a, lapwing_upc_pointer b) { return a.address == b.address && a.thread == b.thread; }
+int lapwing_upc_is_null(lapwing_upc_pointer p) { return p.address == 0; }
+size_t lapwing_upc_threadof(lapwing_upc_pointer p) { return p.thread; }
+size_t lapwing_upc_phaseof(lapwing_upc_pointer p) { return p.phase; }
+size_t lapwing_upc_addrfield(lapwing_upc_pointer p) { return p.address; }
+lapwing_upc_pointer lapwing_upc_resetphase(lapwing_upc_pointer p) {
+    p.phase = 0;
+    return p;
+}
+size_t lapwing_upc_affinitysize(size_t total_bytes, size_t block_bytes, size_t thread) {
+    return guarded([&]() -> size_t {
+        const auto threads = static_cast<size_t>(program("upc_affinitysize").threads().threads());
+        if (block_bytes == 0 || total_bytes == 0) return thread == 0 ? total_bytes : 0;
+        // All blocks but the last one are full.
+        const size_t blocks = (total_bytes - 1) / block_bytes + 1;
+        const size_t own = blocks / threads + (thread < blocks % threads ? 1 : 0);
+        const bool has_last = own > 0 && (blocks - 1) % threads == thread;
+        return own * block_bytes - (has_last ? blocks * block_bytes - total_bytes : 0);
+    });
+}
+void* lapwing_upc_cast(lapwing_upc_pointer p) {
+    return guarded([&]() -> void* { return program("upc_cast").reachable(p); });
+}
+lapwing_upc_pointer lapwing_upc_own_pointer(const void* address) {
+    return guarded([&] { return program("own_pointer").own_pointer(address); });
+}
+
+void lapwing_upc_get(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    guarded([&] { program("get").get("get", destination, source, bytes); });
+}
+void lapwing_upc_put(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    guarded([&] { program("put").put("put", destination, source, bytes); });
+}
+void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    guarded([&] {
+        lapwing::upc::Program& here = program("get_strict");
+        here.fence();
+        here.get("get_strict", destination, source, bytes);
+        here.fence();
+    });
+}
+void lapwing_upc_put_strict(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    guarded([&] {
+        lapwing::upc::Program& here = program("put_strict");
+        here.fence();
+        here.put("put_strict", destination, source, bytes);
+        here.fence();
+    });
+}
+void lapwing_upc_memget(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    guarded([&] { program("upc_memget").get("upc_memget", destination, source, bytes); });
+}
+void lapwing_upc_memput(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    guarded([&] { program("upc_memput").put("upc_memput", destination, source, bytes); });
+}
+void lapwing_upc_memcpy(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
+    guarded([&] { program("upc_memcpy").copy(destination, source, bytes); });
+}
+void lapwing_upc_memset(lapwing_upc_pointer destination, int value, size_t bytes) {
+    guarded([&] { program("upc_memset").set(destination, value, bytes); });
+}
+
+lapwing_upc_pointer lapwing_upc_all_alloc(size_t blocks, size_t block_bytes) {
+    return guarded([&] { return program("upc_all_alloc").allocate_blocks_together(blocks, block_bytes); });
+}
+lapwing_upc_pointer lapwing_upc_global_alloc(size_t blocks, size_t block_bytes) {
+    return guarded([&] { return program("upc_global_alloc").allocate_blocks("upc_global_alloc", blocks, block_bytes); });
+}
+lapwing_upc_pointer lapwing_upc_alloc(size_t bytes) {
+    return guarded([&] { return program("upc_alloc").allocate("upc_alloc", bytes); });
+}
+void lapwing_upc_free(lapwing_upc_pointer p) {
+    guarded([&] { program("upc_free").free("upc_free", p); });
+}
+void lapwing_upc_all_free(lapwing_upc_pointer p) {
+    guarded([&] { program("upc_all_free").free_together("upc_all_free", p); });
+}
+
+void lapwing_upc_barrier(const int* name) {
+    guarded([&] { program("upc_barrier").barrier(name); });
+}
+void lapwing_upc_notify(const int* name) {
+    guarded([&] { program("upc_notify").notify(name); });
+}
+void lapwing_upc_wait(const int* name) {
+    guarded([&] { program("upc_wait").wait(name); });
+}
+void lapwing_upc_fence(void) {
+    guarded([] { program("upc_fence").fence(); });
+}
+
+lapwing_upc_pointer lapwing_upc_all_lock_alloc(void) {
+    return guarded([] { return program("upc_all_lock_alloc").allocate_lock_together(); });
+}
+lapwing_upc_pointer lapwing_upc_global_lock_alloc(void) {
+    return guarded([] { return program("upc_global_lock_alloc").allocate_lock(); });
+}
+void lapwing_upc_lock_free(lapwing_upc_pointer lock) {
+    guarded([&] { program("upc_lock_free").free_lock("upc_lock_free", lock); });
+}
+void lapwing_upc_all_lock_free(lapwing_upc_pointer lock) {
+    guarded([&] { program("upc_all_lock_free").free_lock_together(lock); });
+}
+void lapwing_upc_lock(lapwing_upc_pointer lock) {
+    guarded([&] { program("upc_lock").lock(lock); });
+}
+int lapwing_upc_lock_attempt(lapwing_upc_pointer lock) {
+    return guarded([&] { return program("upc_lock_attempt").attempt(lock) ? 1 : 0; });
+}
+void lapwing_upc_unlock(lapwing_upc_pointer lock) {
+    guarded([&] { program("upc_unlock").unlock(lock); });
+}
+
+uint64_t lapwing_upc_ticks_now(void) {
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+uint64_t lapwing_upc_ticks_to_ns(uint64_t ticks) { return ticks; }
+
+} // extern "C"
