@@ -1,4 +1,4 @@
-// What lapwing/upc.h declares, on top of Program: errors become messages here.
+// What lapwing/upc.h declares, on top of ProgramState: errors become messages here.
 #include <lapwing/upc.h>
 
 #include "upc/program.hpp"
@@ -113,7 +113,7 @@ void lapwing_upc_put(lapwing_upc_pointer destination, const void* source, size_t
 }
 void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes) {
     guarded([&] {
-        lapwing::upc::Program& here = program("get_strict");
+        lapwing::upc::ProgramState& here = program("get_strict");
         here.fence();
         here.get("get_strict", destination, source, bytes);
         here.fence();
@@ -121,7 +121,7 @@ void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_
 }
 void lapwing_upc_put_strict(lapwing_upc_pointer destination, const void* source, size_t bytes) {
     guarded([&] {
-        lapwing::upc::Program& here = program("put_strict");
+        lapwing::upc::ProgramState& here = program("put_strict");
         here.fence();
         here.put("put_strict", destination, source, bytes);
         here.fence();

@@ -5,6 +5,7 @@
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
+#include <lapwing/upc.hpp>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,8 @@ void upc_program() {} // see cmake/LapwingSettings.cmake
 }
 
 namespace lapwing::upc {
+
+HeapAccess heap_access;
 
 namespace {
 
@@ -55,7 +58,7 @@ const support::NumberSetting local_heap_setting{{.name = "LAPWING_UPC_LOCAL_HEAP
 
 } // namespace
 
-Program::Program()
+ProgramState::ProgramState()
     : session_{open_session()}, threads_{session_->team().size()}, own_thread_{session_->team().rank().value},
       blocks_region_{sizeof(PartHeader), sizeof(PartHeader) + rounded(heap_setting.get(session_->team().settings()))},
       own_region_{blocks_region_.end, blocks_region_.end + rounded(local_heap_setting.get(session_->team().settings()))},
@@ -64,18 +67,20 @@ Program::Program()
     blocks_heap_.emplace(window_, *locks_, 0, offsetof(PartHeader, blocks_root), blocks_region_);
     if (own_thread_ == 0) blocks_heap_->make();
     own_heap(own_thread_).make();
+    heap_access = {.map = window_.map(), .threads = threads_, .own_thread = own_thread_};
     session_->team().barrier();
 }
 
-void Program::close() {
+void ProgramState::close() {
     session_->team().barrier();
+    heap_access = {};
     window_.close();
     session_->close();
 }
 
-std::string Program::who(const char* call) const { return fmt::format("thread {} of {}: {}", own_thread_, threads_.threads(), call); }
+std::string ProgramState::who(const char* call) const { return fmt::format("thread {} of {}: {}", own_thread_, threads_.threads(), call); }
 
-void Program::require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) const {
+void ProgramState::require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) const {
     if (is_null(pointer)) throw RangeError{fmt::format("{}: {} bytes at the null pointer; allocate them first", who(call), bytes)};
     if (pointer.thread >= static_cast<std::uint32_t>(threads_.threads()))
         throw RangeError{fmt::format("{}: a pointer to thread {}, and there are threads 0 to {}; has it been initialised?", who(call), pointer.thread,
@@ -86,17 +91,17 @@ void Program::require_within(const char* call, const lapwing_upc_pointer& pointe
                                      who(call), bytes, text(pointer), own_region_.end)};
 }
 
-void Program::get(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes) {
+void ProgramState::get(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes) {
     require_within(call, source, bytes);
     window_.get_bytes(rank_of(source), offset_of(source), {static_cast<std::byte*>(destination), bytes});
 }
 
-void Program::put(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes) {
+void ProgramState::put(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes) {
     require_within(call, destination, bytes);
     window_.put_bytes(rank_of(destination), offset_of(destination), {static_cast<const std::byte*>(source), bytes});
 }
 
-void Program::copy(const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source, std::size_t bytes) {
+void ProgramState::copy(const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source, std::size_t bytes) {
     require_within("upc_memcpy", destination, bytes);
     require_within("upc_memcpy", source, bytes);
     if (const std::byte* const from = reachable(source)) return put("upc_memcpy", destination, from, bytes);
@@ -110,7 +115,7 @@ void Program::copy(const lapwing_upc_pointer& destination, const lapwing_upc_poi
     }
 }
 
-void Program::set(const lapwing_upc_pointer& destination, int value, std::size_t bytes) {
+void ProgramState::set(const lapwing_upc_pointer& destination, int value, std::size_t bytes) {
     require_within("upc_memset", destination, bytes);
     std::array<std::byte, 16384> piece; // not initialised: as much as is used is set
     std::memset(piece.data(), value, std::min(bytes, piece.size()));
@@ -118,13 +123,13 @@ void Program::set(const lapwing_upc_pointer& destination, int value, std::size_t
         window_.put_bytes(rank_of(destination), Offset{destination.address + done}, std::span{piece}.first(std::min(piece.size(), bytes - done)));
 }
 
-std::byte* Program::reachable(const lapwing_upc_pointer& pointer) const {
+std::byte* ProgramState::reachable(const lapwing_upc_pointer& pointer) const {
     if (is_null(pointer) || pointer.thread >= static_cast<std::uint32_t>(threads_.threads()) || pointer.address >= own_region_.end) return nullptr;
     const std::span<std::byte> part = window_.reachable(rank_of(pointer));
     return part.empty() ? nullptr : part.data() + pointer.address;
 }
 
-lapwing_upc_pointer Program::own_pointer(const void* address) const {
+lapwing_upc_pointer ProgramState::own_pointer(const void* address) const {
     const auto* const byte = static_cast<const std::byte*>(address);
     const std::span<std::byte> own = window_.local();
     if (byte < own.data() + blocks_region_.begin || byte >= own.data() + own.size())
@@ -135,16 +140,16 @@ lapwing_upc_pointer Program::own_pointer(const void* address) const {
 
 // The heap.
 
-Heap Program::own_heap(int thread) { return Heap{window_, *locks_, thread, offsetof(PartHeader, own_root), own_region_}; }
+Heap ProgramState::own_heap(int thread) { return Heap{window_, *locks_, thread, offsetof(PartHeader, own_root), own_region_}; }
 
-void Program::throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Heap::Allocated& found, const Region& region,
+void ProgramState::throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Heap::Allocated& found, const Region& region,
                               const char* setting) const {
     throw RangeError{fmt::format("{}: the shared heap has no {} bytes {}: it has {}, of which {} are free, the most in one piece {}; free what is not needed, or "
                                  "set {} to more",
                                  who(call), bytes, each, region.end - region.begin, found.free, found.largest_free, setting)};
 }
 
-lapwing_upc_pointer Program::allocate_blocks(const char* call, std::size_t blocks, std::size_t block_bytes) {
+lapwing_upc_pointer ProgramState::allocate_blocks(const char* call, std::size_t blocks, std::size_t block_bytes) {
     if (blocks == 0 || block_bytes == 0) return {};
     const auto threads = static_cast<std::uint64_t>(threads_.threads());
     std::uint64_t bytes = 0;
@@ -155,9 +160,9 @@ lapwing_upc_pointer Program::allocate_blocks(const char* call, std::size_t block
     return {found.address, 0, 0};
 }
 
-lapwing_upc_pointer Program::from_first(lapwing_upc_pointer pointer) { return session_->team().broadcast(pointer, Rank{0}); }
+lapwing_upc_pointer ProgramState::from_first(lapwing_upc_pointer pointer) { return session_->team().broadcast(pointer, Rank{0}); }
 
-lapwing_upc_pointer Program::allocate_blocks_together(std::size_t blocks, std::size_t block_bytes) {
+lapwing_upc_pointer ProgramState::allocate_blocks_together(std::size_t blocks, std::size_t block_bytes) {
     // What fails at thread 0 fails everywhere, so that nobody waits for it.
     Team& team = session_->team();
     team.barrier();
@@ -179,14 +184,14 @@ lapwing_upc_pointer Program::allocate_blocks_together(std::size_t blocks, std::s
     return from_first(pointer);
 }
 
-lapwing_upc_pointer Program::allocate(const char* call, std::size_t bytes) {
+lapwing_upc_pointer ProgramState::allocate(const char* call, std::size_t bytes) {
     if (bytes == 0) return {};
     const Heap::Allocated found = own_heap(own_thread_).allocate(bytes);
     if (found.address == 0) throw_exhausted(call, bytes, "at this thread", found, own_region_, "LAPWING_UPC_LOCAL_HEAP");
     return {found.address, static_cast<std::uint32_t>(own_thread_), 0};
 }
 
-void Program::free(const char* call, const lapwing_upc_pointer& pointer) {
+void ProgramState::free(const char* call, const lapwing_upc_pointer& pointer) {
     if (is_null(pointer)) return;
     require_within(call, pointer, 1);
     const bool of_blocks = blocks_region_.holds(pointer.address);
@@ -200,21 +205,21 @@ void Program::free(const char* call, const lapwing_upc_pointer& pointer) {
                                      who(call), text(pointer))};
 }
 
-void Program::free_together(const char* call, const lapwing_upc_pointer& pointer) {
+void ProgramState::free_together(const char* call, const lapwing_upc_pointer& pointer) {
     session_->team().barrier();
     if (own_thread_ == 0) free(call, pointer);
 }
 
 // Synchronisation.
 
-void Program::barrier(const int* name) { session_->team().barrier(identity_of(name)); }
-void Program::notify(const int* name) { session_->team().notify(identity_of(name)); }
-void Program::wait(const int* name) { session_->team().wait(identity_of(name)); }
-void Program::fence() { window_.fence(); }
+void ProgramState::barrier(const int* name) { session_->team().barrier(identity_of(name)); }
+void ProgramState::notify(const int* name) { session_->team().notify(identity_of(name)); }
+void ProgramState::wait(const int* name) { session_->team().wait(identity_of(name)); }
+void ProgramState::fence() { window_.fence(); }
 
 // Locks.
 
-lapwing_upc_pointer Program::allocate_lock() {
+lapwing_upc_pointer ProgramState::allocate_lock() {
     const lapwing_upc_pointer lock = allocate("upc_global_lock_alloc", sizeof(LockWords));
     const LockWords words{.tail = 0, .mark = lock_mark};
     window_.put(rank_of(lock), offset_of(lock), words);
@@ -222,19 +227,19 @@ lapwing_upc_pointer Program::allocate_lock() {
     return lock;
 }
 
-lapwing_upc_pointer Program::allocate_lock_together() {
+lapwing_upc_pointer ProgramState::allocate_lock_together() {
     session_->team().barrier();
     lapwing_upc_pointer lock{};
     if (own_thread_ == 0) lock = allocate_lock();
     return from_first(lock);
 }
 
-LockPlace Program::checked_lock(const char* call, const lapwing_upc_pointer& lock) {
+LockPlace ProgramState::checked_lock(const char* call, const lapwing_upc_pointer& lock) {
     require_within(call, lock, sizeof(LockWords));
     return {static_cast<int>(lock.thread), lock.address};
 }
 
-void Program::free_lock(const char* call, const lapwing_upc_pointer& lock) {
+void ProgramState::free_lock(const char* call, const lapwing_upc_pointer& lock) {
     if (is_null(lock)) return;
     const LockPlace place = checked_lock(call, lock);
     if (!locks_->is_free(place))
@@ -244,25 +249,25 @@ void Program::free_lock(const char* call, const lapwing_upc_pointer& lock) {
     free(call, lock);
 }
 
-void Program::free_lock_together(const lapwing_upc_pointer& lock) {
+void ProgramState::free_lock_together(const lapwing_upc_pointer& lock) {
     session_->team().barrier();
     if (own_thread_ == 0) free_lock("upc_all_lock_free", lock);
 }
 
-void Program::lock(const lapwing_upc_pointer& lock) {
+void ProgramState::lock(const lapwing_upc_pointer& lock) {
     const LockPlace place = checked_lock("upc_lock", lock);
     if (locks_->holds(place)) throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already, and would wait for itself", who("upc_lock"), text(lock))};
     locks_->lock(place);
 }
 
-bool Program::attempt(const lapwing_upc_pointer& lock) {
+bool ProgramState::attempt(const lapwing_upc_pointer& lock) {
     const LockPlace place = checked_lock("upc_lock_attempt", lock);
     if (locks_->holds(place))
         throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already", who("upc_lock_attempt"), text(lock))};
     return locks_->attempt(place);
 }
 
-void Program::unlock(const lapwing_upc_pointer& lock) {
+void ProgramState::unlock(const lapwing_upc_pointer& lock) {
     const LockPlace place = checked_lock("upc_unlock", lock);
     if (!locks_->holds(place))
         throw UsageError{fmt::format("{}: {}: the calling thread does not hold the lock; only the thread that locked it unlocks it", who("upc_unlock"), text(lock))};
@@ -274,21 +279,21 @@ void Program::unlock(const lapwing_upc_pointer& lock) {
 namespace {
 
 /// A program that exits without an end leaves it as it is: at that time no collective call could complete.
-std::unique_ptr<Program>& current() {
-    static auto* const program = new std::unique_ptr<Program>;
+std::unique_ptr<ProgramState>& current() {
+    static auto* const program = new std::unique_ptr<ProgramState>;
     return *program;
 }
 
 } // namespace
 
-Program& program(const char* call) {
+ProgramState& program(const char* call) {
     if (current() == nullptr) throw UsageError{fmt::format("{}: UPC has not been started, or has ended; call lapwing_upc_start() first", call)};
     return *current();
 }
 
 void start_program() {
     if (current() != nullptr) throw UsageError{"lapwing_upc_start: UPC has been started already; start it once"};
-    current() = std::make_unique<Program>();
+    current() = std::make_unique<ProgramState>();
 }
 
 void end_program() {

@@ -20,12 +20,12 @@ namespace lapwing::upc {
 
 /// Everything of a UPC program's shared memory: one window of parts of equal size, of which both heaps, all locks and all objects are part, so that
 /// a fence is one release and acquire. There is one from lapwing_upc_start() to lapwing_upc_end(). Calls throw lapwing::Error.
-class Program {
+class ProgramState {
 public:
     /// Collective.
-    Program();
-    Program(const Program&) = delete;
-    Program& operator=(const Program&) = delete;
+    ProgramState();
+    ProgramState(const ProgramState&) = delete;
+    ProgramState& operator=(const ProgramState&) = delete;
     /// Collective.
     void close();
 
@@ -88,7 +88,7 @@ private:
 };
 
 /// The one that was started; throws UsageError where none is.
-[[nodiscard]] Program& program(const char* call);
+[[nodiscard]] ProgramState& program(const char* call);
 /// Collective. Throw UsageError when it is started, and when it is not.
 void start_program();
 void end_program();

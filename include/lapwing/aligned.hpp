@@ -76,7 +76,9 @@ public:
     /// Every rank passes the same.
     explicit Aligned(const Domain<N>& space, const D& distribution = {}) : space_{space}, distribution_{distribution} {}
 
+    /// What it was made with.
     [[nodiscard]] const Domain<N>& space() const noexcept { return space_; }
+    /// As above.
     [[nodiscard]] const D& distribution() const noexcept { return distribution_; }
 
     /// How an array over `domain`, whose positions count its indices, is distributed. Throws RangeError unless the domain is in the space.
@@ -88,9 +90,11 @@ private:
     D distribution_;
 };
 
+/// A Distribution: the positions of an array over part of the space.
 template <std::size_t N, Distribution<N> D>
 class Aligned<N, D>::Part {
 public:
+    /// As the whole space is, see ReplicatedDistribution.
     static constexpr bool replicated = ReplicatedDistribution<D>;
 
     /// Which indices of the space, counted from its first, the array has.

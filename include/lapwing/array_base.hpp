@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lapwing {
@@ -123,6 +124,7 @@ protected:
         geometry_.reset();
         drop_copies();
         window_.close();
+        own_team_.keep(nullptr);
     }
 
     // Prefetch: what does not need to know indices.
@@ -223,6 +225,25 @@ protected:
             throw_ranks_differ(other);
     }
 
+    /// A team of the array's own, which it is the last to use: released behind the window, also where another array is moved here.
+    class OwnTeam {
+    public:
+        OwnTeam() noexcept = default;
+        OwnTeam(OwnTeam&&) noexcept = default;
+        OwnTeam& operator=(OwnTeam&& other) noexcept {
+            team_.swap(other.team_);
+            return *this;
+        }
+        ~OwnTeam() = default;
+
+        void keep(std::shared_ptr<Team> team) noexcept { team_ = std::move(team); }
+        [[nodiscard]] const std::shared_ptr<Team>& get() const noexcept { return team_; }
+
+    private:
+        std::shared_ptr<Team> team_; ///< null: the program's
+    };
+
+    OwnTeam own_team_;      ///< before the window, so that it goes after it
     mutable Window window_; ///< mutable, because reading remote elements counts and completes operations
     Team* team_ = nullptr;
     std::string name_;

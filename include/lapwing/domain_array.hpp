@@ -26,6 +26,7 @@ namespace array {
 class Numbering {
 public:
     Numbering() noexcept = default;
+    /// Of these indices, in ascending order.
     explicit Numbering(const Range& indices) noexcept
         : first_{indices.empty() ? 0 : indices.first()}, by_stride_{static_cast<std::uint64_t>(indices.stride())}, size_{indices.size()} {}
 

@@ -124,10 +124,10 @@ public:
     /// that were made with `static_domain` stay, too. Cost: as resize(), with one transfer for each pair of ranks.
     template <Distribution<N> D>
     void redistribute(const D& distribution);
-    /// The same, while the array moves to another team of the same ranks in another order, such as that of relabelling(): ranks are numbered
-    /// as there from then on, and the team must stay open as long as the array. Throws UsageError for a team of other ranks.
+    /// The same, and the ranks get another order, which relabelling() of this array or of another one has found: from then on they are
+    /// numbered as in order.team(), which is the array's team, and which it keeps open. Throws UsageError for an order of other ranks.
     template <Distribution<N> D>
-    void redistribute(const D& distribution, Team& team);
+    void redistribute(const D& distribution, Relabelling& order);
     /// Collective. In which order of the ranks redistribute() would move the fewest bytes, and how many: see Relabelling. Nothing is moved.
     /// Throws RangeError where the distribution does not fit. Cost: what planning an assignment costs, a gather of at most 1 MiB or 256
     /// bytes a rank, whichever is more, to rank 0, and what that takes for the search.
@@ -582,7 +582,7 @@ private:
     /// What of the own elements `other` has, too, from there.
     void take_elements(const GlobalArray& other);
     /// What resize() and redistribute() have in common.
-    void rebuild(const char* call, Team& team, const Extents<N>& extents, const std::shared_ptr<const array::KeptDistribution<N>>& distribution);
+    void rebuild(const char* call, const std::shared_ptr<Team>& own_team, const Extents<N>& extents, const std::shared_ptr<const array::KeptDistribution<N>>& distribution);
     /// Of an array that takes the place of `old`, which has other extents.
     void take_patterns(const GlobalArray& old);
     /// After this an access finds no element inside, and reports that the array is closed.

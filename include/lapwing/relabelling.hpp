@@ -21,10 +21,7 @@ struct ArrayGeometry;
 /// ```cpp
 /// lapwing::Relabelling order = a.relabelling(lapwing::Block{{4, 1}});     // a is in blocks of columns
 /// if (order.bytes_moved() < order.bytes_moved_unordered() / 2)
-///     a.redistribute(lapwing::Block{{4, 1}}, order.team());               // a's ranks are now those of order.team()
-/// …
-/// a.close();
-/// order.close();
+///     a.redistribute(lapwing::Block{{4, 1}}, order);                      // a's ranks are now those of order.team()
 /// ```
 ///
 /// It is a linear assignment problem: rank r may take the place p of the new distribution, and keeps what it has of that (Kabić et al.,
@@ -37,7 +34,7 @@ public:
     Relabelling(const slices::SliceBase& array, const slices::ArrayGeometry& wanted);
     Relabelling(Relabelling&&) noexcept;
     Relabelling& operator=(Relabelling&&) noexcept;
-    /// As Team's.
+    /// As close().
     ~Relabelling();
 
     /// The calling rank's number in the new order.
@@ -50,14 +47,17 @@ public:
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
     /// A team of the same ranks in the new order, with the settings of the array's. Collective where it is asked for the first time, which
-    /// makes it. Throws UsageError after close(); what the constructor of Team does.
-    [[nodiscard]] Team& team();
-    /// Collective if the team was made: closes it, after the arrays that use it.
+    /// makes it. Arrays that were redistributed so keep it open, all else that is made on it must be closed before this object is.
+    /// Throws UsageError after close(); what the constructor of Team does.
+    [[nodiscard]] Team& team() { return *shared_team(); }
+    /// The same for arrays.
+    [[nodiscard]] const std::shared_ptr<Team>& shared_team();
+    /// Collective if the team was made, which is closed unless an array keeps it.
     void close();
 
 private:
     Team* of_array_;
-    std::unique_ptr<Team> team_;
+    std::shared_ptr<Team> team_;
     Rank rank_;
     bool changes_ = false;
     bool closed_ = false;

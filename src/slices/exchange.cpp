@@ -85,6 +85,10 @@ std::shared_ptr<pipeline::PlanState> Exchange::plan(int rank, const Pairing::Par
 }
 
 void Exchange::start() {
+    // What an execution that failed has left.
+    under_way_.clear();
+    staged_.clear();
+    staged_bytes_ = 0;
     for_each_transfer([&](int rank, const Pairing::Partner& partner) {
         if (mapped(rank) == nullptr) start_transfer(rank, partner);
     });

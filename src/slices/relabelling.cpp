@@ -120,27 +120,25 @@ Relabelling::Relabelling(Relabelling&&) noexcept = default;
 Relabelling& Relabelling::operator=(Relabelling&&) noexcept = default;
 Relabelling::~Relabelling() = default;
 
-Team& Relabelling::team() {
+const std::shared_ptr<Team>& Relabelling::shared_team() {
     if (closed_) throw UsageError{fmt::format("{}: Relabelling::team: it is closed; make another one", of_array_->who())};
     if (team_ == nullptr) {
         MPI_Comm ordered = MPI_COMM_NULL;
         of_array_->barrier();
         support::check_mpi(MPI_Comm_split(of_array_->state().communicator(), 0, rank_.value, &ordered), "MPI_Comm_split");
         try {
-            team_ = std::make_unique<Team>(ordered, of_array_->settings());
+            team_ = std::make_shared<Team>(ordered, of_array_->settings());
         } catch (...) {
             MPI_Comm_free(&ordered);
             throw;
         }
         support::check_mpi(MPI_Comm_free(&ordered), "MPI_Comm_free");
     }
-    return *team_;
+    return team_;
 }
 
 void Relabelling::close() {
     closed_ = true;
-    if (team_ == nullptr) return;
-    team_->close();
     team_.reset();
 }
 

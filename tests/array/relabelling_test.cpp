@@ -53,7 +53,7 @@ void relabel(Runtime& runtime, const Extents<N>& extents, const From& from, cons
     CHECK(order.bytes_moved_unordered() == expected.unordered);
     if (expected.best == expected.unordered) CHECK_FALSE(order.changes());
 
-    array.redistribute(to, order.team());
+    array.redistribute(to, order);
     CHECK(array.team().rank() == order.rank());
     const auto map = to.map(extents, runtime.size());
     std::uint64_t own = 0;
@@ -66,9 +66,16 @@ void relabel(Runtime& runtime, const Extents<N>& extents, const From& from, cons
     std::uint64_t listed = 0;
     array.for_each_local([&](const Index<N>&, T&) { ++listed; });
     CHECK(listed == own);
-    array.close();
+    // The array keeps its team, also through another redistribution, a resize and a move.
     order.close();
     CHECK_THROWS_AS(order.team(), UsageError);
+    array.redistribute(from);
+    GlobalArray<T, N> moved = std::move(array);
+    for (const Index<N>& index : moved.domain()) mismatches.check(moved(index) == static_cast<T>(test::position_of(extents, index)), index);
+    CHECK(mismatches.text() == "none");
+    moved.barrier();
+    moved = GlobalArray<T, N>{runtime, extents, from};
+    CHECK(moved.team().rank() == runtime.rank());
 }
 
 } // namespace
@@ -118,11 +125,15 @@ TEST_CASE("a team of other ranks, and a distribution that does not fit, leave th
     GlobalArray<double, 1> array{runtime, {10}, Block{}, {.name = "kept"}};
     array.fill(3);
     Runtime self{MPI_COMM_SELF};
+    GlobalArray<double, 1> alone{self, {10}};
+    Relabelling of_one = alone.relabelling(Cyclic{});
     if (runtime.size() > 1)
-        CHECK_THAT(test::message_of<UsageError>([&] { array.redistribute(Cyclic{}, self); }),
+        CHECK_THAT(test::message_of<UsageError>([&] { array.redistribute(Cyclic{}, of_one); }),
                    test::says({"GlobalArray(\"kept\").redistribute", "not the same ranks"}));
     CHECK_THAT(test::message_of<RangeError>([&] { static_cast<void>(array.relabelling(BlockCyclic{{0}})); }), test::says({"at least 1"}));
     CHECK(array.sum() == 30);
     array.close();
+    alone.close();
+    of_one.close();
     self.close();
 }

@@ -15,23 +15,24 @@ template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::resize(const Extents<N>& extents) {
     this->require_open(".resize");
     this->begin_collective("resize");
-    rebuild(".resize", *team_, extents, distribution_);
+    rebuild(".resize", this->own_team_.get(), extents, distribution_);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 template <Distribution<N> D>
 void GlobalArray<T, N>::redistribute(const D& distribution) {
     this->require_open(".redistribute");
-    redistribute(distribution, *team_);
+    this->begin_collective("redistribute");
+    rebuild(".redistribute", this->own_team_.get(), extents_, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
 }
 
 template <TriviallyCopyable T, std::size_t N>
 template <Distribution<N> D>
-void GlobalArray<T, N>::redistribute(const D& distribution, Team& team) {
+void GlobalArray<T, N>::redistribute(const D& distribution, Relabelling& order) {
     this->require_open(".redistribute");
-    this->require_same_ranks(".redistribute", team);
+    this->require_same_ranks(".redistribute", order.team());
     this->begin_collective("redistribute");
-    rebuild(".redistribute", team, extents_, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
+    rebuild(".redistribute", order.shared_team(), extents_, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -46,8 +47,9 @@ Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-void GlobalArray<T, N>::rebuild(const char* call, Team& team, const Extents<N>& extents,
+void GlobalArray<T, N>::rebuild(const char* call, const std::shared_ptr<Team>& own_team, const Extents<N>& extents,
                                 const std::shared_ptr<const array::KeptDistribution<N>>& distribution) {
+    Team& team = own_team == nullptr ? *team_ : *own_team;
     // What fails on one rank is agreed on, so that every rank leaves the array as it was.
     std::exception_ptr failure;
     array::ArrayMaps<N> maps;
@@ -64,6 +66,7 @@ void GlobalArray<T, N>::rebuild(const char* call, Team& team, const Extents<N>& 
     try {
         const GlobalArrayOptions options{.name = this->name_, .cache = this->cache_, .halo = this->halo_};
         fresh = GlobalArray{team, extents, array::with_halo(std::move(maps), team, options), options};
+        fresh.own_team_.keep(own_team);
     } catch (...) { // on every rank
         this->throw_from_rebuild(call, std::current_exception());
     }

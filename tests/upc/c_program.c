@@ -1,0 +1,46 @@
+/* A program in C: what a UPC compiler would make of a kernel. Exit code 0 when all is right. */
+#include <lapwing/upc.h>
+
+#include <stdio.h>
+
+enum { n = 100, block = 4 };
+
+int main(int argc, char** argv) {
+    lapwing_upc_start(&argc, &argv);
+    const int threads = lapwing_upc_threads();
+    const int me = lapwing_upc_mythread();
+
+    /* shared [4] long a[100]; upc_forall (i = 0; i < 100; i++; &a[i]) a[i] = i; */
+    const lapwing_upc_pointer a = lapwing_upc_all_alloc(n / block, block * sizeof(long));
+    for (long i = 0; i < n; ++i) {
+        const lapwing_upc_pointer p = lapwing_upc_add(a, sizeof(long), block, i);
+        if (lapwing_upc_threadof(p) == (size_t)me) lapwing_upc_put(p, &i, sizeof(i));
+    }
+    lapwing_upc_barrier(NULL);
+
+    long sum = 0;
+    for (long i = 0; i < n; ++i) {
+        long value = 0;
+        lapwing_upc_get(&value, lapwing_upc_add(a, sizeof(long), block, i), sizeof(value));
+        sum += value;
+    }
+    int wrong = sum != n * (n - 1) / 2;
+
+    const lapwing_upc_pointer lock = lapwing_upc_all_lock_alloc();
+    lapwing_upc_barrier(NULL);
+    lapwing_upc_lock(lock);
+    long first = 0;
+    lapwing_upc_get(&first, a, sizeof(first));
+    first += 1;
+    lapwing_upc_put(a, &first, sizeof(first));
+    lapwing_upc_unlock(lock);
+    lapwing_upc_barrier(NULL);
+    lapwing_upc_get(&first, a, sizeof(first));
+    wrong = wrong || first != threads;
+
+    lapwing_upc_all_lock_free(lock);
+    lapwing_upc_all_free(a);
+    if (wrong) fprintf(stderr, "thread %d: sum %ld, count %ld\n", me, sum, first);
+    lapwing_upc_end();
+    return wrong;
+}
