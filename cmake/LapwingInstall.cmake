@@ -15,6 +15,7 @@ install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/include/lapwing"
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING
+    PATTERN "*.h"
     PATTERN "*.hpp"
     PATTERN "*.inc"
 )
