@@ -1,0 +1,77 @@
+// What the NAS Parallel Benchmarks share. They are written here from their specification (Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007,
+// and the classes and verification values of NPB 2 and 3), each three times: in UPC without any tuning (naive), in UPC with bulk transfers and
+// casts to private memory (optimised), and the same algorithm with MPI alone.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lapwing::nas {
+
+/// Sizes of the problem, as NPB names them.
+enum class Class : std::uint8_t { S, W, A, B };
+[[nodiscard]] char letter(Class size) noexcept;
+[[nodiscard]] std::optional<Class> class_of(std::string_view letter) noexcept;
+
+enum class Variant : std::uint8_t { naive, optimised, mpi };
+[[nodiscard]] std::string_view name(Variant variant) noexcept;
+[[nodiscard]] std::optional<Variant> variant_of(std::string_view name) noexcept;
+
+/// What a run gave; the same on all ranks.
+struct Result {
+    double seconds = 0;             ///< the part that NPB times, until the last rank is done
+    double million_operations = 0;  ///< as NPB counts them
+    bool verified = false;          ///< against NPB's values for the class, within NPB's tolerance
+    std::string detail = {};        ///< what was compared: computed value, expected value
+};
+
+/// Runs one benchmark, collective over MPI_COMM_WORLD. The UPC variants need a started upc::Program with enough heap; the MPI variant uses nothing of
+/// Lapwing. Throws std::invalid_argument, on all ranks, for a number of ranks or a class that the benchmark cannot do, naming it and the limit.
+using Kernel = Result (*)(Class size, Variant variant);
+[[nodiscard]] Result conjugate_gradient(Class size, Variant variant);      ///< CG: the smallest eigenvalue of a random sparse matrix
+[[nodiscard]] Result embarrassingly_parallel(Class size, Variant variant); ///< EP: pairs of Gaussian deviates
+[[nodiscard]] Result fourier_transform(Class size, Variant variant);       ///< FT: a diffusion equation by FFTs in three dimensions
+[[nodiscard]] Result integer_sort(Class size, Variant variant);            ///< IS: ranks of integer keys
+[[nodiscard]] Result multigrid(Class size, Variant variant);               ///< MG: V-cycles for Poisson's equation
+
+/// Bytes that a thread needs of each of the two heaps for a run of `ranks` threads: LAPWING_UPC_HEAP, LAPWING_UPC_LOCAL_HEAP.
+struct HeapNeeds {
+    std::uint64_t blocks = 0;
+    std::uint64_t local = 0;
+};
+
+struct Benchmark {
+    std::string_view name; ///< "CG"
+    Kernel run;
+    HeapNeeds (*heap)(Class size, int ranks);
+};
+/// By NPB's name, in upper or lower case; null where there is none.
+[[nodiscard]] const Benchmark* find(std::string_view name) noexcept;
+
+/// The specification's pseudorandom numbers: x_{k+1} = 5^13 x_k mod 2^46, scaled to (0, 1). (RNR-94-007, section 2.3)
+class Random {
+public:
+    static constexpr std::uint64_t multiplier = 1220703125; // 5^13
+    explicit Random(std::uint64_t seed) noexcept : state_{seed} {}
+    [[nodiscard]] double next() noexcept { return next(multiplier); }
+    [[nodiscard]] double next(std::uint64_t a) noexcept {
+        state_ = a * state_ & mask;
+        return static_cast<double>(state_) * 0x1p-46;
+    }
+    /// The state that `steps` steps lead to, in O(log steps).
+    void skip(std::uint64_t steps, std::uint64_t a = multiplier) noexcept {
+        for (; steps != 0; steps >>= 1, a = a * a & mask)
+            if ((steps & 1) != 0) state_ = a * state_ & mask;
+    }
+    [[nodiscard]] std::uint64_t state() const noexcept { return state_; }
+
+private:
+    static constexpr std::uint64_t mask = (std::uint64_t{1} << 46) - 1;
+    std::uint64_t state_; // products are taken modulo 2^64, of which 2^46 is a divisor
+};
+
+} // namespace lapwing::nas
