@@ -1,7 +1,9 @@
 // What lapwing/upc.h declares, on top of ProgramState: errors become messages here.
 #include <lapwing/upc.h>
 
+#include "upc/guarded.hpp"
 #include "upc/program.hpp"
+#include "upc/transfers.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -15,11 +17,17 @@
 
 namespace {
 
+using lapwing::upc::guarded;
 using lapwing::upc::program;
+using lapwing::upc::Transfers;
 
 lapwing_upc_error_handler error_handler = nullptr;
 
-[[noreturn]] void fail(const char* message) {
+} // namespace
+
+namespace lapwing::upc {
+
+void fail(const char* message) {
     if (error_handler != nullptr) {
         error_handler(message); // which may leave by an exception or longjmp
     } else {
@@ -32,24 +40,12 @@ lapwing_upc_error_handler error_handler = nullptr;
     std::abort();
 }
 
-/// Runs a step; what it throws of Lapwing's ends the program with its text.
-template <class Step>
-auto guarded(Step&& step) {
-    try {
-        return step();
-    } catch (const lapwing::Error& error) {
-        fail(error.what());
-    } catch (const std::exception& error) {
-        fail(error.what());
-    }
-}
-
-} // namespace
+} // namespace lapwing::upc
 
 extern "C" {
 
 void lapwing_upc_start(int* /*argc*/, char*** /*argv*/) {
-    guarded([] { lapwing::upc::start_program(); });
+    guarded([] { lapwing::upc::start_program({}); });
 }
 void lapwing_upc_end(void) {
     guarded([] { lapwing::upc::end_program(); });
@@ -134,14 +130,69 @@ void lapwing_upc_memput(lapwing_upc_pointer destination, const void* source, siz
     guarded([&] { program("upc_memput").put("upc_memput", destination, source, bytes); });
 }
 void lapwing_upc_memcpy(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
-    guarded([&] { program("upc_memcpy").copy(destination, source, bytes); });
+    guarded([&] { program("upc_memcpy").copy("upc_memcpy", destination, source, bytes); });
 }
 void lapwing_upc_memset(lapwing_upc_pointer destination, int value, size_t bytes) {
-    guarded([&] { program("upc_memset").set(destination, value, bytes); });
+    guarded([&] { program("upc_memset").set("upc_memset", destination, value, bytes); });
+}
+
+lapwing_upc_handle lapwing_upc_memget_nb(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    return guarded([&] { return Transfers::handle_of(program("upc_memget_nb").transfers().start_get("upc_memget_nb", destination, source, bytes)); });
+}
+lapwing_upc_handle lapwing_upc_memput_nb(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    return guarded([&] { return Transfers::handle_of(program("upc_memput_nb").transfers().start_put("upc_memput_nb", destination, source, bytes)); });
+}
+lapwing_upc_handle lapwing_upc_memcpy_nb(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
+    return guarded([&] { return Transfers::handle_of(program("upc_memcpy_nb").transfers().start_copy("upc_memcpy_nb", destination, source, bytes)); });
+}
+lapwing_upc_handle lapwing_upc_memset_nb(lapwing_upc_pointer destination, int value, size_t bytes) {
+    // Its source is gone before it could be complete: it is put at once, as memset is.
+    guarded([&] { program("upc_memset_nb").set("upc_memset_nb", destination, value, bytes); });
+    return LAPWING_UPC_COMPLETE_HANDLE;
+}
+void lapwing_upc_sync(lapwing_upc_handle handle) {
+    guarded([&] { Transfers::sync(handle); });
+}
+int lapwing_upc_sync_attempt(lapwing_upc_handle handle) {
+    return guarded([&] { return Transfers::sync_attempt(handle) ? 1 : 0; });
+}
+void lapwing_upc_memget_nbi(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    guarded([&] {
+        Transfers& transfers = program("upc_memget_nbi").transfers();
+        transfers.add_implicit(transfers.start_get("upc_memget_nbi", destination, source, bytes));
+    });
+}
+void lapwing_upc_memput_nbi(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    guarded([&] {
+        Transfers& transfers = program("upc_memput_nbi").transfers();
+        transfers.add_implicit(transfers.start_put("upc_memput_nbi", destination, source, bytes));
+    });
+}
+void lapwing_upc_memcpy_nbi(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
+    guarded([&] {
+        Transfers& transfers = program("upc_memcpy_nbi").transfers();
+        transfers.add_implicit(transfers.start_copy("upc_memcpy_nbi", destination, source, bytes));
+    });
+}
+void lapwing_upc_memset_nbi(lapwing_upc_pointer destination, int value, size_t bytes) {
+    guarded([&] { program("upc_memset_nbi").set("upc_memset_nbi", destination, value, bytes); });
+}
+void lapwing_upc_synci(void) {
+    guarded([] { program("upc_synci").transfers().synci(); });
+}
+int lapwing_upc_synci_attempt(void) {
+    return guarded([] { return program("upc_synci_attempt").transfers().synci_attempt() ? 1 : 0; });
+}
+void lapwing_upc_prefetch(lapwing_upc_pointer source, size_t bytes) {
+    guarded([&] {
+        lapwing::upc::ProgramState& here = program("prefetch");
+        here.require_within("prefetch", source, bytes);
+        here.heap().prefetch(lapwing::upc::rank_of(source), lapwing::upc::offset_of(source), bytes);
+    });
 }
 
 lapwing_upc_pointer lapwing_upc_all_alloc(size_t blocks, size_t block_bytes) {
-    return guarded([&] { return program("upc_all_alloc").allocate_blocks_together(blocks, block_bytes); });
+    return guarded([&] { return program("upc_all_alloc").allocate_blocks_together("upc_all_alloc", blocks, block_bytes); });
 }
 lapwing_upc_pointer lapwing_upc_global_alloc(size_t blocks, size_t block_bytes) {
     return guarded([&] { return program("upc_global_alloc").allocate_blocks("upc_global_alloc", blocks, block_bytes); });

@@ -2,6 +2,7 @@
 
 #include "src/team/team_state.hpp"
 
+#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
@@ -24,6 +25,7 @@ HeapAccess heap_access;
 
 namespace {
 
+constexpr std::uint64_t smallest_heap = 4096;
 constexpr std::uint64_t largest_heap = std::uint64_t{1} << 46;
 
 const support::NumberSetting heap_setting{{.name = "LAPWING_UPC_HEAP",
@@ -32,23 +34,22 @@ const support::NumberSetting heap_setting{{.name = "LAPWING_UPC_HEAP",
                                            .help = "UPC: memory of each thread for blocks of upc_all_alloc and upc_global_alloc",
                                            .choices = {},
                                            .collective = true},
-                                          4096, largest_heap};
+                                          smallest_heap, largest_heap};
 const support::NumberSetting local_heap_setting{{.name = "LAPWING_UPC_LOCAL_HEAP",
                                                  .default_value = "16m",
                                                  .unit = "bytes",
                                                  .help = "UPC: memory of each thread for its upc_alloc, and for locks",
                                                  .choices = {},
                                                  .collective = true},
-                                                4096, largest_heap};
+                                                smallest_heap, largest_heap};
 
 [[nodiscard]] std::uint64_t rounded(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
-[[nodiscard]] Offset offset_of(const lapwing_upc_pointer& pointer) noexcept { return Offset{pointer.address}; }
-[[nodiscard]] Rank rank_of(const lapwing_upc_pointer& pointer) noexcept { return Rank{static_cast<int>(pointer.thread)}; }
-[[nodiscard]] bool is_null(const lapwing_upc_pointer& pointer) noexcept { return pointer.address == 0; }
-
-[[nodiscard]] std::string text(const lapwing_upc_pointer& pointer) {
-    return is_null(pointer) ? std::string{"the null pointer"} : fmt::format("thread {}, address {:#x}, phase {}", pointer.thread, pointer.address, pointer.phase);
+/// What the program's start says, or the setting. Throws RangeError where it is not allowed.
+[[nodiscard]] std::uint64_t heap_bytes(const std::optional<std::uint64_t>& chosen, const support::NumberSetting& setting, const Settings& settings) {
+    if (chosen && (*chosen < smallest_heap || *chosen > largest_heap))
+        throw RangeError{fmt::format("the start of UPC: a heap of {} bytes for each thread; it must be from {} to {}", *chosen, smallest_heap, largest_heap)};
+    return rounded(chosen.value_or(setting.get(settings)));
 }
 
 [[nodiscard]] std::optional<std::int64_t> identity_of(const int* name) {
@@ -58,24 +59,45 @@ const support::NumberSetting local_heap_setting{{.name = "LAPWING_UPC_LOCAL_HEAP
 
 } // namespace
 
-ProgramState::ProgramState()
+std::string text(const lapwing_upc_pointer& pointer) {
+    return is_null(pointer) ? std::string{"the null pointer"} : fmt::format("thread {}, address {:#x}, phase {}", pointer.thread, pointer.address, pointer.phase);
+}
+
+ProgramState::ProgramState(const ProgramOptions& options)
     : session_{open_session()}, threads_{session_->team().size()}, own_thread_{session_->team().rank().value},
-      blocks_region_{sizeof(PartHeader), sizeof(PartHeader) + rounded(heap_setting.get(session_->team().settings()))},
-      own_region_{blocks_region_.end, blocks_region_.end + rounded(local_heap_setting.get(session_->team().settings()))},
-      window_{session_->team(), own_region_.end, {.name = "UPC's shared heap"}} {
+      blocks_region_{sizeof(PartHeader), sizeof(PartHeader) + heap_bytes(options.heap_bytes, heap_setting, session_->team().settings())},
+      own_region_{blocks_region_.end, blocks_region_.end + heap_bytes(options.local_heap_bytes, local_heap_setting, session_->team().settings())},
+      window_{session_->team(), own_region_.end, {.name = "UPC's shared heap", .cache = options.cache}} {
     locks_.emplace(window_, offsetof(PartHeader, places), sizeof(PartHeader::places));
     blocks_heap_.emplace(window_, *locks_, 0, offsetof(PartHeader, blocks_root), blocks_region_);
     if (own_thread_ == 0) blocks_heap_->make();
     own_heap(own_thread_).make();
-    heap_access = {.map = window_.map(), .threads = threads_, .own_thread = own_thread_};
+    heap_access = {.part_bytes = own_region_.end, .own = window_.map().own, .threads = threads_, .own_thread = own_thread_};
+    set_consistency(options.consistency);
     session_->team().barrier();
 }
 
 void ProgramState::close() {
+    transfers_.synci();
     session_->team().barrier();
     heap_access = {};
     window_.close();
     session_->close();
+}
+
+void ProgramState::set_consistency(Consistency consistency) {
+    heap_access.consistency = consistency;
+    open_inline_access(consistency == Consistency::relaxed);
+}
+
+void ProgramState::open_inline_access(bool open) {
+    const transport::MemoryMap& map = window_.map();
+    const bool near = open && map.node_index == nullptr;
+    heap_access.near_first = static_cast<std::uint32_t>(map.node_first);
+    heap_access.near_count = near ? static_cast<std::uint32_t>(map.node_count) : 0;
+    heap_access.bases = map.bases;
+    const window::HotPageTables* const cached = window_.hot_pages();
+    heap_access.hot_pages = open && cached != nullptr ? cached : &window::no_hot_pages;
 }
 
 std::string ProgramState::who(const char* call) const { return fmt::format("thread {} of {}: {}", own_thread_, threads_.threads(), call); }
@@ -101,11 +123,11 @@ void ProgramState::put(const char* call, const lapwing_upc_pointer& destination,
     window_.put_bytes(rank_of(destination), offset_of(destination), {static_cast<const std::byte*>(source), bytes});
 }
 
-void ProgramState::copy(const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source, std::size_t bytes) {
-    require_within("upc_memcpy", destination, bytes);
-    require_within("upc_memcpy", source, bytes);
-    if (const std::byte* const from = reachable(source)) return put("upc_memcpy", destination, from, bytes);
-    if (std::byte* const to = reachable(destination)) return get("upc_memcpy", to, source, bytes);
+void ProgramState::copy(const char* call, const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source, std::size_t bytes) {
+    require_within(call, destination, bytes);
+    require_within(call, source, bytes);
+    if (const std::byte* const from = reachable(source)) return put(call, destination, from, bytes);
+    if (std::byte* const to = reachable(destination)) return get(call, to, source, bytes);
     // Between two threads elsewhere: piece by piece, so that memory is bounded.
     std::vector<std::byte> buffer(std::min<std::size_t>(bytes, std::size_t{4} << 20));
     for (std::size_t done = 0; done < bytes; done += buffer.size()) {
@@ -115,8 +137,8 @@ void ProgramState::copy(const lapwing_upc_pointer& destination, const lapwing_up
     }
 }
 
-void ProgramState::set(const lapwing_upc_pointer& destination, int value, std::size_t bytes) {
-    require_within("upc_memset", destination, bytes);
+void ProgramState::set(const char* call, const lapwing_upc_pointer& destination, int value, std::size_t bytes) {
+    require_within(call, destination, bytes);
     std::array<std::byte, 16384> piece; // not initialised: as much as is used is set
     std::memset(piece.data(), value, std::min(bytes, piece.size()));
     for (std::size_t done = 0; done < bytes; done += piece.size())
@@ -160,28 +182,52 @@ lapwing_upc_pointer ProgramState::allocate_blocks(const char* call, std::size_t 
     return {found.address, 0, 0};
 }
 
-lapwing_upc_pointer ProgramState::from_first(lapwing_upc_pointer pointer) { return session_->team().broadcast(pointer, Rank{0}); }
-
-lapwing_upc_pointer ProgramState::allocate_blocks_together(std::size_t blocks, std::size_t block_bytes) {
+template <class Step>
+lapwing_upc_pointer ProgramState::from_first(Step&& step) {
     // What fails at thread 0 fails everywhere, so that nobody waits for it.
-    Team& team = session_->team();
-    team.barrier();
-    lapwing_upc_pointer pointer{};
+    struct {
+        lapwing_upc_pointer pointer{};
+        std::uint64_t problem_bytes = 0;
+    } result;
     std::string problem;
     if (own_thread_ == 0) {
         try {
-            pointer = allocate_blocks("upc_all_alloc", blocks, block_bytes);
+            result.pointer = step();
         } catch (const RangeError& error) {
             problem = error.what();
+            result.problem_bytes = problem.size();
         }
     }
-    std::uint64_t length = team.broadcast(problem.size(), Rank{0});
-    if (length > 0) {
-        problem.resize(length);
+    Team& team = session_->team();
+    result = team.broadcast(result, Rank{0});
+    if (result.problem_bytes > 0) {
+        problem.resize(result.problem_bytes);
         team.broadcast(std::as_writable_bytes(std::span{problem}), Rank{0});
         throw RangeError{problem};
     }
-    return from_first(pointer);
+    return result.pointer;
+}
+
+lapwing_upc_pointer ProgramState::allocate_blocks_together(const char* call, std::size_t blocks, std::size_t block_bytes) {
+    if constexpr (assertion_level >= 3) {
+        const std::array<std::int64_t, 2> asked{static_cast<std::int64_t>(blocks), static_cast<std::int64_t>(block_bytes)};
+        session_->team().require_same(asked, call, "the number of blocks, and their bytes,");
+    }
+    return from_first([&] { return allocate_blocks(call, blocks, block_bytes); });
+}
+
+lapwing_upc_pointer ProgramState::allocate_array(const detail::BlockCount& blocks, std::size_t size, std::size_t element_bytes) {
+    std::size_t block_bytes = 0;
+    if (__builtin_mul_overflow(blocks.block_size == indefinite ? size : blocks.block_size, element_bytes, &block_bytes))
+        throw RangeError{fmt::format("{}: blocks of {} elements of {} bytes have more than 2^64 bytes; ask for less", who("a shared array"),
+                                     blocks.block_size == indefinite ? size : blocks.block_size, element_bytes)};
+    const lapwing_upc_pointer array = allocate_blocks_together("a shared array", blocks.blocks, block_bytes);
+    if (is_null(array)) return array;
+    const auto threads = static_cast<std::size_t>(threads_.threads());
+    if (blocks.block_size != indefinite) std::memset(window_.local().data() + array.address, 0, ((blocks.blocks - 1) / threads + 1) * block_bytes);
+    else if (own_thread_ == 0) std::memset(window_.local().data() + array.address, 0, block_bytes);
+    session_->team().barrier(); // nobody writes to a part before its thread has cleared it
+    return array;
 }
 
 lapwing_upc_pointer ProgramState::allocate(const char* call, std::size_t bytes) {
@@ -228,10 +274,7 @@ lapwing_upc_pointer ProgramState::allocate_lock() {
 }
 
 lapwing_upc_pointer ProgramState::allocate_lock_together() {
-    session_->team().barrier();
-    lapwing_upc_pointer lock{};
-    if (own_thread_ == 0) lock = allocate_lock();
-    return from_first(lock);
+    return from_first([&] { return allocate_lock(); });
 }
 
 LockPlace ProgramState::checked_lock(const char* call, const lapwing_upc_pointer& lock) {
@@ -291,9 +334,9 @@ ProgramState& program(const char* call) {
     return *current();
 }
 
-void start_program() {
+void start_program(const ProgramOptions& options) {
     if (current() != nullptr) throw UsageError{"lapwing_upc_start: UPC has been started already; start it once"};
-    current() = std::make_unique<ProgramState>();
+    current() = std::make_unique<ProgramState>(options);
 }
 
 void end_program() {

@@ -24,6 +24,8 @@ public:
     /// Waits, since the transfer still uses the caller's memory.
     ~Completion();
 
+    /// Whether there is nothing to wait for, as far as is known without asking.
+    [[nodiscard]] bool known_complete() const noexcept { return pending_ == nullptr; }
     /// Whether the transfer is complete; makes progress. Throws what the transfer failed with.
     [[nodiscard]] bool test();
     /// Returns when the transfer is complete. Throws what it failed with, PeerLeftError when its target has left; then, too,

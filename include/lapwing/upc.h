@@ -28,7 +28,7 @@ typedef struct lapwing_upc_pointer {
     uint32_t phase; /* elements from the start of the block */
 } lapwing_upc_pointer;
 
-/* Start and end. Collective. The start initialises MPI if nobody has, with a barrier at its end; the end has a barrier at its start, and
+/* Start and end. Collective. Settings come from the environment (LAPWING_UPC_HEAP, LAPWING_CACHE, ...). The start initialises MPI if nobody has, with a barrier at its end; the end has a barrier at its start, and
  * finalizes MPI if the start has initialised it. argc and argv may be null. */
 void lapwing_upc_start(int* argc, char*** argv);
 void lapwing_upc_end(void);
@@ -76,6 +76,28 @@ void lapwing_upc_memget(void* destination, lapwing_upc_pointer source, size_t by
 void lapwing_upc_memput(lapwing_upc_pointer destination, const void* source, size_t bytes);
 void lapwing_upc_memcpy(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes);
 void lapwing_upc_memset(lapwing_upc_pointer destination, int value, size_t bytes);
+
+/* upc_memget_nb, upc_memput_nb, upc_memcpy_nb and upc_memset_nb: start a transfer and return a handle; the memory must stay until
+ * lapwing_upc_sync() has returned, or lapwing_upc_sync_attempt() has returned 1, after which the handle is none any more. Then memget's bytes are
+ * here, and memput's source may be written to; others see what was put behind a fence. A fence or a barrier does not complete handles. */
+typedef struct lapwing_upc_transfer* lapwing_upc_handle;
+#define LAPWING_UPC_COMPLETE_HANDLE ((lapwing_upc_handle)0)
+lapwing_upc_handle lapwing_upc_memget_nb(void* destination, lapwing_upc_pointer source, size_t bytes);
+lapwing_upc_handle lapwing_upc_memput_nb(lapwing_upc_pointer destination, const void* source, size_t bytes);
+lapwing_upc_handle lapwing_upc_memcpy_nb(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes);
+lapwing_upc_handle lapwing_upc_memset_nb(lapwing_upc_pointer destination, int value, size_t bytes);
+void lapwing_upc_sync(lapwing_upc_handle handle);
+int lapwing_upc_sync_attempt(lapwing_upc_handle handle);
+/* The same with an implicit handle, which lapwing_upc_synci() completes: upc_memget_nbi and its like. */
+void lapwing_upc_memget_nbi(void* destination, lapwing_upc_pointer source, size_t bytes);
+void lapwing_upc_memput_nbi(lapwing_upc_pointer destination, const void* source, size_t bytes);
+void lapwing_upc_memcpy_nbi(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes);
+void lapwing_upc_memset_nbi(lapwing_upc_pointer destination, int value, size_t bytes);
+void lapwing_upc_synci(void);
+int lapwing_upc_synci_attempt(void);
+
+/* A hint that these bytes, of one thread, will be read soon: where they are cached they are asked for now. */
+void lapwing_upc_prefetch(lapwing_upc_pointer source, size_t bytes);
 
 /* The heap: first-fit in the memory that LAPWING_UPC_HEAP (blocks of all threads) and LAPWING_UPC_LOCAL_HEAP (upc_alloc) set for each
  * thread. Memory is aligned to 16 bytes, and not cleared. Zero bytes give the null pointer. */

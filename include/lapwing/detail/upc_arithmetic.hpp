@@ -51,6 +51,16 @@ public:
         return p;
     }
 
+    /// Of block `block` of an object that begins with thread 0: how often the blocks have gone round before it, and whose it is.
+    struct RoundAndThread {
+        std::uint64_t round;
+        std::uint64_t thread;
+    };
+    [[nodiscard, gnu::always_inline]] RoundAndThread round_and_thread(std::uint64_t block) const noexcept {
+        const auto [round, thread] = by_threads_.divide(block);
+        return {round, thread};
+    }
+
     /// Elements from `from` to `to`, of one object.
     [[nodiscard]] std::int64_t difference(const lapwing_upc_pointer& to, const lapwing_upc_pointer& from, std::uint64_t element_bytes,
                                           std::uint64_t block_size) const noexcept {

@@ -1,0 +1,241 @@
+// Room: upc
+#pragma once
+
+#include <lapwing/detail/config.hpp>
+#include <lapwing/detail/reciprocal.hpp>
+#include <lapwing/upc/pointer.hpp>
+#include <lapwing/upc/program.hpp>
+#include <lapwing/upc/reference.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing::upc {
+
+template <Shareable T, std::size_t B, std::size_t N>
+class SharedArray;
+
+namespace detail {
+
+/// Blocks of an array, and elements of a block, as upc_all_alloc() counts them.
+struct BlockCount {
+    std::size_t blocks;
+    std::size_t block_size; ///< in elements; 0: indefinite
+};
+/// For `size` elements; block_size is dynamic_block for UPC's `[*]`.
+[[nodiscard]] BlockCount blocks_of(std::size_t size, std::size_t block_size);
+/// An array's memory, zero. Collective.
+[[nodiscard]] lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, std::size_t element_bytes);
+/// The product of extents, or an error where it does not fit.
+[[nodiscard]] std::size_t product(const std::size_t* extents, std::size_t dimensions);
+/// An error that says which index there is not.
+void index_is_outside(std::int64_t index, std::size_t size);
+
+} // namespace detail
+
+/// An index that is the calling thread's own, and its place among the own elements of an array in blocks of B elements: what forall() hands to a loop
+/// body that takes `auto`. Elements of arrays with that block size are then plain memory; it is a number for everything else.
+template <std::size_t B>
+class OwnIndex {
+public:
+    OwnIndex(std::int64_t index, std::int64_t place) noexcept : index_{index}, place_{place} {}
+    [[gnu::always_inline]] operator std::int64_t() const noexcept { return index_; }
+    /// Elements of the thread before it.
+    [[nodiscard, gnu::always_inline]] std::int64_t place() const noexcept { return place_; }
+
+private:
+    std::int64_t index_;
+    std::int64_t place_;
+};
+
+/// A row of an array of several dimensions: an index more leads to the next, and the last one to an element.
+template <Shareable T, std::size_t B, std::size_t N, std::size_t D>
+class SharedRow {
+public:
+    SharedRow(const SharedArray<T, B, N>& array, std::int64_t linear) noexcept : array_{array}, linear_{linear} {}
+
+    /// The next dimension's, which is an element in the last one.
+    [[nodiscard, gnu::always_inline]] auto operator[](std::int64_t i) const {
+        const std::int64_t linear = linear_ * static_cast<std::int64_t>(array_.extent(D)) + i;
+        if constexpr (D + 1 == N) return array_.at_linear(linear);
+        else return SharedRow<T, B, N, D + 1>{array_, linear};
+    }
+    /// To its first element: UPC's `&a[i][0]`, or `a[i]` where a pointer is needed.
+    [[nodiscard]] operator Pointer<T, B>() const {
+        std::int64_t linear = linear_;
+        for (std::size_t d = D; d < N; ++d) linear *= static_cast<std::int64_t>(array_.extent(d));
+        return array_.pointer_at(linear);
+    }
+    /// upc_threadof(&a[i][0]).
+    [[nodiscard]] int threadof() const { return static_cast<Pointer<T, B>>(*this).threadof(); }
+
+private:
+    const SharedArray<T, B, N>& array_;
+    std::int64_t linear_;
+};
+
+/// `shared [B] T a[n]`: an array whose blocks of B elements are dealt to the threads in turn; `indefinite`: all with thread 0. Its elements are zero at
+/// the start, as those of UPC's arrays are. Arrays of several dimensions, `shared [B] T a[n][m]`, are dealt as if their elements stood in one row, the
+/// last index fastest, as UPC has it: `SharedArray<T, B, 2> a{{n, m}}`, `a[i][j]`.
+template <Shareable T, std::size_t B = 1, std::size_t N = 1>
+class SharedArray {
+public:
+    using value_type = std::remove_const_t<ValueOf<T>>; ///< of an element
+
+    /// Collective. With a dynamic block size it is UPC's `[*]`: one block for each thread, of equal size.
+    explicit SharedArray(std::size_t size)
+        requires(N == 1)
+        : SharedArray{std::array<std::size_t, 1>{size}} {}
+    /// Collective. The block size is given, in elements; 0: indefinite.
+    SharedArray(std::size_t size, std::size_t block_size)
+        requires(N == 1 && B == dynamic_block)
+        : SharedArray{std::array<std::size_t, 1>{size}, block_size} {}
+    /// Collective. Of several dimensions.
+    explicit SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size = B)
+        : extents_{extents}, size_{detail::product(extents.data(), N)} {
+        const detail::BlockCount blocks = detail::blocks_of(size_, block_size);
+        begin_ = detail::allocate_array(blocks, size_, sizeof(value_type));
+        if constexpr (B == dynamic_block) {
+            block_.value = blocks.block_size;
+            if (blocks.block_size > 1) by_block_ = distribution::Reciprocal{blocks.block_size};
+        }
+        if (blocks.block_size != indefinite || mythread() == 0) own_ = reinterpret_cast<value_type*>(heap_access.own + begin_.address);
+    }
+    SharedArray(const SharedArray&) = delete;
+    SharedArray& operator=(const SharedArray&) = delete;
+    /// Collective.
+    ~SharedArray() { lapwing_upc_all_free(begin_); }
+
+    /// Elements of all threads, and indices of a dimension.
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// As above.
+    [[nodiscard]] std::size_t extent(std::size_t dimension) const noexcept { return extents_[dimension]; }
+    /// upc_blocksizeof: in elements; 0: indefinite.
+    [[nodiscard]] std::size_t block_size() const noexcept { return block_.value; }
+
+    /// Element i; in several dimensions row i, which takes the other indices: a[i][j].
+    [[nodiscard, gnu::always_inline]] auto operator[](std::int64_t i) const noexcept(assertion_level < 2) {
+        if constexpr (N == 1) return at_linear(i);
+        else return SharedRow<T, B, N, 1>{*this, i};
+    }
+    /// An own element of a loop by forall(), as plain memory. Of objects with a qualifier, accesses are as that says.
+    [[nodiscard, gnu::always_inline]] decltype(auto) operator[](const OwnIndex<B>& i) const noexcept(assertion_level < 2)
+        requires(N == 1 && B != dynamic_block)
+    {
+        if constexpr (std::same_as<T, ValueOf<T>>) {
+            T* const own = own_;
+            return own[i.place()];
+        } else {
+            return at_linear(i);
+        }
+    }
+    /// Element (i, j, …).
+    template <std::integral... I>
+        requires(sizeof...(I) == N)
+    [[nodiscard, gnu::always_inline]] Reference<T> operator()(I... indices) const noexcept(assertion_level < 2) {
+        std::int64_t linear = 0;
+        std::size_t d = 0;
+        ((linear = linear * static_cast<std::int64_t>(extents_[d]) + static_cast<std::int64_t>(indices), ++d), ...);
+        return at_linear(linear);
+    }
+    /// The element with so many before it in the array.
+    [[nodiscard, gnu::always_inline]] Reference<T> at_linear(std::int64_t linear) const noexcept(assertion_level < 2) { return Reference<T>{place(linear)}; }
+
+    /// Pointers to the first element, and to element i: UPC's `&a[i]`.
+    [[nodiscard]] Pointer<T, B> begin() const noexcept { return make(begin_); }
+    /// As above.
+    [[nodiscard]] Pointer<T, B> operator+(std::int64_t i) const noexcept(assertion_level < 2)
+        requires(N == 1)
+    {
+        return begin() + i;
+    }
+    /// The same by the number of elements before it, in any number of dimensions; at most size().
+    [[nodiscard]] Pointer<T, B> pointer_at(std::int64_t linear) const noexcept(assertion_level < 2) { return begin() + linear; }
+    /// upc_threadof(&a[i]): whose it is.
+    [[nodiscard, gnu::always_inline]] int threadof(std::int64_t linear) const noexcept(assertion_level < 2) { return static_cast<int>(place(linear).thread); }
+
+    /// Elements that a thread has: upc_affinitysize by elements.
+    [[nodiscard]] std::size_t size_at(int thread) const {
+        return affinitysize(size_ * sizeof(value_type), block_.value * sizeof(value_type), thread) / sizeof(value_type);
+    }
+    /// The own elements as plain memory, one block behind the other; null where the thread can have none.
+    [[nodiscard]] ValueOf<T>* local() const noexcept { return own_; }
+
+private:
+    [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
+        if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
+        else return Pointer<T, B>{pointer};
+    }
+    /// Where an element is.
+    [[nodiscard, gnu::always_inline]] lapwing_upc_pointer place(std::int64_t linear) const noexcept(assertion_level < 2) {
+        const auto i = static_cast<std::uint64_t>(linear);
+        if constexpr (assertion_level >= 2)
+            if (i >= size_) [[unlikely]]
+                detail::index_is_outside(linear, size_);
+        const std::uint64_t block_size = block_.value;
+        if (block_size == indefinite) return {begin_.address + i * sizeof(value_type), begin_.thread, 0};
+        std::uint64_t block = i;
+        std::uint64_t phase = 0;
+        if (block_size != 1) {
+            if constexpr (B == dynamic_block) block = by_block_.quotient(i);
+            else block = i / block_size;
+            phase = i - block * block_size;
+        }
+        const auto [round, thread] = heap_access.threads.round_and_thread(block);
+        return {begin_.address + (round * block_size + phase) * sizeof(value_type), static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(phase)};
+    }
+
+    std::array<std::size_t, N> extents_;
+    std::size_t size_;
+    lapwing_upc_pointer begin_{};
+    value_type* own_ = nullptr;
+    [[no_unique_address]] detail::BlockSize<B> block_;
+    distribution::Reciprocal by_block_; ///< of a dynamic block size
+};
+
+/// `shared T s`: one object, with thread 0.
+template <Shareable T>
+class Shared {
+public:
+    using value_type = std::remove_const_t<ValueOf<T>>; ///< of what is got and put
+
+    /// Collective. Zero at the start.
+    Shared() : array_{1} {}
+
+    /// The value, which is asked for where another node has thread 0.
+    [[nodiscard]] operator value_type() const { return array_[0].get(); }
+    /// As above, where the type of a value is deduced.
+    [[nodiscard]] value_type operator+() const { return array_[0].get(); }
+    /// A write by one thread.
+    const Shared& operator=(const value_type& value) const {
+        array_[0].put(value);
+        return *this;
+    }
+    /// The object, for all other accesses: `*s += 1`.
+    [[nodiscard]] Reference<T> operator*() const noexcept(assertion_level < 2) { return array_[0]; }
+    /// UPC's `&s`.
+    [[nodiscard]] Pointer<T, indefinite> pointer() const noexcept { return array_.begin(); }
+
+private:
+    SharedArray<T, indefinite> array_;
+};
+
+/// upc_localsizeof: bytes that the thread that has most of an array has; the same on all threads.
+template <class T, std::size_t B, std::size_t N>
+[[nodiscard]] std::size_t localsizeof(const SharedArray<T, B, N>& a) {
+    return affinitysize(a.size() * sizeof(ValueOf<T>), a.block_size() * sizeof(ValueOf<T>), 0);
+}
+/// upc_blocksizeof: in elements; 0: indefinite.
+template <class T, std::size_t B, std::size_t N>
+[[nodiscard]] std::size_t blocksizeof(const SharedArray<T, B, N>& a) noexcept {
+    return a.block_size();
+}
+/// upc_elemsizeof: in bytes.
+template <class T, std::size_t B, std::size_t N>
+[[nodiscard]] std::size_t elemsizeof(const SharedArray<T, B, N>& /*a*/) noexcept {
+    return sizeof(ValueOf<T>);
+}
+
+} // namespace lapwing::upc

@@ -1,0 +1,125 @@
+// Room: upc
+#pragma once
+
+#include <lapwing/range.hpp>
+#include <lapwing/upc/array.hpp>
+#include <lapwing/upc/pointer.hpp>
+#include <lapwing/upc/program.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+/// upc_forall: loops whose iterations are shared out. Loops inside a loop that shares its iterations out do not share theirs: each thread does all
+/// of them (UPC language specification 1.3, section 6.6.2).
+namespace lapwing::upc {
+
+namespace detail {
+
+/// That a loop shares its iterations out, while it runs.
+class Sharing {
+public:
+    Sharing() noexcept { ++heap_access.forall_depth; }
+    Sharing(const Sharing&) = delete;
+    Sharing& operator=(const Sharing&) = delete;
+    ~Sharing() { --heap_access.forall_depth; }
+};
+
+template <class Body>
+void each(const Range& range, Body& body) {
+    for (const std::int64_t i : range) body(i);
+}
+
+/// Calls `body` with the indices of [begin, end) whose elements the thread has, in an array in blocks of `block` elements. `index(i, place)` makes of an
+/// index and its place among the own elements what the body gets.
+template <class Body, class MakeIndex>
+[[gnu::always_inline]] inline void each_own(std::int64_t begin, std::int64_t end, std::int64_t block, Body& body, MakeIndex index) {
+    const std::int64_t round = block * threads();
+    std::int64_t start = begin / round * round + block * mythread(); // of the own block in the round that `begin` is in
+    std::int64_t place = begin / round * block;
+    for (; start < end; start += round, place += block) {
+        const std::int64_t from = std::max(start, begin);
+        const std::int64_t to = std::min(start + block, end);
+        for (std::int64_t i = from; i < to; ++i) body(index(i, place + (i - start)));
+    }
+}
+
+} // namespace detail
+
+/// Affinity of a loop of which every thread does every iteration: UPC's `continue`, and no affinity.
+struct EveryThread {};
+inline constexpr EveryThread every_thread{};
+
+/// upc_forall (i = begin; i < end; i++; i): each thread the i that are MYTHREAD modulo THREADS, of the indices of a range, which may have a stride:
+/// `Range{0, n}.by(2)` is `i += 2`.
+template <class Body>
+    requires std::invocable<Body&, std::int64_t>
+void forall(const Range& range, Body body) {
+    if (heap_access.forall_depth > 0) return detail::each(range, body);
+    const detail::Sharing sharing;
+    const std::int64_t all = threads();
+    if (range.stride() == 1) {
+        const std::int64_t end = range.first() + static_cast<std::int64_t>(range.size());
+        std::int64_t offset = (mythread() - range.first() % all) % all;
+        if (offset < 0) offset += all;
+        for (std::int64_t i = range.first() + offset; i < end; i += all) body(i);
+    } else {
+        for (const std::int64_t i : range)
+            if (((i % all) + all) % all == mythread()) body(i);
+    }
+}
+/// As above.
+template <class Body>
+    requires std::invocable<Body&, std::int64_t>
+void forall(std::int64_t begin, std::int64_t end, Body body) {
+    forall(Range{begin, end}, body);
+}
+/// upc_forall (i = begin; i < end; i++; &a[i]): each thread the i whose elements it has. No thread looks at the others'. In a body that takes `auto i`
+/// the elements a[i], and b[i] of other arrays in blocks of B, are plain memory (see OwnIndex).
+template <class T, std::size_t B, class Body>
+void forall(std::int64_t begin, std::int64_t end, const SharedArray<T, B, 1>& a, Body body) {
+    if (heap_access.forall_depth > 0) return detail::each(Range{begin, end}, body);
+    const detail::Sharing sharing;
+    const auto number = [](std::int64_t i, std::int64_t) { return i; };
+    if (a.block_size() == indefinite) {
+        if (mythread() == 0) detail::each(Range{begin, end}, body);
+    } else if constexpr (B == dynamic_block || !std::is_invocable_v<Body&, OwnIndex<B>>) {
+        detail::each_own(begin, end, static_cast<std::int64_t>(a.block_size()), body, number);
+    } else {
+        // Accesses that must go through the runtime are told apart here, once.
+        if (heap_access.near_count == 0) detail::each_own(begin, end, static_cast<std::int64_t>(B), body, number);
+        else detail::each_own(begin, end, static_cast<std::int64_t>(B), body, [](std::int64_t i, std::int64_t place) { return OwnIndex<B>{i, place}; });
+    }
+}
+/// upc_forall (i = begin; i < end; i++; affinity(i)): each thread the i for which affinity(i) is a pointer to an element of its own, or a number that is
+/// MYTHREAD modulo THREADS: `forall(0, n, [&](std::int64_t i) { return a[i]…; }, body)`. Every thread evaluates it for every i.
+template <class Affinity, class Body>
+    requires std::invocable<Affinity&, std::int64_t>
+void forall(const Range& range, Affinity affinity, Body body) {
+    if (heap_access.forall_depth > 0) return detail::each(range, body);
+    const detail::Sharing sharing;
+    for (const std::int64_t i : range) {
+        const auto where = affinity(i);
+        if constexpr (std::integral<decltype(where)>) {
+            const std::int64_t all = threads();
+            if (((static_cast<std::int64_t>(where) % all) + all) % all == mythread()) body(i);
+        } else {
+            if (where.threadof() == mythread()) body(i);
+        }
+    }
+}
+/// As above.
+template <class Affinity, class Body>
+    requires std::invocable<Affinity&, std::int64_t>
+void forall(std::int64_t begin, std::int64_t end, Affinity affinity, Body body) {
+    forall(Range{begin, end}, affinity, body);
+}
+/// upc_forall (i = begin; i < end; i++; continue): every thread all of them; loops inside may share theirs out.
+template <class Body>
+void forall(std::int64_t begin, std::int64_t end, EveryThread /*affinity*/, Body body) {
+    detail::each(Range{begin, end}, body);
+}
+
+} // namespace lapwing::upc

@@ -1,0 +1,138 @@
+// Room: upc
+#pragma once
+
+#include <lapwing/upc/pointer.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace lapwing::upc {
+
+/// upc_all_alloc, collective, and upc_global_alloc: `blocks` blocks of `block_size` elements, dealt to the threads in turn; the pointer has B as its
+/// block size, which is `block_size` in most programs. Not cleared.
+template <class T, std::size_t B = 1>
+[[nodiscard]] Pointer<T, B> all_alloc(std::size_t blocks, std::size_t block_size = B) {
+    return Pointer<T, B>{lapwing_upc_all_alloc(blocks, block_size * sizeof(ValueOf<T>))};
+}
+/// As above.
+template <class T, std::size_t B = 1>
+[[nodiscard]] Pointer<T, B> global_alloc(std::size_t blocks, std::size_t block_size = B) {
+    return Pointer<T, B>{lapwing_upc_global_alloc(blocks, block_size * sizeof(ValueOf<T>))};
+}
+/// upc_alloc: `count` elements with the calling thread, which its pointer goes through one after the other.
+template <class T>
+[[nodiscard]] Pointer<T, indefinite> alloc(std::size_t count) {
+    return Pointer<T, indefinite>{lapwing_upc_alloc(count * sizeof(ValueOf<T>))};
+}
+/// upc_free, by any thread, and upc_all_free, collective: what one of these returned, or null.
+template <class T, std::size_t B>
+void free(const Pointer<T, B>& p) {
+    lapwing_upc_free(p.raw());
+}
+/// As above.
+template <class T, std::size_t B>
+void all_free(const Pointer<T, B>& p) {
+    lapwing_upc_all_free(p.raw());
+}
+
+/// upc_memget, upc_memput, upc_memcpy and upc_memset: bytes that lie with one thread. Relaxed; complete as lapwing/upc.h says.
+template <class T, std::size_t B>
+void memget(void* destination, const Pointer<T, B>& source, std::size_t bytes) {
+    lapwing_upc_memget(destination, source.raw(), bytes);
+}
+/// As above.
+template <class T, std::size_t B>
+void memput(const Pointer<T, B>& destination, const void* source, std::size_t bytes) {
+    lapwing_upc_memput(destination.raw(), source, bytes);
+}
+/// As above.
+template <class T, std::size_t B, class U, std::size_t C>
+void memcpy(const Pointer<T, B>& destination, const Pointer<U, C>& source, std::size_t bytes) {
+    lapwing_upc_memcpy(destination.raw(), source.raw(), bytes);
+}
+/// As above.
+template <class T, std::size_t B>
+void memset(const Pointer<T, B>& destination, int value, std::size_t bytes) {
+    lapwing_upc_memset(destination.raw(), value, bytes);
+}
+
+/// upc_handle_t: a transfer that was started, until it is known to be complete: then memget's bytes are here, and memput's source may be written to. The
+/// memory must stay until then. The destructor waits.
+class [[nodiscard]] Handle {
+public:
+    /// Of a transfer that is complete.
+    Handle() noexcept = default;
+    explicit Handle(lapwing_upc_handle handle) noexcept : handle_{handle} {}
+    Handle(Handle&& other) noexcept : handle_{std::exchange(other.handle_, LAPWING_UPC_COMPLETE_HANDLE)} {}
+    Handle& operator=(Handle&& other) {
+        wait();
+        handle_ = std::exchange(other.handle_, LAPWING_UPC_COMPLETE_HANDLE);
+        return *this;
+    }
+    ~Handle() { wait(); }
+
+    /// upc_sync: returns when it is complete.
+    void wait() { lapwing_upc_sync(std::exchange(handle_, LAPWING_UPC_COMPLETE_HANDLE)); }
+    /// upc_sync_attempt: whether it is; makes progress.
+    [[nodiscard]] bool test() {
+        if (lapwing_upc_sync_attempt(handle_) == 0) return false;
+        handle_ = LAPWING_UPC_COMPLETE_HANDLE;
+        return true;
+    }
+
+private:
+    lapwing_upc_handle handle_ = LAPWING_UPC_COMPLETE_HANDLE;
+};
+
+/// upc_memget_nb, upc_memput_nb, upc_memcpy_nb, upc_memset_nb.
+template <class T, std::size_t B>
+Handle memget_nb(void* destination, const Pointer<T, B>& source, std::size_t bytes) {
+    return Handle{lapwing_upc_memget_nb(destination, source.raw(), bytes)};
+}
+/// As above.
+template <class T, std::size_t B>
+Handle memput_nb(const Pointer<T, B>& destination, const void* source, std::size_t bytes) {
+    return Handle{lapwing_upc_memput_nb(destination.raw(), source, bytes)};
+}
+/// As above.
+template <class T, std::size_t B, class U, std::size_t C>
+Handle memcpy_nb(const Pointer<T, B>& destination, const Pointer<U, C>& source, std::size_t bytes) {
+    return Handle{lapwing_upc_memcpy_nb(destination.raw(), source.raw(), bytes)};
+}
+/// As above.
+template <class T, std::size_t B>
+Handle memset_nb(const Pointer<T, B>& destination, int value, std::size_t bytes) {
+    return Handle{lapwing_upc_memset_nb(destination.raw(), value, bytes)};
+}
+/// The implicit forms, upc_memget_nbi and its like, which synci() completes, all of them, and a barrier or a fence does not.
+template <class T, std::size_t B>
+void memget_nbi(void* destination, const Pointer<T, B>& source, std::size_t bytes) {
+    lapwing_upc_memget_nbi(destination, source.raw(), bytes);
+}
+/// As above.
+template <class T, std::size_t B>
+void memput_nbi(const Pointer<T, B>& destination, const void* source, std::size_t bytes) {
+    lapwing_upc_memput_nbi(destination.raw(), source, bytes);
+}
+/// As above.
+template <class T, std::size_t B, class U, std::size_t C>
+void memcpy_nbi(const Pointer<T, B>& destination, const Pointer<U, C>& source, std::size_t bytes) {
+    lapwing_upc_memcpy_nbi(destination.raw(), source.raw(), bytes);
+}
+/// As above.
+template <class T, std::size_t B>
+void memset_nbi(const Pointer<T, B>& destination, int value, std::size_t bytes) {
+    lapwing_upc_memset_nbi(destination.raw(), value, bytes);
+}
+/// upc_synci, and upc_synci_attempt: whether all are complete.
+inline void synci() { lapwing_upc_synci(); }
+/// As above.
+[[nodiscard]] inline bool synci_attempt() { return lapwing_upc_synci_attempt() != 0; }
+
+/// A hint that so many elements from p on, of one thread, will be read soon: with a cache they are asked for now.
+template <class T, std::size_t B>
+void prefetch(const Pointer<T, B>& p, std::size_t count = 1) {
+    lapwing_upc_prefetch(p.raw(), count * sizeof(ValueOf<T>));
+}
+
+} // namespace lapwing::upc

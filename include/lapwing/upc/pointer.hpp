@@ -1,0 +1,184 @@
+// Room: upc
+#pragma once
+
+#include <lapwing/detail/config.hpp>
+#include <lapwing/upc/program.hpp>
+#include <lapwing/upc/reference.hpp>
+
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace lapwing::upc {
+
+/// The block size of `shared []`: all elements with one thread.
+inline constexpr std::size_t indefinite = 0;
+/// A block size that is known when the program runs: an array's constructor has it, or makes it UPC's `[*]`, and its pointers carry it.
+inline constexpr std::size_t dynamic_block = SIZE_MAX;
+
+namespace detail {
+
+/// The block size of a pointer or an array, in elements: of its type, or a number beside it.
+template <std::size_t B>
+struct BlockSize {
+    static constexpr std::size_t value = B;
+};
+template <>
+struct BlockSize<dynamic_block> {
+    std::size_t value = 1;
+};
+
+/// p + elements, with a check that p and the result are in one object (its end counts), or an error.
+[[nodiscard]] lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes, std::size_t block_size, std::ptrdiff_t elements);
+
+} // namespace detail
+
+/// `shared [B] T*`: a pointer-to-shared whose arithmetic follows blocks of B elements. It is trivially copyable and may lie in shared memory: then it is
+/// a shared pointer-to-shared. 16 bytes, or 24 where its block size is dynamic.
+///
+/// T may have a qualifier: `Pointer<strict<int>>`. At the program's assertion level 2 (LAPWING_ASSERTION_LEVEL) an error says where arithmetic leaves
+/// the object.
+template <Shareable T, std::size_t B = 1>
+class Pointer {
+public:
+    using value_type = std::remove_const_t<ValueOf<T>>; ///< of the object
+    using difference_type = std::ptrdiff_t;             ///< in elements
+
+    /// The null pointer.
+    Pointer() noexcept = default;
+    explicit Pointer(const lapwing_upc_pointer& pointer) noexcept
+        requires(B != dynamic_block)
+        : pointer_{pointer} {}
+    /// With the block size, in elements.
+    Pointer(const lapwing_upc_pointer& pointer, std::size_t block_size) noexcept
+        requires(B == dynamic_block)
+        : pointer_{pointer}, block_{block_size} {}
+    /// A cast between types or block sizes: with another block size the phase becomes 0.
+    template <class U, std::size_t C>
+        requires(!std::is_same_v<Pointer<U, C>, Pointer> && B != dynamic_block)
+    explicit Pointer(const Pointer<U, C>& other) noexcept : pointer_{other.block_size() == B ? other.raw() : other.resetphase().raw()} {}
+    /// As above, to a block size in elements.
+    template <class U, std::size_t C>
+        requires(B == dynamic_block)
+    Pointer(const Pointer<U, C>& other, std::size_t block_size) noexcept
+        : pointer_{other.block_size() == block_size ? other.raw() : other.resetphase().raw()}, block_{block_size} {}
+
+    /// As lapwing/upc.h has it; and whether it is not null.
+    [[nodiscard]] const lapwing_upc_pointer& raw() const noexcept { return pointer_; }
+    /// As above.
+    [[nodiscard]] explicit operator bool() const noexcept { return pointer_.address != 0; }
+    /// upc_blocksizeof: in elements; 0: indefinite.
+    [[nodiscard]] constexpr std::size_t block_size() const noexcept { return block_.value; }
+
+    /// The object, and that of so many elements further on.
+    [[nodiscard, gnu::always_inline]] Reference<T> operator*() const noexcept { return Reference<T>{pointer_}; }
+    /// As above.
+    [[nodiscard, gnu::always_inline]] Reference<T> operator[](std::ptrdiff_t i) const noexcept(assertion_level < 2) { return *(*this + i); }
+    /// A member of the structure: UPC's p->x is `p->*&Point::x`.
+    template <class M, std::same_as<value_type> C>
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept {
+        return **this->*member;
+    }
+
+    /// Pointers by elements: through a block, then to the next thread's.
+    [[nodiscard, gnu::always_inline]] Pointer operator+(std::ptrdiff_t elements) const noexcept(assertion_level < 2) {
+        Pointer result = *this;
+        result += elements;
+        return result;
+    }
+    /// As above.
+    [[nodiscard, gnu::always_inline]] Pointer operator-(std::ptrdiff_t elements) const noexcept(assertion_level < 2) { return *this + -elements; }
+    /// As above.
+    [[gnu::always_inline]] Pointer& operator+=(std::ptrdiff_t elements) noexcept(assertion_level < 2) {
+        if constexpr (assertion_level >= 2) pointer_ = detail::checked_add(pointer_, sizeof(value_type), block_size(), elements);
+        else pointer_ = heap_access.threads.add(pointer_, sizeof(value_type), block_size(), elements);
+        return *this;
+    }
+    /// As above.
+    [[gnu::always_inline]] Pointer& operator-=(std::ptrdiff_t elements) noexcept(assertion_level < 2) { return *this += -elements; }
+    /// As above.
+    [[gnu::always_inline]] Pointer& operator++() noexcept(assertion_level < 2) { return *this += 1; }
+    /// As above.
+    [[gnu::always_inline]] Pointer& operator--() noexcept(assertion_level < 2) { return *this -= 1; }
+    /// As above.
+    [[gnu::always_inline]] Pointer operator++(int) noexcept(assertion_level < 2) {
+        const Pointer before = *this;
+        ++*this;
+        return before;
+    }
+    /// As above.
+    [[gnu::always_inline]] Pointer operator--(int) noexcept(assertion_level < 2) {
+        const Pointer before = *this;
+        --*this;
+        return before;
+    }
+    /// Elements between two pointers into one object.
+    [[nodiscard]] std::ptrdiff_t operator-(const Pointer& other) const noexcept {
+        return heap_access.threads.difference(pointer_, other.pointer_, sizeof(value_type), block_size());
+    }
+    /// Equal when they point to the same object, whatever the phases; ordered only within one object.
+    [[nodiscard]] friend bool operator==(const Pointer& a, const Pointer& b) noexcept {
+        return a.pointer_.address == b.pointer_.address && a.pointer_.thread == b.pointer_.thread;
+    }
+    [[nodiscard]] friend std::strong_ordering operator<=>(const Pointer& a, const Pointer& b) noexcept { return a - b <=> 0; }
+
+    /// upc_threadof, upc_phaseof, upc_addrfield, upc_resetphase.
+    [[nodiscard]] int threadof() const noexcept { return static_cast<int>(pointer_.thread); }
+    [[nodiscard]] std::size_t phaseof() const noexcept { return pointer_.phase; }
+    [[nodiscard]] std::size_t addrfield() const noexcept { return pointer_.address; }
+    [[nodiscard]] Pointer resetphase() const noexcept {
+        Pointer result = *this;
+        result.pointer_.phase = 0;
+        return result;
+    }
+    /// upc_cast: as a pointer-to-private, which own objects always have; null where the thread cannot load and store the object.
+    [[nodiscard]] ValueOf<T>* cast() const { return reinterpret_cast<ValueOf<T>*>(lapwing_upc_cast(pointer_)); }
+
+private:
+    lapwing_upc_pointer pointer_{};
+    [[no_unique_address]] detail::BlockSize<B> block_;
+};
+
+/// UPC's operators as functions: upc_threadof(p), upc_phaseof(p), upc_addrfield(p), upc_resetphase(p), upc_cast(p).
+template <class T, std::size_t B>
+[[nodiscard]] int threadof(const Pointer<T, B>& p) noexcept {
+    return p.threadof();
+}
+/// As above.
+template <class T, std::size_t B>
+[[nodiscard]] std::size_t phaseof(const Pointer<T, B>& p) noexcept {
+    return p.phaseof();
+}
+/// As above.
+template <class T, std::size_t B>
+[[nodiscard]] std::size_t addrfield(const Pointer<T, B>& p) noexcept {
+    return p.addrfield();
+}
+/// As above.
+template <class T, std::size_t B>
+[[nodiscard]] Pointer<T, B> resetphase(const Pointer<T, B>& p) noexcept {
+    return p.resetphase();
+}
+/// As above.
+template <class T, std::size_t B>
+[[nodiscard]] ValueOf<T>* cast(const Pointer<T, B>& p) {
+    return p.cast();
+}
+/// upc_blocksizeof: of a pointer's object, in elements; 0: indefinite.
+template <class T, std::size_t B>
+[[nodiscard]] std::size_t blocksizeof(const Pointer<T, B>& p) noexcept {
+    return p.block_size();
+}
+/// upc_elemsizeof: in bytes.
+template <class T, std::size_t B>
+[[nodiscard]] std::size_t elemsizeof(const Pointer<T, B>& /*p*/) noexcept {
+    return sizeof(ValueOf<T>);
+}
+/// upc_affinitysize: bytes that a thread has of an object of total_bytes in blocks of block_bytes (0: indefinite).
+[[nodiscard]] inline std::size_t affinitysize(std::size_t total_bytes, std::size_t block_bytes, int thread) {
+    return lapwing_upc_affinitysize(total_bytes, block_bytes, static_cast<std::size_t>(thread));
+}
+
+} // namespace lapwing::upc

@@ -1,0 +1,103 @@
+// Room: upc
+#pragma once
+
+#include <lapwing/cache_options.hpp>
+#include <lapwing/detail/hot_pages.hpp>
+#include <lapwing/detail/memory_map.hpp>
+#include <lapwing/detail/upc_arithmetic.hpp>
+#include <lapwing/statistics.hpp>
+#include <lapwing/upc.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace lapwing::upc {
+
+/// How accesses that say nothing themselves are ordered: UPC's `#include <upc_strict.h>` and its `#pragma upc`.
+enum class Consistency : std::uint8_t {
+    relaxed, ///< those of one thread to the same bytes keep their order; others see writes behind a fence, an unlock or a barrier
+    strict,  ///< all threads see all strict accesses in one order: each has a fence on both sides
+};
+
+/// What an access needs to know of the started program: set by the start, empty after the end.
+struct HeapAccess {
+    /// The threads whose parts this one can load and store, if they follow each other: near_first + k has its part at bases[k]. None while every
+    /// access must go through the runtime (strict ones, recorded ones) and where they do not follow each other.
+    std::uint32_t near_first = 0;
+    std::uint32_t near_count = 0;
+    std::byte* const* bases = nullptr;
+    std::uint64_t part_bytes = 0;                                     ///< of each thread
+    const window::HotPageTables* hot_pages = &window::no_hot_pages;   ///< what finds other elements, where they are cached
+    std::byte* own = nullptr;                                         ///< the own part
+    ThreadCount threads;                                              ///< THREADS
+    int own_thread = 0;                                               ///< MYTHREAD
+    int forall_depth = 0;                                             ///< of loops that share their iterations out, inside each other
+    Consistency consistency = Consistency::relaxed;                   ///< of accesses that say nothing themselves
+};
+extern HeapAccess heap_access;
+
+/// THREADS and MYTHREAD.
+[[nodiscard]] inline int threads() noexcept { return heap_access.threads.threads(); }
+[[nodiscard]] inline int mythread() noexcept { return heap_access.own_thread; }
+
+/// What a program may choose at its start; all threads the same.
+struct ProgramOptions {
+    CacheOptions cache = {};                            ///< of other nodes' parts of the heap; else LAPWING_CACHE… decide
+    std::optional<std::uint64_t> heap_bytes = {};       ///< of each thread, for blocks of all threads; else LAPWING_UPC_HEAP
+    std::optional<std::uint64_t> local_heap_bytes = {}; ///< of each thread, for what it allocates alone; else LAPWING_UPC_LOCAL_HEAP
+    Consistency consistency = Consistency::relaxed;     ///< of accesses that say nothing themselves
+};
+
+/// MuPC's cache (Zhang, 2007, section 4.4.9): direct-mapped, with `lines` lines of `line_bytes` (a power of two from 64), a small victim cache, no
+/// read-ahead and nothing that adapts.
+[[nodiscard]] inline CacheOptions mupc_cache(std::uint64_t lines, std::uint64_t line_bytes) {
+    return {.mode = CacheMode::epoch,
+            .policy = CachePolicy::direct_mapped,
+            .bytes = lines * line_bytes,
+            .page_bytes = line_bytes,
+            .read_ahead_bytes = 0,
+            .adapt = false};
+}
+
+namespace detail {
+/// The start, as lapwing_upc_start(). Throws nothing: errors end the program, or go to the handler.
+void start(const ProgramOptions& options);
+} // namespace detail
+
+/// The program from main's start to its end, with UPC's implied barriers. Collective.
+class Program {
+public:
+    /// The start. Initialises MPI if nobody has. An error if it was started before.
+    explicit Program(const ProgramOptions& options = {}) { detail::start(options); }
+    /// The same with main's arguments, which are left as they are.
+    Program(int& /*argc*/, char**& /*argv*/, const ProgramOptions& options = {}) : Program{options} {}
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+    /// The end: a barrier, then the heap is gone. MPI is finalized if the start initialised it.
+    ~Program() { lapwing_upc_end(); }
+};
+
+/// upc_global_exit: ends all threads, called by one. Does not return.
+[[noreturn]] inline void global_exit(int status) {
+    lapwing_upc_global_exit(status);
+    __builtin_unreachable();
+}
+
+/// Makes the accesses that say nothing themselves strict, or relaxed, until the end of its scope: `#pragma upc strict` in a block. It holds for
+/// functions that are called there, too.
+class [[nodiscard]] ConsistencyScope {
+public:
+    explicit ConsistencyScope(Consistency consistency);
+    ConsistencyScope(const ConsistencyScope&) = delete;
+    ConsistencyScope& operator=(const ConsistencyScope&) = delete;
+    ~ConsistencyScope();
+
+private:
+    Consistency before_;
+};
+
+/// What the heap's window has counted for the calling thread: gets, puts, cache hits and misses, …
+[[nodiscard]] StatisticsValues statistics();
+
+} // namespace lapwing::upc

@@ -1,0 +1,239 @@
+// Room: upc
+#pragma once
+
+#include <lapwing/upc/program.hpp>
+#include <lapwing/values.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+namespace lapwing::upc {
+
+/// Qualifiers of an object: `SharedArray<strict<int>> flags{n}` is `strict shared int flags[n]`, whose accesses are strict wherever they stand; the
+/// elements are ints.
+template <class T>
+struct strict {};
+/// The same for objects whose accesses are relaxed in a strict program, too.
+template <class T>
+struct relaxed {};
+
+namespace detail {
+
+enum class Order : std::uint8_t { as_the_program, relaxed, strict };
+
+template <class T>
+struct Qualified {
+    using type = T;
+    static constexpr Order order = Order::as_the_program;
+};
+template <class T>
+struct Qualified<strict<T>> {
+    using type = T;
+    static constexpr Order order = Order::strict;
+};
+template <class T>
+struct Qualified<relaxed<T>> {
+    using type = T;
+    static constexpr Order order = Order::relaxed;
+};
+
+/// The way through the runtime: for objects that are neither loaded nor in the cache, strict accesses, recorded ones, and those that are wrong.
+void get(void* destination, const lapwing_upc_pointer& source, std::size_t bytes, Order order);
+void put(const lapwing_upc_pointer& destination, const void* source, std::size_t bytes, Order order);
+
+/// Where a member begins in a T.
+template <class T, class M>
+[[nodiscard]] std::uint64_t offset_of(M T::*member) noexcept {
+    alignas(T) static constexpr std::array<std::byte, sizeof(T)> room{};
+    const T* const object = reinterpret_cast<const T*>(room.data());
+    return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(std::addressof(object->*member)) - room.data());
+}
+
+} // namespace detail
+
+/// The type of the elements of a shared object, without its qualifier.
+template <class T>
+using ValueOf = typename detail::Qualified<T>::type;
+
+/// What may be shared: a trivially copyable type, or one with a qualifier.
+template <class T>
+concept Shareable = TriviallyCopyable<ValueOf<T>>;
+
+/// A shared object: a value is got where one is needed, and put by an assignment. Objects that the thread can load and store are.
+template <Shareable Q>
+class Reference {
+public:
+    using value_type = std::remove_const_t<ValueOf<Q>>; ///< of what is got and put
+
+    /// Of the object that a pointer points to. A copy is of the same object.
+    explicit Reference(const lapwing_upc_pointer& place) noexcept : place_{place} {}
+    /// As above.
+    Reference(const Reference&) = default;
+
+    /// The value, which is asked for and waited for where another node has it. A load, or a hit in the cache, where it can be.
+    [[nodiscard, gnu::always_inline]] value_type get() const {
+        if constexpr (order != detail::Order::strict) {
+            if (const value_type* const here = address()) [[likely]]
+                return *here;
+            if constexpr (window::HotPageTable::serves<value_type>)
+                if (may_be_cached())
+                    if (const value_type* const cached = heap_access.hot_pages->mine().find<value_type>(static_cast<int>(place_.thread), place_.address)) [[likely]]
+                        return *cached;
+        }
+        value_type value;
+        detail::get(&value, place_, sizeof(value_type), order);
+        return value;
+    }
+    /// A write; others see a relaxed one behind a fence, an unlock or a barrier.
+    [[gnu::always_inline]] void put(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<Q>>)
+    {
+        if constexpr (order != detail::Order::strict) {
+            if (value_type* const here = address()) [[likely]] {
+                *here = value;
+                return;
+            }
+            if constexpr (window::HotPageTable::serves<value_type>)
+                if (may_be_cached() && heap_access.hot_pages->mine().write(static_cast<int>(place_.thread), place_.address, value)) [[likely]]
+                    return;
+        }
+        detail::put(place_, &value, sizeof(value_type), order);
+    }
+    /// get(), where a value is needed; +a[i] where the type of one is deduced.
+    [[gnu::always_inline]] operator value_type() const { return get(); }
+    /// As above.
+    [[gnu::always_inline]] value_type operator+() const { return get(); }
+    /// put(): of a value, or of another object's.
+    [[gnu::always_inline]] const Reference& operator=(const value_type& value) const {
+        put(value);
+        return *this;
+    }
+    /// As above.
+    [[gnu::always_inline]] const Reference& operator=(const Reference& other) const {
+        put(other.get());
+        return *this;
+    }
+    /// A get and a put: not atomic, as in UPC.
+    [[gnu::always_inline]] const Reference& operator+=(const value_type& value) const {
+        put(static_cast<value_type>(get() + value));
+        return *this;
+    }
+    /// As above.
+    [[gnu::always_inline]] const Reference& operator-=(const value_type& value) const {
+        put(static_cast<value_type>(get() - value));
+        return *this;
+    }
+    /// As above.
+    [[gnu::always_inline]] const Reference& operator*=(const value_type& value) const {
+        put(static_cast<value_type>(get() * value));
+        return *this;
+    }
+    /// As above.
+    [[gnu::always_inline]] const Reference& operator/=(const value_type& value) const {
+        put(static_cast<value_type>(get() / value));
+        return *this;
+    }
+    /// As above, of integers.
+    [[gnu::always_inline]] const Reference& operator^=(const value_type& value) const
+        requires std::is_integral_v<value_type>
+    {
+        put(static_cast<value_type>(get() ^ value));
+        return *this;
+    }
+    /// As above.
+    [[gnu::always_inline]] const Reference& operator|=(const value_type& value) const
+        requires std::is_integral_v<value_type>
+    {
+        put(static_cast<value_type>(get() | value));
+        return *this;
+    }
+    /// As above.
+    [[gnu::always_inline]] const Reference& operator&=(const value_type& value) const
+        requires std::is_integral_v<value_type>
+    {
+        put(static_cast<value_type>(get() & value));
+        return *this;
+    }
+    /// As above: the value from before, or that from now on.
+    [[gnu::always_inline]] value_type operator++(int) const {
+        const value_type before = get();
+        put(static_cast<value_type>(before + 1));
+        return before;
+    }
+    /// As above.
+    [[gnu::always_inline]] value_type operator++() const {
+        const auto after = static_cast<value_type>(get() + 1);
+        put(after);
+        return after;
+    }
+    /// As above.
+    [[gnu::always_inline]] value_type operator--(int) const {
+        const value_type before = get();
+        put(static_cast<value_type>(before - 1));
+        return before;
+    }
+    /// As above.
+    [[gnu::always_inline]] value_type operator--() const {
+        const auto after = static_cast<value_type>(get() - 1);
+        put(after);
+        return after;
+    }
+
+    /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`.
+    template <class M, std::same_as<value_type> C>
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept {
+        const lapwing_upc_pointer place{place_.address + detail::offset_of(member), place_.thread, 0};
+        if constexpr (order == detail::Order::strict) return Reference<strict<M>>{place};
+        else if constexpr (order == detail::Order::relaxed) return Reference<relaxed<M>>{place};
+        else return Reference<M>{place};
+    }
+
+    /// The same accesses with a fence on both sides, whatever the object and the program say, and without.
+    [[nodiscard]] value_type get_strict() const {
+        value_type value;
+        detail::get(&value, place_, sizeof(value_type), detail::Order::strict);
+        return value;
+    }
+    /// As above.
+    void put_strict(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<Q>>)
+    {
+        detail::put(place_, &value, sizeof(value_type), detail::Order::strict);
+    }
+    /// As above.
+    [[nodiscard]] value_type get_relaxed() const { return Reference<relaxed<ValueOf<Q>>>{place_}.get(); }
+    /// As above.
+    void put_relaxed(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<Q>>)
+    {
+        Reference<relaxed<ValueOf<Q>>>{place_}.put(value);
+    }
+
+    /// Where it is: UPC's &a[i] with the phase that the access had.
+    [[nodiscard]] const lapwing_upc_pointer& place() const noexcept { return place_; }
+
+private:
+    static constexpr detail::Order order = detail::Qualified<Q>::order;
+
+    /// Of objects within a part that can be loaded and stored; accesses to others say what is wrong, or move them.
+    [[nodiscard, gnu::always_inline]] value_type* address() const noexcept {
+        const std::uint32_t near = place_.thread - heap_access.near_first;
+        // A null pointer's address wraps around.
+        if (near >= heap_access.near_count || place_.address - 1 >= heap_access.part_bytes - sizeof(value_type)) [[unlikely]]
+            return nullptr;
+        return reinterpret_cast<value_type*>(heap_access.bases[near] + place_.address);
+    }
+    /// Whether the table of hot pages may be asked. It has valid bytes of other nodes only, but takes a thread that is none for another page's.
+    [[nodiscard, gnu::always_inline]] bool may_be_cached() const noexcept {
+        return place_.address % sizeof(value_type) == 0 && place_.thread < static_cast<std::uint32_t>(threads()) && place_.address < heap_access.part_bytes;
+    }
+
+    lapwing_upc_pointer place_;
+};
+
+} // namespace lapwing::upc
