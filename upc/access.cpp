@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-#include <vector>
 
 namespace lapwing::upc {
 
@@ -41,13 +39,34 @@ void start(const ProgramOptions& options) {
 }
 
 void get(void* destination, const lapwing_upc_pointer& source, std::size_t bytes, Order order) {
-    if (is_strict(order)) lapwing_upc_get_strict(destination, source, bytes);
-    else lapwing_upc_get(destination, source, bytes);
+    call_site = __builtin_return_address(0);
+    guarded([&] {
+        ProgramState& here = program("get");
+        const bool fences = is_strict(order);
+        if (fences) here.fence();
+        here.memory().get("get", destination, source, bytes);
+        if (fences) here.fence();
+    });
 }
 
 void put(const lapwing_upc_pointer& destination, const void* source, std::size_t bytes, Order order) {
-    if (is_strict(order)) lapwing_upc_put_strict(destination, source, bytes);
-    else lapwing_upc_put(destination, source, bytes);
+    call_site = __builtin_return_address(0);
+    guarded([&] {
+        ProgramState& here = program("put");
+        const bool fences = is_strict(order);
+        if (fences) here.fence();
+        here.memory().put("put", destination, source, bytes);
+        if (fences) here.fence();
+    });
+}
+
+lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes, std::size_t block_size, std::ptrdiff_t elements) {
+    return guarded([&] {
+        ProgramState& here = program("pointer arithmetic");
+        const lapwing_upc_pointer result = here.threads().add(p, element_bytes, block_size, elements);
+        here.allocation().require_same_object("pointer arithmetic", p, result);
+        return result;
+    });
 }
 
 BlockCount blocks_of(std::size_t size, std::size_t block_size) {
@@ -69,7 +88,7 @@ std::size_t product(const std::size_t* extents, std::size_t dimensions) {
 }
 
 lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, std::size_t element_bytes) {
-    return guarded([&] { return program("a shared array").allocate_array(blocks, size, element_bytes); });
+    return guarded([&] { return program("a shared array").allocation().allocate_array(blocks, size, element_bytes); });
 }
 
 void index_is_outside(std::int64_t index, std::size_t size) {

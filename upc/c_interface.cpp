@@ -5,7 +5,9 @@
 #include "upc/program.hpp"
 #include "upc/transfers.hpp"
 
+#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
+#include <lapwing/upc/pointer.hpp>
 
 #include <mpi.h>
 
@@ -14,9 +16,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
 
 namespace {
 
+using lapwing::upc::call_site;
 using lapwing::upc::guarded;
 using lapwing::upc::program;
 using lapwing::upc::Transfers;
@@ -69,6 +73,7 @@ lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handle
 }
 
 lapwing_upc_pointer lapwing_upc_add(lapwing_upc_pointer p, size_t element_bytes, size_t block_size, ptrdiff_t elements) {
+    if constexpr (lapwing::assertion_level >= 2) return lapwing::upc::detail::checked_add(p, element_bytes, block_size, elements);
     return guarded([&] { return program("upc_add").threads().add(p, element_bytes, block_size, elements); });
 }
 ptrdiff_t lapwing_upc_difference(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes, size_t block_size) {
@@ -102,52 +107,64 @@ lapwing_upc_pointer lapwing_upc_own_pointer(const void* address) {
 }
 
 void lapwing_upc_get(void* destination, lapwing_upc_pointer source, size_t bytes) {
-    guarded([&] { program("get").get("get", destination, source, bytes); });
+    call_site = __builtin_return_address(0);
+    guarded([&] { program("get").memory().get("get", destination, source, bytes); });
 }
 void lapwing_upc_put(lapwing_upc_pointer destination, const void* source, size_t bytes) {
-    guarded([&] { program("put").put("put", destination, source, bytes); });
+    call_site = __builtin_return_address(0);
+    guarded([&] { program("put").memory().put("put", destination, source, bytes); });
 }
 void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    call_site = __builtin_return_address(0);
     guarded([&] {
         lapwing::upc::ProgramState& here = program("get_strict");
         here.fence();
-        here.get("get_strict", destination, source, bytes);
+        here.memory().get("get_strict", destination, source, bytes);
         here.fence();
     });
 }
 void lapwing_upc_put_strict(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    call_site = __builtin_return_address(0);
     guarded([&] {
         lapwing::upc::ProgramState& here = program("put_strict");
         here.fence();
-        here.put("put_strict", destination, source, bytes);
+        here.memory().put("put_strict", destination, source, bytes);
         here.fence();
     });
 }
 void lapwing_upc_memget(void* destination, lapwing_upc_pointer source, size_t bytes) {
-    guarded([&] { program("upc_memget").get("upc_memget", destination, source, bytes); });
+    call_site = __builtin_return_address(0);
+    guarded([&] { program("upc_memget").memory().get("upc_memget", destination, source, bytes); });
 }
 void lapwing_upc_memput(lapwing_upc_pointer destination, const void* source, size_t bytes) {
-    guarded([&] { program("upc_memput").put("upc_memput", destination, source, bytes); });
+    call_site = __builtin_return_address(0);
+    guarded([&] { program("upc_memput").memory().put("upc_memput", destination, source, bytes); });
 }
 void lapwing_upc_memcpy(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
-    guarded([&] { program("upc_memcpy").copy("upc_memcpy", destination, source, bytes); });
+    call_site = __builtin_return_address(0);
+    guarded([&] { program("upc_memcpy").memory().copy("upc_memcpy", destination, source, bytes); });
 }
 void lapwing_upc_memset(lapwing_upc_pointer destination, int value, size_t bytes) {
-    guarded([&] { program("upc_memset").set("upc_memset", destination, value, bytes); });
+    call_site = __builtin_return_address(0);
+    guarded([&] { program("upc_memset").memory().set("upc_memset", destination, value, bytes); });
 }
 
 lapwing_upc_handle lapwing_upc_memget_nb(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    call_site = __builtin_return_address(0);
     return guarded([&] { return Transfers::handle_of(program("upc_memget_nb").transfers().start_get("upc_memget_nb", destination, source, bytes)); });
 }
 lapwing_upc_handle lapwing_upc_memput_nb(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    call_site = __builtin_return_address(0);
     return guarded([&] { return Transfers::handle_of(program("upc_memput_nb").transfers().start_put("upc_memput_nb", destination, source, bytes)); });
 }
 lapwing_upc_handle lapwing_upc_memcpy_nb(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
+    call_site = __builtin_return_address(0);
     return guarded([&] { return Transfers::handle_of(program("upc_memcpy_nb").transfers().start_copy("upc_memcpy_nb", destination, source, bytes)); });
 }
 lapwing_upc_handle lapwing_upc_memset_nb(lapwing_upc_pointer destination, int value, size_t bytes) {
+    call_site = __builtin_return_address(0);
     // Its source is gone before it could be complete: it is put at once, as memset is.
-    guarded([&] { program("upc_memset_nb").set("upc_memset_nb", destination, value, bytes); });
+    guarded([&] { program("upc_memset_nb").memory().set("upc_memset_nb", destination, value, bytes); });
     return LAPWING_UPC_COMPLETE_HANDLE;
 }
 void lapwing_upc_sync(lapwing_upc_handle handle) {
@@ -157,25 +174,29 @@ int lapwing_upc_sync_attempt(lapwing_upc_handle handle) {
     return guarded([&] { return Transfers::sync_attempt(handle) ? 1 : 0; });
 }
 void lapwing_upc_memget_nbi(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    call_site = __builtin_return_address(0);
     guarded([&] {
         Transfers& transfers = program("upc_memget_nbi").transfers();
         transfers.add_implicit(transfers.start_get("upc_memget_nbi", destination, source, bytes));
     });
 }
 void lapwing_upc_memput_nbi(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    call_site = __builtin_return_address(0);
     guarded([&] {
         Transfers& transfers = program("upc_memput_nbi").transfers();
         transfers.add_implicit(transfers.start_put("upc_memput_nbi", destination, source, bytes));
     });
 }
 void lapwing_upc_memcpy_nbi(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
+    call_site = __builtin_return_address(0);
     guarded([&] {
         Transfers& transfers = program("upc_memcpy_nbi").transfers();
         transfers.add_implicit(transfers.start_copy("upc_memcpy_nbi", destination, source, bytes));
     });
 }
 void lapwing_upc_memset_nbi(lapwing_upc_pointer destination, int value, size_t bytes) {
-    guarded([&] { program("upc_memset_nbi").set("upc_memset_nbi", destination, value, bytes); });
+    call_site = __builtin_return_address(0);
+    guarded([&] { program("upc_memset_nbi").memory().set("upc_memset_nbi", destination, value, bytes); });
 }
 void lapwing_upc_synci(void) {
     guarded([] { program("upc_synci").transfers().synci(); });
@@ -192,19 +213,19 @@ void lapwing_upc_prefetch(lapwing_upc_pointer source, size_t bytes) {
 }
 
 lapwing_upc_pointer lapwing_upc_all_alloc(size_t blocks, size_t block_bytes) {
-    return guarded([&] { return program("upc_all_alloc").allocate_blocks_together("upc_all_alloc", blocks, block_bytes); });
+    return guarded([&] { return program("upc_all_alloc").allocation().allocate_blocks_together("upc_all_alloc", blocks, block_bytes); });
 }
 lapwing_upc_pointer lapwing_upc_global_alloc(size_t blocks, size_t block_bytes) {
-    return guarded([&] { return program("upc_global_alloc").allocate_blocks("upc_global_alloc", blocks, block_bytes); });
+    return guarded([&] { return program("upc_global_alloc").allocation().allocate_blocks("upc_global_alloc", blocks, block_bytes); });
 }
 lapwing_upc_pointer lapwing_upc_alloc(size_t bytes) {
-    return guarded([&] { return program("upc_alloc").allocate("upc_alloc", bytes); });
+    return guarded([&] { return program("upc_alloc").allocation().allocate("upc_alloc", bytes); });
 }
 void lapwing_upc_free(lapwing_upc_pointer p) {
-    guarded([&] { program("upc_free").free("upc_free", p); });
+    guarded([&] { program("upc_free").allocation().free("upc_free", p); });
 }
 void lapwing_upc_all_free(lapwing_upc_pointer p) {
-    guarded([&] { program("upc_all_free").free_together("upc_all_free", p); });
+    guarded([&] { program("upc_all_free").allocation().free_together("upc_all_free", p); });
 }
 
 void lapwing_upc_barrier(const int* name) {
@@ -221,30 +242,47 @@ void lapwing_upc_fence(void) {
 }
 
 lapwing_upc_pointer lapwing_upc_all_lock_alloc(void) {
-    return guarded([] { return program("upc_all_lock_alloc").allocate_lock_together(); });
+    return guarded([] { return program("upc_all_lock_alloc").locks().allocate_together(); });
 }
 lapwing_upc_pointer lapwing_upc_global_lock_alloc(void) {
-    return guarded([] { return program("upc_global_lock_alloc").allocate_lock(); });
+    return guarded([] { return program("upc_global_lock_alloc").locks().allocate(); });
 }
 void lapwing_upc_lock_free(lapwing_upc_pointer lock) {
-    guarded([&] { program("upc_lock_free").free_lock("upc_lock_free", lock); });
+    guarded([&] { program("upc_lock_free").locks().free("upc_lock_free", lock); });
 }
 void lapwing_upc_all_lock_free(lapwing_upc_pointer lock) {
-    guarded([&] { program("upc_all_lock_free").free_lock_together(lock); });
+    guarded([&] { program("upc_all_lock_free").locks().free_together(lock); });
 }
 void lapwing_upc_lock(lapwing_upc_pointer lock) {
-    guarded([&] { program("upc_lock").lock(lock); });
+    guarded([&] { program("upc_lock").locks().lock(lock); });
 }
 int lapwing_upc_lock_attempt(lapwing_upc_pointer lock) {
-    return guarded([&] { return program("upc_lock_attempt").attempt(lock) ? 1 : 0; });
+    return guarded([&] { return program("upc_lock_attempt").locks().attempt(lock) ? 1 : 0; });
 }
 void lapwing_upc_unlock(lapwing_upc_pointer lock) {
-    guarded([&] { program("upc_unlock").unlock(lock); });
+    guarded([&] { program("upc_unlock").locks().unlock(lock); });
 }
 
 uint64_t lapwing_upc_ticks_now(void) {
     return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 uint64_t lapwing_upc_ticks_to_ns(uint64_t ticks) { return ticks; }
+
+void lapwing_upc_record_start(int by_line) {
+    guarded([&] { program("record_start").record(true, by_line != 0); });
+}
+void lapwing_upc_record_stop(void) {
+    guarded([] { program("record_stop").record(false, false); });
+}
+lapwing_upc_access_counts lapwing_upc_recorded(void) {
+    return guarded([] { return program("recorded").memory().recorder().counts(); });
+}
+void lapwing_upc_record_report(void) {
+    guarded([] {
+        lapwing::upc::ProgramState& here = program("record_report");
+        const std::string report = here.memory().recorder().report(here.team());
+        std::fputs(report.c_str(), stderr);
+    });
+}
 
 } // extern "C"

@@ -7,19 +7,6 @@ namespace lapwing::upc {
 
 namespace {
 
-/// The lock of the books, for a scope.
-class Locked {
-public:
-    Locked(QueueLocks& locks, const LockPlace& lock) : locks_{locks}, lock_{lock} { locks_.lock(lock_); }
-    ~Locked() noexcept(false) { locks_.unlock(lock_); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-private:
-    QueueLocks& locks_;
-    LockPlace lock_;
-};
-
 constexpr std::uint64_t first_link = 2 * sizeof(std::uint64_t); // in the root, behind the lock
 
 } // namespace
@@ -47,7 +34,7 @@ Heap::Allocated Heap::allocate(std::uint64_t bytes) {
     Allocated result;
     if (bytes > region_.end - region_.begin) bytes = region_.end - region_.begin; // there is none of that size
     const std::uint64_t wanted = block_header_bytes + (bytes + granule - 1) / granule * granule;
-    const Locked locked{locks_, lock()};
+    const LockedPlace locked{locks_, lock()};
     for (std::uint64_t at = window_.get<std::uint64_t>(Rank{owner_}, Offset{root_ + first_link}); at != 0;) {
         Block block = read(at);
         const std::uint64_t size = size_of(block);
@@ -79,7 +66,7 @@ Heap::Allocated Heap::allocate(std::uint64_t bytes) {
 
 Heap::Freed Heap::free(std::uint64_t address) {
     if (address % granule != 0 || address < region_.begin + block_header_bytes || address >= region_.end) return Freed::no_block;
-    const Locked locked{locks_, lock()};
+    const LockedPlace locked{locks_, lock()};
     std::uint64_t at = address - block_header_bytes;
     Block block = read(at);
     if (!is_block(block)) return Freed::no_block;
@@ -106,6 +93,23 @@ Heap::Freed Heap::free(std::uint64_t address) {
     link(0, at);
     note_size_before(at + size, size);
     return Freed::done;
+}
+
+Region Heap::object(std::uint64_t begin) {
+    const Block block = read(begin - block_header_bytes);
+    if (!is_block(block) || !is_allocated(block)) return {};
+    return {begin, begin - block_header_bytes + size_of(block)};
+}
+
+Region Heap::find(std::uint64_t address) {
+    const LockedPlace locked{locks_, lock()};
+    for (std::uint64_t at = region_.begin; at < region_.end;) {
+        const Block block = read(at);
+        const std::uint64_t behind = at + size_of(block);
+        if (address <= behind) return is_allocated(block) && address >= at + block_header_bytes ? Region{at + block_header_bytes, behind} : Region{};
+        at = behind;
+    }
+    return {};
 }
 
 } // namespace lapwing::upc

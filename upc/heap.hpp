@@ -34,6 +34,10 @@ public:
     /// `bytes` is above 0.
     [[nodiscard]] Allocated allocate(std::uint64_t bytes);
     [[nodiscard]] Freed free(std::uint64_t address);
+    /// The memory of the allocated block that an address is in, its end included; empty where there is none. Goes through all blocks before it.
+    [[nodiscard]] Region find(std::uint64_t address);
+    /// The memory of the allocated block whose memory begins at an address; empty where there is none.
+    [[nodiscard]] Region object(std::uint64_t begin);
 
     [[nodiscard]] const Region& region() const noexcept { return region_; }
 

@@ -73,4 +73,17 @@ private:
     std::unordered_map<LockPlace, std::uint64_t, Hash> held_; ///< and the place of this thread in its queue
 };
 
+/// Holds a lock for a scope.
+class LockedPlace {
+public:
+    LockedPlace(QueueLocks& locks, const LockPlace& lock) : locks_{locks}, lock_{lock} { locks_.lock(lock_); }
+    ~LockedPlace() noexcept(false) { locks_.unlock(lock_); }
+    LockedPlace(const LockedPlace&) = delete;
+    LockedPlace& operator=(const LockedPlace&) = delete;
+
+private:
+    QueueLocks& locks_;
+    LockPlace lock_;
+};
+
 } // namespace lapwing::upc

@@ -17,18 +17,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <lapwing/upc/atomic.h>
+#include <lapwing/upc/pointer.h>
+#include <lapwing/upc/recording.h>
 #include <lapwing/upc/types.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A pointer-to-shared: opaque, 16 bytes, to be copied freely, also into shared memory. All zero is the null pointer. */
-typedef struct lapwing_upc_pointer {
-    uint64_t address; /* bytes from the start of the thread's part */
-    uint32_t thread;
-    uint32_t phase; /* elements from the start of the block */
-} lapwing_upc_pointer;
 
 /* Start and end. Collective. Settings come from the environment (LAPWING_UPC_HEAP, LAPWING_CACHE, ...). The start initialises MPI if nobody has, with a barrier at its end; the end has a barrier at its start, and
  * finalizes MPI if the start has initialised it. argc and argv may be null. */
@@ -124,7 +120,7 @@ void lapwing_upc_wait(const int* name);
 /* upc_fence: own writes are complete, and later reads see what other threads completed before. */
 void lapwing_upc_fence(void);
 
-/* Locks, in first-come order, in the shared heap: a lock takes 48 bytes of the heap of one thread, whatever the number of threads. Locking
+/* Locks, in first-come order, in the shared heap: a lock takes 16 bytes of the heap of one thread, whatever the number of threads. Locking
  * has a fence behind it, unlocking before. */
 
 /* upc_all_lock_alloc, collective: one lock, with thread 0; upc_global_lock_alloc: with the calling thread. */

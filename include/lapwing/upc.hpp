@@ -3,10 +3,12 @@
 
 #include <lapwing/upc.h>
 #include <lapwing/upc/array.hpp>
+#include <lapwing/upc/atomic.hpp>
 #include <lapwing/upc/forall.hpp>
 #include <lapwing/upc/memory.hpp>
 #include <lapwing/upc/pointer.hpp>
 #include <lapwing/upc/program.hpp>
+#include <lapwing/upc/recording.hpp>
 #include <lapwing/upc/reference.hpp>
 #include <lapwing/upc/synchronisation.hpp>
 

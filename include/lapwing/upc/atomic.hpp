@@ -1,0 +1,122 @@
+// Room: upc
+#pragma once
+
+#include <lapwing/upc/atomic.h>
+#include <lapwing/upc/pointer.hpp>
+#include <lapwing/upc/program.hpp>
+#include <lapwing/upc/reference.hpp>
+#include <lapwing/upc/types.h>
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+
+namespace lapwing::upc {
+
+namespace detail {
+
+/// The type of an atomic's object, as a domain names it.
+template <class T>
+[[nodiscard]] consteval lapwing_upc_type atomic_type() {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == sizeof(lapwing_upc_pointer), "UPC has atomics of 4 and 8 bytes, and of pointers-to-shared");
+    if constexpr (std::is_same_v<T, float>) return LAPWING_UPC_FLOAT;
+    else if constexpr (std::is_same_v<T, double>) return LAPWING_UPC_DOUBLE;
+    else if constexpr (std::is_integral_v<T> && sizeof(T) == 4) return std::is_signed_v<T> ? LAPWING_UPC_INT32 : LAPWING_UPC_UINT32;
+    else if constexpr (std::is_integral_v<T>) return std::is_signed_v<T> ? LAPWING_UPC_INT64 : LAPWING_UPC_UINT64;
+    else return LAPWING_UPC_PTS;
+}
+
+} // namespace detail
+
+/// upc_atomicdomain_t: atomics on objects of type T, a number of 4 or 8 bytes or a Pointer of 16. What no other atomic of a domain of that type comes
+/// between. Targets are elements: `domain.fetch_add(a[i], 1)`. Relaxed, unless the last argument is Consistency::strict, which has a fence on both
+/// sides.
+template <class T>
+class AtomicDomain {
+public:
+    static constexpr bool is_pointer = detail::atomic_type<T>() == LAPWING_UPC_PTS; ///< pointers have get, set and compare_swap only
+
+    /// Collective: upc_all_atomicdomain_alloc, of all operations that the type has.
+    AtomicDomain() : domain_{lapwing_upc_all_atomicdomain_alloc(detail::atomic_type<T>(), all_operations(), 0)} {}
+    AtomicDomain(const AtomicDomain&) = delete;
+    AtomicDomain& operator=(const AtomicDomain&) = delete;
+    /// Collective.
+    ~AtomicDomain() { lapwing_upc_all_atomicdomain_free(domain_); }
+
+    /// UPC_GET, UPC_SET, UPC_CSWAP, which returns the value from before.
+    template <class Q>
+    [[nodiscard]] T get(const Reference<Q>& target, Consistency consistency = Consistency::relaxed) const {
+        return fetch(LAPWING_UPC_GET, target, nullptr, nullptr, consistency);
+    }
+    /// As above.
+    template <class Q>
+    void set(const Reference<Q>& target, const T& value, Consistency consistency = Consistency::relaxed) const {
+        perform(LAPWING_UPC_SET, target, &value, nullptr, nullptr, consistency);
+    }
+    /// As above.
+    template <class Q>
+    [[nodiscard]] T swap(const Reference<Q>& target, const T& value, Consistency consistency = Consistency::relaxed) const {
+        return fetch(LAPWING_UPC_SET, target, &value, nullptr, consistency);
+    }
+    /// As above.
+    template <class Q>
+    T compare_swap(const Reference<Q>& target, const T& expected, const T& desired, Consistency consistency = Consistency::relaxed) const {
+        return fetch(LAPWING_UPC_CSWAP, target, &expected, &desired, consistency);
+    }
+
+    /// UPC_ADD, UPC_SUB, UPC_MULT, UPC_MIN, UPC_MAX, and UPC_AND, UPC_OR, UPC_XOR of integers: without a result, complete at the next fence.
+    template <class Q>
+    void apply(lapwing_upc_op operation, const Reference<Q>& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+        perform(operation, target, &operand, nullptr, nullptr, consistency);
+    }
+    /// The same; returns the value from before.
+    template <class Q>
+    T fetch_apply(lapwing_upc_op operation, const Reference<Q>& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+        return fetch(operation, target, &operand, nullptr, consistency);
+    }
+    /// The most frequent ones.
+    template <class Q>
+    void add(const Reference<Q>& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+        apply(LAPWING_UPC_ADD, target, operand, consistency);
+    }
+    /// As above.
+    template <class Q>
+    T fetch_add(const Reference<Q>& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+        return fetch_apply(LAPWING_UPC_ADD, target, operand, consistency);
+    }
+    /// UPC_INC and UPC_DEC.
+    template <class Q>
+    void increment(const Reference<Q>& target, Consistency consistency = Consistency::relaxed) const {
+        perform(LAPWING_UPC_INC, target, nullptr, nullptr, nullptr, consistency);
+    }
+    /// As above.
+    template <class Q>
+    void decrement(const Reference<Q>& target, Consistency consistency = Consistency::relaxed) const {
+        perform(LAPWING_UPC_DEC, target, nullptr, nullptr, nullptr, consistency);
+    }
+
+private:
+    [[nodiscard]] static constexpr int all_operations() noexcept {
+        int operations = LAPWING_UPC_GET | LAPWING_UPC_SET | LAPWING_UPC_CSWAP;
+        if constexpr (!is_pointer)
+            operations |= LAPWING_UPC_ADD | LAPWING_UPC_SUB | LAPWING_UPC_MULT | LAPWING_UPC_INC | LAPWING_UPC_DEC | LAPWING_UPC_MIN | LAPWING_UPC_MAX;
+        if constexpr (std::is_integral_v<T>) operations |= LAPWING_UPC_AND | LAPWING_UPC_OR | LAPWING_UPC_XOR;
+        return operations;
+    }
+    template <class Q>
+    void perform(lapwing_upc_op operation, const Reference<Q>& target, const T* first, const T* second, T* before, Consistency consistency) const {
+        static_assert(std::is_same_v<typename Reference<Q>::value_type, T>, "the element has another type than the domain");
+        const auto call = consistency == Consistency::strict ? lapwing_upc_atomic_strict : lapwing_upc_atomic_relaxed;
+        call(domain_, before, operation, target.place(), first, second);
+    }
+    template <class Q>
+    [[nodiscard]] T fetch(lapwing_upc_op operation, const Reference<Q>& target, const T* first, const T* second, Consistency consistency) const {
+        T before;
+        perform(operation, target, first, second, &before, consistency);
+        return before;
+    }
+
+    lapwing_upc_atomicdomain* domain_;
+};
+
+} // namespace lapwing::upc

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "upc/heap.hpp"
+#include "upc/layout.hpp"
+
+#include <lapwing/settings.hpp>
+#include <lapwing/upc.h>
+#include <lapwing/upc/array.hpp>
+#include <lapwing/upc/program.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace lapwing::upc {
+
+class ProgramState;
+
+/// Where each thread's part has the two heaps: blocks of all threads, and what a thread allocates alone.
+struct HeapRegions {
+    Region blocks;
+    Region local;
+};
+/// As the program's start says, or the settings. Throws RangeError where it is not allowed.
+[[nodiscard]] HeapRegions heap_regions(const ProgramOptions& options, const Settings& settings);
+
+/// upc_all_alloc and its like: which heap, how many bytes of each thread, and what an error says. `call` is the name in messages. Throws RangeError when a
+/// heap has no room, UsageError for what cannot be freed.
+class Allocation {
+public:
+    explicit Allocation(ProgramState& program) : program_{program} {}
+
+    /// Makes the own heap, and at thread 0 that of all threads' blocks; a barrier follows.
+    void make();
+
+    [[nodiscard]] lapwing_upc_pointer allocate_blocks(const char* call, std::size_t blocks, std::size_t block_bytes);
+    /// Collective.
+    [[nodiscard]] lapwing_upc_pointer allocate_blocks_together(const char* call, std::size_t blocks, std::size_t block_bytes);
+    /// The same of zeros.
+    [[nodiscard]] lapwing_upc_pointer allocate_array(const detail::BlockCount& blocks, std::size_t size, std::size_t element_bytes);
+    [[nodiscard]] lapwing_upc_pointer allocate(const char* call, std::size_t bytes);
+    void free(const char* call, const lapwing_upc_pointer& pointer);
+    /// Collective.
+    void free_together(const char* call, const lapwing_upc_pointer& pointer);
+
+    /// Collective. What thread 0's step gives, or throws, on all.
+    template <class Step>
+    [[nodiscard]] lapwing_upc_pointer from_first(Step&& step) {
+        lapwing_upc_pointer pointer{};
+        std::string problem;
+        if (is_first()) {
+            try {
+                pointer = step();
+            } catch (const RangeError& error) {
+                problem = error.what();
+            }
+        }
+        return agree(pointer, problem);
+    }
+
+    /// Throws RangeError unless the bytes are in one object that is allocated. Cost: reads the books of a heap, from its begin on for an object that is
+    /// met for the first time.
+    void require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
+    /// Throws RangeError unless both are in one object, of which the end counts.
+    void require_same_object(const char* call, const lapwing_upc_pointer& from, const lapwing_upc_pointer& to);
+
+private:
+    [[nodiscard]] bool is_first() const;
+    /// Collective. Thread 0's, on all: a pointer, or a problem that is thrown.
+    [[nodiscard]] lapwing_upc_pointer agree(lapwing_upc_pointer pointer, std::string problem);
+    /// The heap that is kept at a thread: for blocks of all threads at thread 0 only.
+    [[nodiscard]] Heap heap(const Region& region, int thread);
+    /// The allocated block that an address is in, its end included; empty where there is none.
+    [[nodiscard]] Region object_at(const lapwing_upc_pointer& pointer);
+    [[noreturn]] void throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Heap::Allocated& found, const Region& region,
+                                      const char* setting) const;
+
+    ProgramState& program_;
+    std::map<std::pair<int, std::uint64_t>, std::uint64_t> known_; ///< blocks that were met: by the thread of the books and the begin, their end
+};
+
+} // namespace lapwing::upc

@@ -1,0 +1,228 @@
+// UPC's atomics, by those of the heap's window.
+#include "upc/atomics.hpp"
+
+#include "upc/guarded.hpp"
+#include "upc/program.hpp"
+
+#include <lapwing/detail/config.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/team.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+namespace lapwing::upc {
+
+namespace {
+
+constexpr int access_operations = LAPWING_UPC_GET | LAPWING_UPC_SET | LAPWING_UPC_CSWAP;
+constexpr int bit_operations = LAPWING_UPC_AND | LAPWING_UPC_OR | LAPWING_UPC_XOR;
+constexpr int number_operations =
+    LAPWING_UPC_ADD | LAPWING_UPC_SUB | LAPWING_UPC_MULT | LAPWING_UPC_INC | LAPWING_UPC_DEC | LAPWING_UPC_MIN | LAPWING_UPC_MAX;
+
+/// Calls `step` with a value of the type; false for a type that has no atomics on numbers.
+template <class Step>
+bool with_number(lapwing_upc_type type, Step&& step) {
+    switch (type) {
+    case LAPWING_UPC_INT:
+    case LAPWING_UPC_INT32: step(std::int32_t{}); return true;
+    case LAPWING_UPC_UINT:
+    case LAPWING_UPC_UINT32: step(std::uint32_t{}); return true;
+    case LAPWING_UPC_LONG:
+    case LAPWING_UPC_INT64: step(std::int64_t{}); return true;
+    case LAPWING_UPC_ULONG:
+    case LAPWING_UPC_UINT64: step(std::uint64_t{}); return true;
+    case LAPWING_UPC_FLOAT: step(float{}); return true;
+    case LAPWING_UPC_DOUBLE: step(double{}); return true;
+    default: return false;
+    }
+}
+
+[[nodiscard]] bool is_floating(lapwing_upc_type type) noexcept { return type == LAPWING_UPC_FLOAT || type == LAPWING_UPC_DOUBLE; }
+
+/// Operations that a type has; 0 for one that has no atomics.
+[[nodiscard]] int operations_of(lapwing_upc_type type) {
+    if (type == LAPWING_UPC_PTS) return access_operations;
+    if (!with_number(type, [](auto) {})) return 0;
+    return access_operations | number_operations | (is_floating(type) ? 0 : bit_operations);
+}
+
+[[nodiscard]] int operands_of(lapwing_upc_op operation) noexcept {
+    switch (operation) {
+    case LAPWING_UPC_GET:
+    case LAPWING_UPC_INC:
+    case LAPWING_UPC_DEC: return 0;
+    case LAPWING_UPC_CSWAP: return 2;
+    default: return 1;
+    }
+}
+
+template <class T>
+[[nodiscard]] T negated(T value) noexcept {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(value)); // modulo 2^n, as the sum is
+    else return -value;
+}
+template <class T>
+[[nodiscard]] T multiplied(T a, T b) noexcept {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
+    else return a * b;
+}
+template <class T>
+[[nodiscard]] T loaded(const void* operand) noexcept {
+    T value;
+    std::memcpy(&value, operand, sizeof(T));
+    return value;
+}
+
+/// Without a result the sum travels with others, and is complete at the next release.
+template <class T>
+void add(Window& heap, Rank rank, Offset offset, T operand, void* before) {
+    if (before == nullptr) return heap.add(rank, offset, operand);
+    const T found = heap.fetch_add(rank, offset, operand);
+    std::memcpy(before, &found, sizeof(T));
+}
+
+template <class T>
+[[nodiscard]] T multiply(Window& heap, Rank rank, Offset offset, T operand) {
+    for (T found = heap.atomic_read<T>(rank, offset);;) {
+        const T seen = heap.compare_swap<T>(rank, offset, found, multiplied(found, operand));
+        if (std::memcmp(&seen, &found, sizeof(T)) == 0) return found; // bit by bit: a NaN is found again, too
+        found = seen;
+    }
+}
+
+template <class T>
+void perform(Window& heap, lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first, const void* second, void* before) {
+    const Rank rank = rank_of(target);
+    const Offset offset = offset_of(target);
+    const T operand = first == nullptr ? T{1} : loaded<T>(first);
+    T found{};
+    switch (operation) {
+    case LAPWING_UPC_ADD:
+    case LAPWING_UPC_INC: return add(heap, rank, offset, operand, before);
+    case LAPWING_UPC_SUB:
+    case LAPWING_UPC_DEC: return add(heap, rank, offset, negated(operand), before);
+    case LAPWING_UPC_GET: found = heap.atomic_read<T>(rank, offset); break;
+    case LAPWING_UPC_SET: found = heap.swap(rank, offset, operand); break;
+    case LAPWING_UPC_CSWAP: found = heap.compare_swap(rank, offset, operand, loaded<T>(second)); break;
+    case LAPWING_UPC_MULT: found = multiply(heap, rank, offset, operand); break;
+    case LAPWING_UPC_MIN:
+        if (before == nullptr) return heap.min(rank, offset, operand);
+        found = heap.fetch_min(rank, offset, operand);
+        break;
+    case LAPWING_UPC_MAX:
+        if (before == nullptr) return heap.max(rank, offset, operand);
+        found = heap.fetch_max(rank, offset, operand);
+        break;
+    default:
+        if constexpr (std::is_integral_v<T>) {
+            if (before == nullptr) {
+                if (operation == LAPWING_UPC_AND) return heap.bit_and(rank, offset, operand);
+                if (operation == LAPWING_UPC_OR) return heap.bit_or(rank, offset, operand);
+                return heap.bit_xor(rank, offset, operand);
+            }
+            if (operation == LAPWING_UPC_AND) found = heap.fetch_and(rank, offset, operand);
+            else if (operation == LAPWING_UPC_OR) found = heap.fetch_or(rank, offset, operand);
+            else found = heap.fetch_xor(rank, offset, operand);
+        }
+    }
+    if (before != nullptr) std::memcpy(before, &found, sizeof(T));
+}
+
+/// Pointers have 16 bytes, of which no network has atomics: all of a thread's take turns under one lock.
+void perform_on_pointer(ProgramState& program, lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first, const void* second,
+                        void* before) {
+    const LockedPlace turn{program.locks().queues(), {static_cast<int>(target.thread), offsetof(PartHeader, pointers_lock)}};
+    Window& heap = program.heap();
+    const auto found = heap.get<lapwing_upc_pointer>(rank_of(target), offset_of(target));
+    if (operation == LAPWING_UPC_SET) {
+        heap.put(rank_of(target), offset_of(target), loaded<lapwing_upc_pointer>(first));
+    } else if (operation == LAPWING_UPC_CSWAP && lapwing_upc_equal(found, loaded<lapwing_upc_pointer>(first)) != 0) {
+        heap.put(rank_of(target), offset_of(target), loaded<lapwing_upc_pointer>(second));
+    }
+    if (before != nullptr) std::memcpy(before, &found, sizeof(found));
+}
+
+} // namespace
+
+lapwing_upc_atomicdomain* make_atomic_domain(ProgramState& program, lapwing_upc_type type, int operations) {
+    constexpr const char* call = "upc_all_atomicdomain_alloc";
+    if constexpr (assertion_level >= 3) {
+        const std::array<std::int64_t, 2> asked{static_cast<std::int64_t>(type), operations};
+        program.team().require_same(asked, call, "the type, and the operations,");
+    }
+    const int possible = operations_of(type);
+    if (possible == 0)
+        throw UsageError{fmt::format("{}: there are no atomics of type {}; there are of INT, UINT, LONG, ULONG, INT32, UINT32, INT64, UINT64, FLOAT, DOUBLE "
+                                     "and PTS",
+                                     program.who(call), static_cast<int>(type))};
+    if (operations == 0 || (operations & ~possible) != 0)
+        throw UsageError{fmt::format("{}: operations {:#x} of type {}, which has {:#x}; name one or more of those", program.who(call), operations,
+                                     static_cast<int>(type), possible)};
+    return std::make_unique<lapwing_upc_atomicdomain>(lapwing_upc_atomicdomain{type, operations}).release();
+}
+
+void perform_atomic(ProgramState& program, const char* call, const lapwing_upc_atomicdomain* domain, void* before, lapwing_upc_op operation,
+                    const lapwing_upc_pointer& target, const void* first, const void* second) {
+    if (domain == nullptr) throw UsageError{fmt::format("{}: the domain is null; make it by upc_all_atomicdomain_alloc", program.who(call))};
+    const auto bits = static_cast<unsigned>(operation);
+    if ((bits & (bits - 1)) != 0 || (static_cast<int>(operation) & domain->operations) == 0)
+        throw UsageError{fmt::format("{}: operation {:#x} in a domain that was made for {:#x}; name it in upc_all_atomicdomain_alloc", program.who(call), bits,
+                                     domain->operations)};
+    const int operands = operands_of(operation);
+    if ((first != nullptr) != (operands > 0) || (second != nullptr) != (operands > 1))
+        throw UsageError{fmt::format("{}: operation {:#x} takes {} operands, the others are null", program.who(call), bits, operands)};
+    if (operation == LAPWING_UPC_GET && before == nullptr)
+        throw UsageError{fmt::format("{}: a GET without a place for the value; pass a fetch_ptr", program.who(call))};
+    if (domain->type == LAPWING_UPC_PTS) {
+        program.require_within(call, target, sizeof(lapwing_upc_pointer));
+        return perform_on_pointer(program, operation, target, first, second, before);
+    }
+    with_number(domain->type, [&]<class T>(T) {
+        program.require_within(call, target, sizeof(T));
+        if (target.address % sizeof(T) != 0)
+            throw UsageError{fmt::format("{}: {}: the address is no multiple of {}, the size of the object", program.who(call), text(target), sizeof(T))};
+        perform<T>(program.heap(), operation, target, first, second, before);
+    });
+}
+
+} // namespace lapwing::upc
+
+extern "C" {
+
+lapwing_upc_atomicdomain* lapwing_upc_all_atomicdomain_alloc(lapwing_upc_type type, int ops, int /*hints*/) {
+    return lapwing::upc::guarded([&] { return lapwing::upc::make_atomic_domain(lapwing::upc::program("upc_all_atomicdomain_alloc"), type, ops); });
+}
+
+void lapwing_upc_all_atomicdomain_free(lapwing_upc_atomicdomain* domain) {
+    // Nothing of it is shared, but a program may count on the wait.
+    lapwing::upc::guarded([&] { lapwing::upc::program("upc_all_atomicdomain_free").team().barrier(); });
+    delete domain;
+}
+
+void lapwing_upc_atomic_relaxed(lapwing_upc_atomicdomain* domain, void* fetch_ptr, lapwing_upc_op op, lapwing_upc_pointer target, const void* operand1,
+                                const void* operand2) {
+    lapwing::upc::guarded([&] {
+        lapwing::upc::perform_atomic(lapwing::upc::program("upc_atomic_relaxed"), "upc_atomic_relaxed", domain, fetch_ptr, op, target, operand1, operand2);
+    });
+}
+
+void lapwing_upc_atomic_strict(lapwing_upc_atomicdomain* domain, void* fetch_ptr, lapwing_upc_op op, lapwing_upc_pointer target, const void* operand1,
+                               const void* operand2) {
+    lapwing::upc::guarded([&] {
+        lapwing::upc::ProgramState& here = lapwing::upc::program("upc_atomic_strict");
+        here.fence();
+        lapwing::upc::perform_atomic(here, "upc_atomic_strict", domain, fetch_ptr, op, target, operand1, operand2);
+        here.fence();
+    });
+}
+
+int lapwing_upc_atomic_isfast(lapwing_upc_type type, int ops, lapwing_upc_pointer /*target*/) {
+    return type != LAPWING_UPC_PTS && (ops & LAPWING_UPC_MULT) == 0 ? 1 : 0;
+}
+
+} // extern "C"
