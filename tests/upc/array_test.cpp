@@ -1,0 +1,277 @@
+// Shared arrays of every shape, loops that share their iterations out, members, qualifiers.
+#include "tests/distribution/random_maps.hpp"
+#include "tests/upc/upc_test.hpp"
+
+#include <lapwing/upc.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace upc = lapwing::upc;
+
+namespace {
+
+/// Whose element i is, by UPC's definition (language specification 1.3, section 6.5.1.1).
+int owner(std::int64_t i, std::int64_t block) { return block == 0 ? 0 : static_cast<int>(i / block % upc::threads()); }
+
+template <std::size_t B>
+void check_elements(const upc::SharedArray<std::int64_t, B>& a, std::int64_t n, std::int64_t block) {
+    REQUIRE(upc::blocksizeof(a) == static_cast<std::size_t>(block));
+    std::int64_t own = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        REQUIRE(+a[i] == 0); // as UPC's arrays are at the start
+        REQUIRE(a.threadof(i) == owner(i, block));
+        REQUIRE((a + i).threadof() == owner(i, block));
+        REQUIRE((a + i).phaseof() == static_cast<std::size_t>(block == 0 ? 0 : i % block));
+        own += owner(i, block) == upc::mythread() ? 1 : 0;
+    }
+    REQUIRE(a.size_at(upc::mythread()) == static_cast<std::size_t>(own));
+    upc::barrier();
+    upc::forall(0, n, a, [&](std::int64_t i) { a[i] = 5 * i; });
+    upc::barrier();
+    auto p = a + (n - 1);
+    for (std::int64_t i = n; i-- > 0; --p) {
+        REQUIRE(+a[i] == 5 * i);
+        REQUIRE(p - a.begin() == i);
+        REQUIRE(+*p == 5 * i);
+        if (i == 0) break;
+    }
+    upc::barrier();
+    // Loops get own elements as plain memory where they can.
+    upc::forall(n / 3, n, a, [&](auto i) { a[i] += 1; });
+    upc::barrier();
+    for (std::int64_t i = 0; i < n; ++i) REQUIRE(+a[i] == 5 * i + (i >= n / 3 ? 1 : 0));
+    upc::barrier();
+}
+
+struct Particle {
+    double mass;
+    std::int32_t charge;
+    std::int16_t tags[4];
+};
+
+} // namespace
+
+TEST_CASE("arrays whose block size is known when the program runs") {
+    const test::UpcProgram program;
+    test::Random random{11};
+    for (int round = 0; round < 30; ++round) {
+        const std::int64_t n = random.number(1, 200);
+        const std::int64_t block = random.number(0, 12);
+        const upc::SharedArray<std::int64_t, upc::dynamic_block> a{static_cast<std::size_t>(n), static_cast<std::size_t>(block)};
+        check_elements(a, n, block);
+    }
+    const upc::SharedArray<std::int64_t, 3> fixed{100};
+    check_elements(fixed, 100, 3);
+    const upc::SharedArray<std::int64_t, upc::dynamic_block> star{100}; // shared [*]
+    check_elements(star, 100, (100 - 1) / upc::threads() + 1);
+    CHECK(upc::localsizeof(star) == 8 * static_cast<std::size_t>((100 - 1) / upc::threads() + 1));
+    CHECK(upc::elemsizeof(star) == 8);
+    const upc::SharedArray<std::int64_t, upc::indefinite> whole{50};
+    check_elements(whole, 50, 0);
+    CHECK(upc::localsizeof(whole) == 400);
+    const upc::SharedArray<double> empty{0};
+    CHECK(empty.size() == 0);
+    upc::barrier();
+}
+
+TEST_CASE("casts between block sizes and types, and pointers that lie in shared memory") {
+    const test::UpcProgram program;
+    const upc::SharedArray<std::int32_t, 4> a{64};
+    upc::forall(0, 64, a, [&](std::int64_t i) { a[i] = static_cast<std::int32_t>(i); });
+    const upc::Pointer<std::int32_t, 4> fourth = a + 5;
+    const upc::Pointer<std::int32_t> by_one{fourth};
+    CHECK(by_one.phaseof() == 0);
+    CHECK(by_one == upc::Pointer<std::int32_t>{upc::resetphase(fourth)});
+    CHECK(upc::threadof(by_one + 1) == (upc::threadof(fourth) + 1) % upc::threads());
+    const upc::Pointer<std::int32_t, upc::dynamic_block> dynamic{fourth, 4};
+    CHECK(dynamic.phaseof() == 1);
+    CHECK((dynamic + 3).threadof() == (a + 8).threadof());
+    const upc::Pointer<const std::int32_t, 4> read_only{fourth};
+    CHECK(read_only.phaseof() == 1);
+    // Thread t publishes a pointer to its first element.
+    using Shared = upc::Pointer<std::int32_t, 4>;
+    const upc::SharedArray<Shared> pointers{static_cast<std::size_t>(upc::threads())};
+    pointers[upc::mythread()] = a + 4 * upc::mythread();
+    upc::barrier();
+    for (int t = 0; t < upc::threads(); ++t) {
+        const Shared p = pointers[t];
+        REQUIRE(p.threadof() == t);
+        REQUIRE(+p[2] == 4 * t + 2);
+    }
+    upc::barrier();
+}
+
+TEST_CASE("arrays of several dimensions are dealt as one row") {
+    const test::UpcProgram program;
+    constexpr std::int64_t n = 6;
+    constexpr std::int64_t m = 7;
+    constexpr std::int64_t k = 3;
+    const upc::SharedArray<std::int32_t, 5, 3> a{{n, m, k}};
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < m; ++j)
+            for (std::int64_t l = 0; l < k; ++l)
+                if (owner((i * m + j) * k + l, 5) == upc::mythread()) a[i][j][l] = static_cast<std::int32_t>(100 * i + 10 * j + l);
+    upc::barrier();
+    for (std::int64_t i = 0; i < n; ++i) {
+        const upc::Pointer<std::int32_t, 5> row = a[i];
+        REQUIRE(+*row == 100 * i);
+        REQUIRE(a[i].threadof() == owner(i * m * k, 5));
+        for (std::int64_t j = 0; j < m; ++j)
+            for (std::int64_t l = 0; l < k; ++l) {
+                REQUIRE(+a[i][j][l] == 100 * i + 10 * j + l);
+                REQUIRE(+a(i, j, l) == 100 * i + 10 * j + l);
+                REQUIRE(+row[j * k + l] == 100 * i + 10 * j + l);
+            }
+    }
+    CHECK(a.extent(1) == 7);
+    upc::barrier();
+}
+
+TEST_CASE("loops share their iterations by a number, an element, a pointer, or not at all") {
+    const test::UpcProgram program;
+    const upc::SharedArray<std::int64_t> times{60};
+    const upc::SharedArray<std::int64_t, 3> a{60};
+    upc::AtomicDomain<std::int64_t> domain;
+    const auto expect = [&](std::int64_t begin, std::int64_t end, std::int64_t step, std::int64_t count) {
+        upc::barrier();
+        for (std::int64_t i = 0; i < 60; ++i) {
+            const bool in = i >= begin && i < end && (i - begin) % step == 0;
+            REQUIRE(+times[i] == (in ? count : 0));
+        }
+        upc::barrier();
+        upc::forall(0, 60, times, [&](std::int64_t i) { times[i] = 0; });
+        upc::barrier();
+    };
+    const auto count = [&](std::int64_t i) { domain.add(times[i], 1); };
+    upc::barrier();
+    upc::forall(3, 50, [&](std::int64_t i) {
+        CHECK(i % upc::threads() == upc::mythread());
+        count(i);
+    });
+    expect(3, 50, 1, 1);
+    upc::forall(lapwing::Range{3, 50}.by(4), count);
+    expect(3, 50, 4, 1);
+    upc::forall(0, 60, a, count);
+    expect(0, 60, 1, 1);
+    upc::forall(0, 60, [&](std::int64_t i) { return a + i; }, [&](std::int64_t i) {
+        CHECK(a.threadof(i) == upc::mythread());
+        count(i);
+    });
+    expect(0, 60, 1, 1);
+    upc::forall(0, 60, [](std::int64_t i) { return -i; }, count); // numbers below zero have a thread, too
+    expect(0, 60, 1, 1);
+    upc::forall(0, 60, upc::every_thread, count);
+    expect(0, 60, 1, upc::threads());
+    // Inside a loop that shares its iterations out, each thread does all of the inner ones; inside one that does not, they are shared out.
+    upc::forall(0, upc::threads(), [&](std::int64_t) { upc::forall(0, 60, a, count); });
+    expect(0, 60, 1, upc::threads());
+    upc::forall(0, 2, upc::every_thread, [&](std::int64_t) { upc::forall(0, 60, a, count); });
+    expect(0, 60, 1, 2);
+}
+
+TEST_CASE("structures, their members, and shared scalars") {
+    const test::UpcProgram program;
+    const upc::SharedArray<Particle, 2> particles{20};
+    upc::Shared<double> total;
+    CHECK(+total == 0);
+    upc::Lock lock;
+    upc::forall(0, 20, particles, [&](std::int64_t i) {
+        particles[i] = Particle{.mass = 0.5, .charge = static_cast<std::int32_t>(i), .tags = {1, 2, 3, 4}};
+    });
+    upc::barrier();
+    const auto next = static_cast<std::int64_t>((upc::mythread() + 1) % upc::threads());
+    particles[2 * next]->*&Particle::charge += 1000;
+    (particles + (2 * next + 1))->*&Particle::mass = 2.0;
+    upc::barrier();
+    for (std::int64_t t = 0; t < upc::threads() && t < 10; ++t) {
+        REQUIRE(+(particles[2 * t]->*&Particle::charge) == 2 * t + 1000);
+        REQUIRE(particles[2 * t].get().mass == 0.5);
+        REQUIRE(particles[2 * t].get().tags[3] == 4);
+        REQUIRE(+(particles[2 * t + 1]->*&Particle::mass) == 2.0);
+    }
+    lock.lock();
+    total = total + 1.5;
+    *total += 1;
+    lock.unlock();
+    upc::barrier();
+    CHECK(total == 2.5 * upc::threads());
+    CHECK(upc::threadof(total.pointer()) == 0);
+    upc::barrier();
+}
+
+TEST_CASE("blocks of memory with types, and memory that a thread allocates") {
+    const test::UpcProgram program;
+    const upc::SharedArray<double, upc::dynamic_block> a{static_cast<std::size_t>(10 * upc::threads())};
+    const int next = (upc::mythread() + 1) % upc::threads();
+    std::vector<double> out(10, 1.0 + upc::mythread());
+    upc::memput(a + 10 * next, out.data(), 80);
+    upc::barrier();
+    std::vector<double> in(10);
+    upc::memget(in.data(), a + 10 * next, 80);
+    CHECK(in == out);
+    upc::barrier();
+    upc::memset(a + 10 * upc::mythread(), 0, 40);
+    upc::barrier();
+    CHECK(+a[10 * next] == 0.0);
+    CHECK(+a[10 * next + 5] == 1.0 + upc::mythread());
+    // A directory: each thread's memory, whose pointer is in a shared array.
+    const upc::SharedArray<upc::Pointer<std::int32_t, upc::indefinite>> directory{static_cast<std::size_t>(upc::threads())};
+    const auto mine = upc::alloc<std::int32_t>(100);
+    for (std::int32_t i = 0; i < 100; ++i) mine[i] = 100 * upc::mythread() + i;
+    directory[upc::mythread()] = mine;
+    upc::barrier();
+    CHECK(+directory[next].get()[42] == 100 * next + 42);
+    upc::barrier();
+    upc::free(directory[next].get()); // by another thread
+    upc::barrier();
+    const auto together = upc::all_alloc<std::int64_t, 4>(static_cast<std::size_t>(upc::threads()));
+    CHECK(upc::threadof(together + 4) == 1 % upc::threads());
+    upc::all_free(together);
+}
+
+TEST_CASE("non-blocking copies, explicit and implicit") {
+    const test::UpcProgram program;
+    constexpr std::size_t bytes = 100'000;
+    constexpr std::int64_t each = bytes / 8;
+    const upc::SharedArray<std::int64_t, upc::dynamic_block> a{static_cast<std::size_t>(each * upc::threads())};
+    const upc::SharedArray<std::int64_t, upc::dynamic_block> b{static_cast<std::size_t>(each * upc::threads())};
+    upc::forall(0, each * upc::threads(), a, [&](std::int64_t i) { a[i] = i; });
+    upc::barrier();
+    const int me = upc::mythread();
+    const int threads = upc::threads();
+    {
+        std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(threads), std::vector<std::int64_t>(each));
+        std::vector<upc::Handle> handles;
+        for (int t = 0; t < threads; ++t) handles.push_back(upc::memget_nb(parts[static_cast<std::size_t>(t)].data(), a + each * t, bytes));
+        for (upc::Handle& handle : handles)
+            while (!handle.test()) {}
+        for (int t = 0; t < threads; ++t)
+            for (std::int64_t i = 0; i < each; i += 997) REQUIRE(parts[static_cast<std::size_t>(t)][static_cast<std::size_t>(i)] == t * each + i);
+    }
+    upc::barrier();
+    const std::int64_t next = (me + 1) % threads;
+    {
+        std::vector<std::int64_t> source(each, 1000 + me);
+        upc::Handle put = upc::memput_nb(b + each * next, source.data(), bytes / 2);
+        put.wait();
+        source.assign(each, -1); // it may be written to
+        upc::Handle copy = upc::memcpy_nb(b + (each * next + each / 2), a + each * ((me + 2) % threads), bytes / 4); // often between two other threads
+        copy.wait();
+        upc::memset_nbi(b + (each * next + each / 4 * 3), 0, 64);
+        upc::synci();
+    }
+    upc::barrier();
+    const std::int64_t before = (me + threads - 1) % threads;
+    CHECK(+b[each * me] == 1000 + before);
+    CHECK(+b[each * me + each / 2 - 1] == 1000 + before);
+    CHECK(+b[each * me + each / 2] == each * ((before + 2) % threads));
+    CHECK(+b[each * me + each / 4 * 3] == 0);
+    upc::barrier();
+    std::vector<std::int64_t> here(static_cast<std::size_t>(threads));
+    for (int t = 0; t < threads; ++t) upc::memget_nbi(&here[static_cast<std::size_t>(t)], a + (each * t + 5), 8);
+    while (!upc::synci_attempt()) {}
+    for (int t = 0; t < threads; ++t) CHECK(here[static_cast<std::size_t>(t)] == each * t + 5);
+    CHECK(test::upc_error_of([&] { lapwing_upc_memget_nb(here.data(), {}, 8); }).find("null pointer") != std::string::npos);
+    upc::barrier();
+}

@@ -1,0 +1,243 @@
+// Strict and relaxed accesses, with and without a cache, and random programs against an array in one process.
+#include "tests/distribution/random_maps.hpp"
+#include "tests/upc/upc_test.hpp"
+
+#include <lapwing/upc.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace upc = lapwing::upc;
+
+namespace {
+
+/// A program with options whose errors are thrown.
+class Started {
+public:
+    explicit Started(const upc::ProgramOptions& options = {}) {
+        lapwing_upc_set_error_handler([](const char* message) { throw test::UpcError{message}; });
+        program_.emplace(options);
+    }
+
+private:
+    std::optional<upc::Program> program_;
+};
+
+/// Thread 0 writes data and raises a flag, the last thread waits for the flag: what it then reads is the data.
+template <class Data, class Flags>
+void pass_messages(const Data& data, const Flags& flags, int rounds) {
+    const int last = upc::threads() - 1;
+    if (last == 0) return;
+    for (std::int32_t round = 1; round <= rounds; ++round) {
+        if (upc::mythread() == 0) {
+            data[last] = 10 * round;
+            flags[last] = round;
+            while (+flags[0] != round) {}
+        } else if (upc::mythread() == last) {
+            while (+flags[last] != round) {}
+            REQUIRE(+data[last] == 10 * round);
+            flags[0] = round;
+        }
+    }
+    upc::barrier();
+}
+
+/// Two threads each write their own word and read the other's: not both find the old value (store buffering).
+template <class Words>
+void store_buffering(const Words& words, int rounds) {
+    upc::SharedArray<std::int64_t> found{static_cast<std::size_t>(upc::threads())};
+    const int other = upc::threads() - 1;
+    if (other == 0) return;
+    for (std::int32_t round = 1; round <= rounds; ++round) {
+        upc::barrier();
+        if (upc::mythread() == 0) {
+            words[0] = round;
+            found[0] = words[other];
+        } else if (upc::mythread() == other) {
+            words[other] = round;
+            found[other] = words[0];
+        }
+        upc::barrier();
+        const bool seen = +found[0] == round || +found[other] == round;
+        REQUIRE(seen);
+    }
+    upc::barrier();
+}
+
+upc::ProgramOptions cached() { return {.cache = {.mode = lapwing::CacheMode::epoch}}; }
+upc::ProgramOptions mupc() { return {.cache = upc::mupc_cache(64, 256)}; }
+
+/// Random writes, block copies and reads between barriers, of disjoint elements, beside a plain array.
+void random_program(unsigned seed) {
+    constexpr std::int64_t n = 500;
+    const upc::SharedArray<std::int32_t, 7> a{n};
+    const upc::SharedArray<std::int32_t, upc::dynamic_block> b{n};
+    std::vector<std::int32_t> oracle_a(n), oracle_b(n);
+    test::Random random{seed}; // the same on all threads: each knows what all do
+    std::int32_t value = 0;
+    for (int phase = 0; phase < 15; ++phase) {
+        for (std::int64_t i = 0; i < n; ++i) {
+            if (random.number(0, 3) != 0) continue;
+            const auto writer = random.number(0, upc::threads() - 1);
+            const bool first = random.number(0, 1) == 0;
+            ++value;
+            (first ? oracle_a : oracle_b)[static_cast<std::size_t>(i)] = value;
+            if (writer != upc::mythread()) continue;
+            if (first) a[i] = value;
+            else upc::memput(b + i, &value, 4);
+            // Own writes are seen at once.
+            REQUIRE((first ? +a[i] : +b[i]) == value);
+        }
+        if (random.number(0, 2) == 0) {
+            upc::notify(phase);
+            upc::wait(phase);
+        } else {
+            upc::barrier();
+        }
+        for (std::int64_t k = 0; k < 200; ++k) {
+            const std::int64_t i = random.number(0, n - 1);
+            REQUIRE(+a[i] == oracle_a[static_cast<std::size_t>(i)]);
+            REQUIRE(+b[i] == oracle_b[static_cast<std::size_t>(i)]);
+        }
+        // A part of b, which lies with one thread.
+        const std::int64_t share = (n - 1) / upc::threads() + 1;
+        const std::int64_t begin = std::min(n - 1, share * random.number(0, upc::threads() - 1));
+        const std::int64_t end = std::min(n, begin + share);
+        std::vector<std::int32_t> part(static_cast<std::size_t>(end - begin));
+        upc::memget(part.data(), b + begin, part.size() * 4);
+        for (std::size_t k = 0; k < part.size(); ++k) REQUIRE(part[k] == oracle_b[static_cast<std::size_t>(begin) + k]);
+        upc::barrier();
+    }
+}
+
+} // namespace
+
+TEST_CASE("strict accesses by object order others, and are seen") {
+    for (const upc::ProgramOptions& options : {upc::ProgramOptions{}, cached()}) {
+        const Started program{options};
+        const auto words = static_cast<std::size_t>(upc::threads());
+        const upc::SharedArray<upc::strict<std::int32_t>> flags{words};
+        const upc::SharedArray<std::int32_t> data{words};
+        pass_messages(data, flags, 30);
+        store_buffering(flags, 30);
+    }
+}
+
+TEST_CASE("strict accesses by scope, and by program") {
+    {
+        const Started program{cached()};
+        const auto words = static_cast<std::size_t>(upc::threads());
+        const upc::SharedArray<std::int32_t> data{words}, flags{words};
+        {
+            const upc::ConsistencyScope strict{upc::Consistency::strict};
+            pass_messages(data, flags, 20);
+            store_buffering(flags, 20);
+            const upc::ConsistencyScope relaxed{upc::Consistency::relaxed}; // the inner one counts
+            if (upc::mythread() == 0) data[0] = 5;
+            upc::barrier();
+            CHECK(+data[0] == 5);
+        }
+        upc::barrier();
+    }
+    upc::ProgramOptions options = cached();
+    options.consistency = upc::Consistency::strict;
+    const Started program{options};
+    const auto words = static_cast<std::size_t>(upc::threads());
+    const upc::SharedArray<upc::relaxed<std::int32_t>> data{words};
+    const upc::SharedArray<std::int32_t> flags{words};
+    pass_messages(data, flags, 20);
+    store_buffering(flags, 20);
+}
+
+TEST_CASE("strict accesses one by one") {
+    const Started program{cached()};
+    const auto words = static_cast<std::size_t>(upc::threads());
+    const upc::SharedArray<std::int32_t> data{words}, flags{words};
+    const int last = upc::threads() - 1;
+    if (last > 0)
+        for (std::int32_t round = 1; round <= 30; ++round) {
+            if (upc::mythread() == 0) {
+                data[last] = 10 * round;
+                flags[last].put_strict(round);
+                while (flags[0].get_strict() != round) {}
+            } else if (upc::mythread() == last) {
+                while (flags[last].get_strict() != round) {}
+                REQUIRE(data[last].get_relaxed() == 10 * round);
+                flags[0].put_strict(round);
+            }
+        }
+    upc::barrier();
+}
+
+TEST_CASE("random programs without a cache, with one, and with MuPC's") {
+    for (const upc::ProgramOptions& options : {upc::ProgramOptions{}, cached(), mupc()})
+        for (unsigned seed = 1; seed <= 3; ++seed) {
+            const Started program{options};
+            random_program(seed);
+        }
+}
+
+TEST_CASE("the heap is as large as the program says") {
+    {
+        const Started program{{.heap_bytes = 1 << 20, .local_heap_bytes = 8192}};
+        CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_all_alloc(static_cast<std::size_t>(upc::threads()), 2 << 20); }),
+                   test::says({"upc_all_alloc", "2097152", "LAPWING_UPC_HEAP"}));
+        CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_alloc(10000); }), test::says({"upc_alloc", "10000", "LAPWING_UPC_LOCAL_HEAP"}));
+        upc::barrier();
+    }
+    lapwing_upc_set_error_handler([](const char* message) { throw test::UpcError{message}; });
+    CHECK_THAT(test::upc_error_of([] { const upc::Program program{{.heap_bytes = 100}}; }), test::says({"100 bytes", "4096"}));
+}
+
+TEST_CASE("records of accesses count reads, writes, hits and places") {
+    for (const bool by_cache : {false, true}) {
+        const Started program{by_cache ? cached() : upc::ProgramOptions{}};
+        const upc::SharedArray<std::int64_t, upc::dynamic_block> a{static_cast<std::size_t>(100 * upc::threads())};
+        const std::int64_t other = 100 * ((upc::mythread() + 1) % upc::threads());
+        const std::int64_t mine = 100 * upc::mythread();
+        std::int64_t sum = 0;
+        {
+            const upc::RecordingScope recording{true};
+            for (std::int64_t i = 0; i < 100; ++i) a[mine + i] = i;
+            upc::barrier();
+            for (std::int64_t i = 0; i < 50; ++i) sum += a[other + i];
+            lapwing_upc_memget(&sum, (a + other).raw(), 8);
+        }
+        for (std::int64_t i = 0; i < 100; ++i) sum += a[mine + i]; // not recorded
+        CHECK(sum > 0);
+        const lapwing_upc_access_counts counts = lapwing_upc_recorded();
+        const bool alone = upc::threads() == 1;
+        CHECK(counts.local_writes == 100);
+        CHECK(counts.remote_writes == 0);
+        CHECK(counts.local_reads == (alone ? 51U : 0U));
+        CHECK(counts.remote_reads == (alone ? 0U : 51U));
+        CHECK(counts.remote_bytes == (alone ? 0U : 408U));
+        const bool loaded = (a + other).cast() != nullptr;
+        if (by_cache && !loaded) {
+            CHECK(counts.cache_hits >= 40);
+            CHECK(counts.cache_hits + counts.cache_misses >= 51);
+        }
+        upc::barrier();
+    }
+}
+
+TEST_CASE("arithmetic that leaves an object, and objects that are gone, at assertion level 2") {
+    const Started program;
+    const lapwing_upc_pointer array = lapwing_upc_all_alloc(static_cast<std::size_t>(2 * upc::threads()), 24); // two blocks of 3 for each thread
+    const lapwing_upc_pointer behind = lapwing_upc_all_alloc(1, 8);
+    const auto add = [](const lapwing_upc_pointer& p, std::int64_t elements) { return upc::detail::checked_add(p, 8, 3, elements); };
+    const std::int64_t n = 6 * upc::threads();
+    for (std::int64_t i = 0; i < n; ++i) REQUIRE(lapwing_upc_equal(add(add(array, i), n - 1 - i), add(array, n - 1)) != 0);
+    CHECK_NOTHROW(add(array, n)); // the end
+    CHECK_NOTHROW(add(add(array, n), -n));
+    CHECK_THAT(test::upc_error_of([&] { (void)add(array, n + 6 * upc::threads()); }), test::says({"pointer arithmetic", "leads out of the object"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)add(array, -3 * upc::threads()); }), test::says({"leads out of the object"}));
+    upc::barrier();
+    if (upc::mythread() == 0) lapwing_upc_free(array);
+    upc::barrier();
+    CHECK_THAT(test::upc_error_of([&] { (void)add(array, 1); }), test::says({"nothing is allocated", "freed"}));
+    CHECK_NOTHROW(add(behind, 0));
+    CHECK_THAT(test::upc_error_of([&] { (void)add({}, 1); }), test::says({"pointer arithmetic"}));
+    lapwing_upc_all_free(behind);
+    upc::barrier();
+}
