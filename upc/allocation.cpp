@@ -1,13 +1,16 @@
 #include "upc/allocation.hpp"
 
 #include "upc/program.hpp"
+#include "window/memory.hpp"
 
 #include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
+#include <lapwing/settings.hpp>
 #include <lapwing/team.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -25,32 +28,43 @@ constexpr std::uint64_t smallest_heap = 4096;
 constexpr std::uint64_t largest_heap = std::uint64_t{1} << 46;
 
 const support::NumberSetting heap_setting{{.name = "LAPWING_UPC_HEAP",
-                                           .default_value = "64m",
+                                           .default_value = "1g",
                                            .unit = "bytes",
-                                           .help = "UPC: memory of each thread for blocks of upc_all_alloc and upc_global_alloc",
+                                           .help = "UPC: most memory of each thread for blocks of upc_all_alloc and upc_global_alloc; taken as it is used "
+                                                   "(the default: less where a node has less, 64m on the path rma, which takes it at the start)",
                                            .choices = {},
                                            .collective = true},
                                           smallest_heap, largest_heap};
 const support::NumberSetting local_heap_setting{{.name = "LAPWING_UPC_LOCAL_HEAP",
-                                                 .default_value = "16m",
+                                                 .default_value = "256m",
                                                  .unit = "bytes",
-                                                 .help = "UPC: memory of each thread for its upc_alloc, and for locks",
+                                                 .help = "UPC: the same for its upc_alloc, and for locks (the default on the path rma: 16m)",
                                                  .choices = {},
                                                  .collective = true},
                                                 smallest_heap, largest_heap};
+/// The least that the defaults become.
+constexpr std::uint64_t small_heap = std::uint64_t{64} << 20;
+constexpr std::uint64_t small_local_heap = std::uint64_t{16} << 20;
 
-[[nodiscard]] std::uint64_t heap_bytes(const std::optional<std::uint64_t>& chosen, const support::NumberSetting& setting, const Settings& settings) {
+/// `chosen` by the program's start, or the setting; where that has its default, at most `room`, but not less than `least`.
+[[nodiscard]] std::uint64_t heap_bytes(const std::optional<std::uint64_t>& chosen, const support::NumberSetting& setting, const Settings& settings,
+                                       std::uint64_t room, std::uint64_t least) {
     if (chosen && (*chosen < smallest_heap || *chosen > largest_heap))
         throw RangeError{fmt::format("the start of UPC: a heap of {} bytes for each thread; it must be from {} to {}", *chosen, smallest_heap, largest_heap)};
-    return (chosen.value_or(setting.get(settings)) + 63) / 64 * 64;
+    std::uint64_t bytes = chosen.value_or(setting.get(settings));
+    if (!chosen && settings.origin(setting.info().name) == "default") bytes = std::max(least, std::min(bytes, room));
+    return (bytes + 63) / 64 * 64;
 }
 
 } // namespace
 
-HeapRegions heap_regions(const ProgramOptions& options, const Settings& settings) {
+HeapRegions heap_regions(const ProgramOptions& options, Team& team) {
+    // Half of what a node has, for all its threads; where the network takes the memory of a window as a whole, no more than is surely used.
+    const std::uint64_t node = window::memory_limit(team.node_size() > 1).bytes / static_cast<std::uint64_t>(2 * team.node_size());
+    const std::uint64_t room = team.network_path() == Path::rma && team.nodes() > 1 ? 0 : team.min(node);
     const std::uint64_t begin = sizeof(PartHeader);
-    const std::uint64_t middle = begin + heap_bytes(options.heap_bytes, heap_setting, settings);
-    return {.blocks = {begin, middle}, .local = {middle, middle + heap_bytes(options.local_heap_bytes, local_heap_setting, settings)}};
+    const std::uint64_t middle = begin + heap_bytes(options.heap_bytes, heap_setting, team.settings(), room / 5 * 4, small_heap);
+    return {.blocks = {begin, middle}, .local = {middle, middle + heap_bytes(options.local_heap_bytes, local_heap_setting, team.settings(), room / 5, small_local_heap)}};
 }
 
 bool Allocation::is_first() const { return program_.own_thread() == 0; }

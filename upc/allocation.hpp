@@ -3,7 +3,6 @@
 #include "upc/heap.hpp"
 #include "upc/layout.hpp"
 
-#include <lapwing/settings.hpp>
 #include <lapwing/upc.h>
 #include <lapwing/upc/array.hpp>
 #include <lapwing/upc/program.hpp>
@@ -14,6 +13,10 @@
 #include <string>
 #include <utility>
 
+namespace lapwing {
+class Team;
+} // namespace lapwing
+
 namespace lapwing::upc {
 
 class ProgramState;
@@ -23,8 +26,9 @@ struct HeapRegions {
     Region blocks;
     Region local;
 };
-/// As the program's start says, or the settings. Throws RangeError where it is not allowed.
-[[nodiscard]] HeapRegions heap_regions(const ProgramOptions& options, const Settings& settings);
+/// Collective. As the program's start says, or the settings; where neither does, less than the default if a node has not so much memory.
+/// Throws RangeError where it is not allowed.
+[[nodiscard]] HeapRegions heap_regions(const ProgramOptions& options, Team& team);
 
 /// upc_all_alloc and its like: which heap, how many bytes of each thread, and what an error says. `call` is the name in messages. Throws RangeError when a
 /// heap has no room, UsageError for what cannot be freed.

@@ -44,8 +44,8 @@ std::string text(const lapwing_upc_pointer& pointer) {
 
 ProgramState::ProgramState(const ProgramOptions& options)
     : session_{open_session()}, threads_{session_->team().size()}, own_thread_{session_->team().rank().value},
-      regions_{heap_regions(options, session_->team().settings())},
-      window_{session_->team(), regions_.local.end, {.name = "UPC's shared heap", .cache = options.cache}} {
+      regions_{heap_regions(options, session_->team())},
+      window_{session_->team(), regions_.local.end, {.name = "UPC's shared heap", .cache = options.cache, .zeroed_bytes = sizeof(PartHeader)}} {
     allocation_.make();
     heap_access = {.part_bytes = regions_.local.end,
                    .own = window_.map().own,

@@ -93,7 +93,7 @@ void throw_no_memory(const std::string& who, std::uint64_t bytes, const mpi::Pro
 }
 
 WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
-                           unsigned counters)
+                           unsigned counters, std::uint64_t zeroed_bytes)
     : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
     const mpi::Topology& topology = team.topology();
     const bool rma = team.paths().network == Path::rma;
@@ -149,7 +149,7 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
         counters_ = own_counters_.data();
     }
     if (rma) open_epoch(remote_, who);
-    if (!mapped_) std::memset(own_, 0, total_bytes_); // a mapping is zero already
+    if (!mapped_) std::memset(own_, 0, std::min(zeroed_bytes, total_bytes_)); // a mapping is zero already
 }
 
 void WindowMemory::agree(const std::string& who, const std::string& problem, std::uint64_t bytes) {

@@ -22,11 +22,11 @@ namespace lapwing::window {
 /// elements of an array that is dealt to them in that order are one dense array.
 class WindowMemory {
 public:
-    /// Collective over the team. Every rank gets `bytes` bytes (`same_size`: all as many), aligned to `alignment`, and
-    /// `counters` notification counters.
+    /// Collective over the team. Every rank gets `bytes` bytes (`same_size`: all as many), aligned to `alignment`, of which the
+    /// first `zeroed_bytes` are zero, and `counters` notification counters.
     /// Throws RangeError on all ranks when one cannot have its part; `who` begins the message.
     WindowMemory(team::TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
-                 unsigned counters);
+                 unsigned counters, std::uint64_t zeroed_bytes);
     ~WindowMemory();
     WindowMemory(const WindowMemory&) = delete;
     WindowMemory& operator=(const WindowMemory&) = delete;

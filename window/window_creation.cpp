@@ -165,7 +165,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
     facts_.number = state.epoch().next_window_number();
     const bool same_size = agree_on_memory(facts_, bytes, options);
     memory_ = std::make_unique<WindowMemory>(state, fmt::format("{}: {}", state.who(), label()), bytes, same_size,
-                                             options.alignment, options.notification_counters);
+                                             options.alignment, options.notification_counters, options.zeroed_bytes);
     describe(facts_, *memory_, bytes);
     notifications_.use(*memory_);
     share_sizes(facts_, same_size);

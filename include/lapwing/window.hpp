@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <cstring>
 #include <memory>
 #include <ranges>
@@ -99,6 +100,8 @@ struct WindowOptions {
     /// behind the other, without a gap where their sizes are multiples of it (on the path rma: of 16).
     unsigned alignment = 64;
     CacheOptions cache = {}; ///< of other nodes' parts; the same on all ranks
+    /// How much of each part is zero at the start. The rest is not written to, so that the system can give memory for it as it is used.
+    std::uint64_t zeroed_bytes = std::numeric_limits<std::uint64_t>::max();
     /// What stands on the window and all ranks must have alike, as a number, and its name for the message: a MismatchError on
     /// every rank where the numbers differ.
     struct Identity {

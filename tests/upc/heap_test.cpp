@@ -81,8 +81,8 @@ TEST_CASE("a thread frees what another one has allocated") {
 
 TEST_CASE("a heap that is exhausted, and what cannot be freed, say why, and the program goes on") {
     const test::UpcProgram program;
-    CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_global_alloc(static_cast<std::size_t>(program.threads), std::size_t{65} << 20); }),
-               test::says({"upc_global_alloc", "68157440 bytes for each thread", "LAPWING_UPC_HEAP"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_global_alloc(static_cast<std::size_t>(program.threads), std::size_t{2} << 30); }),
+               test::says({"upc_global_alloc", "2147483648 bytes for each thread", "LAPWING_UPC_HEAP"}));
     CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_all_alloc(SIZE_MAX, SIZE_MAX); }), test::says({"upc_all_alloc", "2^64"}));
     CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_alloc(std::size_t{1} << 60); }), test::says({"upc_alloc", "LAPWING_UPC_LOCAL_HEAP"}));
     const lapwing_upc_pointer p = lapwing_upc_alloc(1000);
