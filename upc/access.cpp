@@ -5,6 +5,7 @@
 #include <lapwing/error.hpp>
 #include <lapwing/upc/array.hpp>
 #include <lapwing/upc/pointer.hpp>
+#include <lapwing/upc/prefetched.hpp>
 #include <lapwing/upc/program.hpp>
 #include <lapwing/upc/reference.hpp>
 
@@ -94,6 +95,14 @@ lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, s
 void index_is_outside(std::int64_t index, std::size_t size) {
     guarded([&] { throw RangeError{fmt::format("{}: element {} of an array of {}; indices go from 0 to {}", program("an access").who("an access"), index, size,
                                                static_cast<std::int64_t>(size) - 1)}; });
+}
+
+Window& heap_window() { return guarded([]() -> Window& { return program("a prefetch").heap(); }); }
+
+void require_range(std::int64_t begin, std::int64_t end, std::size_t size) {
+    if (begin <= end && begin >= 0 && static_cast<std::uint64_t>(end) <= size) return;
+    guarded([&] { throw RangeError{fmt::format("{}: elements from {} to {} of an array of {}; name a range that it has", program("a prefetch").who("a prefetch"), begin,
+                                               end, size)}; });
 }
 
 } // namespace detail

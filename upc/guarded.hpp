@@ -11,7 +11,7 @@ namespace lapwing::upc {
 
 /// Runs a step of a call that a program makes; what it throws goes to fail().
 template <class Step>
-auto guarded(Step&& step) {
+decltype(auto) guarded(Step&& step) {
     try {
         return step();
     } catch (const std::exception& error) { // Lapwing's own, and what memory that cannot be had throws

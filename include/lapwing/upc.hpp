@@ -7,6 +7,7 @@
 #include <lapwing/upc/forall.hpp>
 #include <lapwing/upc/memory.hpp>
 #include <lapwing/upc/pointer.hpp>
+#include <lapwing/upc/prefetched.hpp>
 #include <lapwing/upc/program.hpp>
 #include <lapwing/upc/recording.hpp>
 #include <lapwing/upc/reference.hpp>

@@ -275,3 +275,37 @@ TEST_CASE("non-blocking copies, explicit and implicit") {
     CHECK(test::upc_error_of([&] { lapwing_upc_memget_nb(here.data(), {}, 8); }).find("null pointer") != std::string::npos);
     upc::barrier();
 }
+
+TEST_CASE("prefetched ranges of arrays read as the arrays do, and manual copies stay until they are updated") {
+    const test::UpcProgram program;
+    test::Random random{5};
+    for (int round = 0; round < 12; ++round) {
+        const std::int64_t n = 300;
+        const std::int64_t block = random.number(0, 40);
+        const upc::SharedArray<std::int64_t, upc::dynamic_block> a{n, static_cast<std::size_t>(block)};
+        const std::int64_t begin = random.number(0, n - 1);
+        const std::int64_t end = random.number(begin, n);
+        upc::Prefetched automatic{a, begin, end};
+        upc::Prefetched manual{a, begin, end, {.consistent = false}};
+        for (std::int64_t step = 1; step <= 3; ++step) {
+            upc::forall(0, n, a, [&](std::int64_t i) { a[i] = 1000 * step + i; });
+            upc::barrier();
+            if (step != 2) manual.update();
+            for (std::int64_t i = begin; i < end; ++i) {
+                REQUIRE(automatic[i] == 1000 * step + i);
+                const bool own = a.threadof(i) == upc::mythread();
+                REQUIRE(manual[i] == 1000 * (step == 2 && !own ? 1 : step) + i);
+            }
+            upc::barrier();
+        }
+        CHECK((manual.memory() > 0) == [&] {
+            for (std::int64_t i = begin; i < end; ++i)
+                if (a.threadof(i) != upc::mythread()) return true;
+            return false;
+        }());
+        upc::barrier();
+    }
+    const upc::SharedArray<double> b{10};
+    CHECK_THAT(test::upc_error_of([&] { const upc::Prefetched wrong{b, 5, 11}; }), test::says({"a prefetch", "5 to 11", "array of 10"}));
+    upc::barrier();
+}

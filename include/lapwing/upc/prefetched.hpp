@@ -1,0 +1,102 @@
+// Room: upc
+#pragma once
+
+#include <lapwing/completion.hpp>
+#include <lapwing/layout.hpp>
+#include <lapwing/prefetch.hpp>
+#include <lapwing/prefetch_options.hpp>
+#include <lapwing/upc/array.hpp>
+#include <lapwing/upc/pointer.hpp>
+#include <lapwing/upc/program.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace lapwing::upc {
+
+namespace detail {
+
+/// The heap's window.
+[[nodiscard]] Window& heap_window();
+/// An error for a range of indices that an array has not.
+void require_range(std::int64_t begin, std::int64_t end, std::size_t size);
+
+} // namespace detail
+
+/// Elements of an array that this thread is going to read, whose copies come in bulk, from all their threads at a time: prefetch (LAPPS: Kayraklioglu,
+/// Ferguson and El-Ghazawi, 2018) for UPC's arrays. Elements that the thread can load are read in place. `.consistent = true`, the default: reads see what
+/// `a[i]` would, since the first one behind a barrier, a lock or a fence fills the copies again. `.consistent = false`: the copies are those of the
+/// last update(), also of what could be loaded. Own writes to prefetched elements go to the copies.
+///
+/// ```cpp
+/// upc::Prefetched rows{image, above, below};           // a local call, before the loop
+/// for (…) sum += rows[i];                              // in [above, below)
+/// ```
+///
+/// All calls are local. It ends before its array.
+template <Shareable T, std::size_t B>
+class Prefetched {
+public:
+    using value_type = typename SharedArray<T, B>::value_type; ///< of an element
+
+    /// Of the elements [begin, end). Errors for a range that the array has not. Cost: memory for the copies; manual ones are filled by update().
+    Prefetched(const SharedArray<T, B>& array, std::int64_t begin, std::int64_t end, const PrefetchOptions& options = {})
+        : array_{array}, manual_{!options.consistent}, parts_(static_cast<std::size_t>(begin < end ? threads() : 0)) {
+        detail::require_range(begin, end, array.size());
+        for (std::int64_t i = begin; i < end;) {
+            // The own elements of a thread lie one behind the other in its part: one slice from the first to the last of them.
+            const Pointer<T, B> p = array + i;
+            Part& part = parts_[static_cast<std::size_t>(p.threadof())];
+            const std::int64_t left = array.block_size() == indefinite ? end - i : static_cast<std::int64_t>(array.block_size() - p.phaseof());
+            const std::int64_t count = std::min(left, end - i);
+            if (part.end == 0) part.begin = p.addrfield();
+            part.end = p.addrfield() + static_cast<std::uint64_t>(count) * sizeof(value_type);
+            i += count;
+        }
+        for (int t = 0; t < static_cast<int>(parts_.size()); ++t) {
+            Part& part = parts_[static_cast<std::size_t>(t)];
+            const bool in_place = t == mythread() || (!manual_ && lapwing_upc_cast({part.begin, static_cast<std::uint32_t>(t), 0}) != nullptr);
+            if (part.end == 0 || in_place) continue;
+            if (!copies_) copies_.emplace(detail::heap_window(), options);
+            part.slice = copies_->request(Rank{t}, Offset{part.begin}, Layout::contiguous(part.end - part.begin));
+        }
+    }
+
+    /// Element i of the array, which is in the range.
+    [[nodiscard]] value_type operator[](std::int64_t i) {
+        const lapwing_upc_pointer place = array_.at_linear(i).place();
+        if (place.thread < parts_.size()) {
+            const Part& part = parts_[place.thread];
+            if (part.slice && place.address - part.begin < part.end - part.begin)
+                return copies_->template read<value_type>(*part.slice, (place.address - part.begin) / sizeof(value_type));
+        }
+        return array_.at_linear(i).get();
+    }
+
+    /// Fills the copies; complete on return. What other threads have written must have been completed before, by a barrier say.
+    void update() {
+        if (copies_) copies_->update();
+    }
+    /// The same; the elements must not be read until the completion says so.
+    [[nodiscard]] Completion update_async() { return copies_ ? copies_->update_async() : Completion{}; }
+    /// Bytes of the copies.
+    [[nodiscard]] std::uint64_t memory() const noexcept { return copies_ ? copies_->memory() : 0; }
+
+private:
+    /// The bytes of the range that one thread has, and their copy where there is one.
+    struct Part {
+        std::uint64_t begin = 0;
+        std::uint64_t end = 0;
+        std::optional<PrefetchedSlice> slice;
+    };
+
+    const SharedArray<T, B>& array_;
+    bool manual_;
+    std::vector<Part> parts_; ///< by thread; none of an empty range
+    std::optional<Prefetch> copies_;
+};
+
+} // namespace lapwing::upc
