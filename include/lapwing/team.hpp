@@ -149,6 +149,13 @@ public:
     /// same size on all ranks, at most 4 MiB. Cost: a binomial tree of messages, and a broadcast.
     using CombineValues = void (*)(void* context, void* left, const void* right);
     void combine(std::span<std::byte> value, CombineValues combine, void* context);
+    /// Collective. The values of the ranks before this one, combined in their order, are in `before`; false at rank 0, which has none. `value` and
+    /// `combine` as above; `before` has as many bytes. Cost: a binomial tree of messages, up and down (Blelloch, "Prefix Sums and Their
+    /// Applications", 1990).
+    [[nodiscard]] bool combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine, void* context);
+    /// Collective. The values of all ranks, in their order, are in `all`, which has as many bytes as they have together: at most 4 MiB.
+    /// Cost: MPI_Allgather's.
+    void all_gather(std::span<const std::byte> value, std::span<std::byte> all);
 
     /// Collective. Throws MismatchError on every rank when `value` is not the same on all; `call` and `what` go into the
     /// message. Costs one reduction: for assertion level 3.

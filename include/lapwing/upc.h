@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include <lapwing/upc/atomic.h>
+#include <lapwing/upc/collective.h>
 #include <lapwing/upc/pointer.h>
 #include <lapwing/upc/recording.h>
 #include <lapwing/upc/types.h>

@@ -4,6 +4,7 @@
 #include <lapwing/upc.h>
 #include <lapwing/upc/array.hpp>
 #include <lapwing/upc/atomic.hpp>
+#include <lapwing/upc/collective.hpp>
 #include <lapwing/upc/forall.hpp>
 #include <lapwing/upc/memory.hpp>
 #include <lapwing/upc/pointer.hpp>

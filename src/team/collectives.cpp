@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 namespace lapwing {
 namespace {
@@ -119,6 +120,84 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
     state_->synchronisation().count(
         "Team::combine"); // on every rank, whatever its part in the tree: the broadcast is another call
     broadcast(value, Rank{0});
+}
+
+bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine, void* context) {
+    state_->require_open("Team::combine_before");
+    if (value.size() > piece_bytes || before.size() != value.size())
+        throw RangeError{fmt::format("{}: Team::combine_before: a value of {} bytes, and {} for the result; both are the same, and at most {}", who(),
+                                     value.size(), before.size(), piece_bytes)};
+    const int own = rank_.value;
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(value.size());
+    const auto send = [&](std::int64_t to, const std::byte* bytes) {
+        std::memcpy(memory.get(), bytes, value.size());
+        state_->complete(memory, "Team::combine_before", [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            check_mpi(MPI_Isend(place, static_cast<int>(value.size()), MPI_BYTE, static_cast<int>(to), combine_tag, state_->communicator(), &request),
+                      "MPI_Isend", state_->who());
+            return request;
+        });
+    };
+    const auto receive = [&](std::int64_t from) {
+        state_->complete(memory, "Team::combine_before", [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            check_mpi(MPI_Irecv(place, static_cast<int>(value.size()), MPI_BYTE, static_cast<int>(from), combine_tag, state_->communicator(), &request),
+                      "MPI_Irecv", state_->who());
+            return request;
+        });
+    };
+    // Up: in the round of `distance` a rank that is a multiple of its double takes in what the rank `distance` behind it stands for, and keeps what it
+    // stood for itself before: the ranks [own, own + distance).
+    std::vector<std::vector<std::byte>> stood_for;
+    std::vector<std::byte> sum(value.begin(), value.end());
+    std::int64_t distance = 1;
+    for (; distance < size_ && own % (2 * distance) == 0; distance *= 2) {
+        stood_for.push_back(sum);
+        if (own + distance >= size_) continue;
+        receive(own + distance);
+        combine(context, sum.data(), memory.get());
+    }
+    bool any = false;
+    if (distance < size_) {
+        send(own - distance, sum.data());
+        // Down: what is before the rank that it was sent to, and what that rank stood for.
+        receive(own - distance);
+        std::memcpy(before.data(), memory.get(), value.size());
+        any = true;
+    }
+    while (distance > 1) {
+        distance /= 2;
+        const std::vector<std::byte>& left = stood_for.back();
+        if (own + distance < size_) {
+            sum = left;
+            if (any) {
+                sum.assign(before.begin(), before.end());
+                combine(context, sum.data(), left.data());
+            }
+            send(own + distance, sum.data());
+        }
+        stood_for.pop_back();
+    }
+    state_->synchronisation().count("Team::combine_before");
+    return any;
+}
+
+void Team::all_gather(std::span<const std::byte> value, std::span<std::byte> all) {
+    state_->require_open("Team::all_gather");
+    if (all.size() > piece_bytes || all.size() != value.size() * static_cast<std::size_t>(size_))
+        throw RangeError{fmt::format("{}: Team::all_gather: values of {} bytes of {} ranks into {} bytes; these must be as many, and at most {}", who(),
+                                     value.size(), size_, all.size(), piece_bytes)};
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(value.size() + all.size());
+    std::memcpy(memory.get(), value.data(), value.size());
+    state_->complete(memory, "Team::all_gather", [&](std::byte* place) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        const auto bytes = static_cast<int>(value.size());
+        check_mpi(MPI_Iallgather(place, bytes, MPI_BYTE, place + value.size(), bytes, MPI_BYTE, state_->communicator(), &request), "MPI_Iallgather",
+                  state_->who());
+        return request;
+    });
+    state_->synchronisation().count("Team::all_gather");
+    std::memcpy(all.data(), memory.get() + value.size(), all.size());
 }
 
 } // namespace lapwing

@@ -1,0 +1,193 @@
+// UPC's collectives that move blocks of memory.
+#include "upc/collectives.hpp"
+
+#include "upc/guarded.hpp"
+#include "upc/program.hpp"
+
+#include <lapwing/completion.hpp>
+#include <lapwing/detail/config.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/team.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace lapwing::upc {
+
+namespace {
+
+constexpr int in_flags = LAPWING_UPC_IN_ALLSYNC | LAPWING_UPC_IN_MYSYNC | LAPWING_UPC_IN_NOSYNC;
+constexpr int out_flags = LAPWING_UPC_OUT_ALLSYNC | LAPWING_UPC_OUT_MYSYNC | LAPWING_UPC_OUT_NOSYNC;
+/// Up to so many bytes of a result go through MPI_Allgather, whose number of messages grows with the logarithm of the threads.
+constexpr std::size_t largest_gathered = std::size_t{4} << 20;
+
+[[nodiscard]] std::size_t product(ProgramState& program, const char* call, std::size_t a, std::size_t b) {
+    std::size_t result = 0;
+    if (__builtin_mul_overflow(a, b, &result))
+        throw RangeError{fmt::format("{}: blocks of {} bytes of {} threads are more than 2^64 bytes; ask for less", program.who(call), a, b)};
+    return result;
+}
+
+/// The part that a thread has of an object whose blocks begin at one address everywhere.
+[[nodiscard]] lapwing_upc_pointer part_of(const lapwing_upc_pointer& object, int thread) noexcept {
+    return {object.address, static_cast<std::uint32_t>(thread), 0};
+}
+
+/// Pieces from all threads, each thread beginning with its right neighbour, many under way at a time. `from(t)` and `to(t)` say where the piece of thread t
+/// comes from and goes to.
+template <class From, class To>
+void get_from_all(ProgramState& program, const char* call, std::size_t bytes, From from, To to) {
+    constexpr std::size_t under_way = 64;
+    std::array<Completion, under_way> pieces;
+    const int threads = program.threads().threads();
+    for (int k = 1; k <= threads; ++k) {
+        const int t = (program.own_thread() + k) % threads;
+        pieces[static_cast<std::size_t>(k) % under_way] = program.transfers().start_get(call, to(t), from(t), bytes);
+    }
+    for (Completion& piece : pieces) piece.wait();
+}
+
+} // namespace
+
+CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches, std::initializer_list<lapwing_upc_pointer> objects,
+                               std::initializer_list<std::size_t> sizes)
+    : program_{program} {
+    if ((flags & ~(in_flags | out_flags)) != 0 || std::popcount(static_cast<unsigned>(flags & in_flags)) > 1 ||
+        std::popcount(static_cast<unsigned>(flags & out_flags)) > 1)
+        throw UsageError{fmt::format("{}: flags {:#x}; pass one of IN_ALLSYNC, IN_MYSYNC and IN_NOSYNC with one of OUT_ALLSYNC, OUT_MYSYNC and OUT_NOSYNC",
+                                     program.who(call), flags)};
+    for (const lapwing_upc_pointer& object : objects) program.require_in_part(call, object, 0);
+    if constexpr (assertion_level >= 3) {
+        std::vector<std::int64_t> arguments{flags};
+        for (const lapwing_upc_pointer& object : objects)
+            for (const std::uint64_t number : {object.address, std::uint64_t{object.thread}, std::uint64_t{object.phase}})
+                arguments.push_back(static_cast<std::int64_t>(number));
+        for (const std::size_t size : sizes) arguments.push_back(static_cast<std::int64_t>(size));
+        program.team().require_same(arguments, call, "what the call was given (flags, pointers, sizes)");
+    }
+    const auto waits = [&](int none, int mine) { return (flags & none) == 0 && (touches == Touches::others || (flags & mine) == 0); };
+    waits_at_end_ = waits(LAPWING_UPC_OUT_NOSYNC, LAPWING_UPC_OUT_MYSYNC);
+    if (waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC)) program.team().barrier();
+}
+
+void CollectiveCall::finish() {
+    if (waits_at_end_) program_.team().barrier();
+}
+
+namespace {
+
+void broadcast(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+    constexpr const char* call = "upc_all_broadcast";
+    CollectiveCall entered{program, call, flags, Touches::own, {dst, src}, {bytes}};
+    program.require_within(call, part_of(dst, program.own_thread()), bytes);
+    program.require_within(call, src, bytes);
+    std::byte* const own = program.heap().local().data() + dst.address;
+    // The thread that has it sends from its own block.
+    const int root = static_cast<int>(src.thread);
+    if (program.own_thread() == root) std::memmove(own, program.heap().local().data() + src.address, bytes);
+    program.team().broadcast(std::span{own, bytes}, Rank{root});
+    entered.finish();
+}
+
+void scatter(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+    constexpr const char* call = "upc_all_scatter";
+    const auto threads = static_cast<std::size_t>(program.threads().threads());
+    const auto own = static_cast<std::size_t>(program.own_thread());
+    const std::size_t all = product(program, call, bytes, threads);
+    CollectiveCall entered{program, call, flags, Touches::others, {dst, src}, {bytes}};
+    program.require_within(call, src, all);
+    program.require_within(call, part_of(dst, program.own_thread()), bytes);
+    program.memory().get(call, program.heap().local().data() + dst.address, {src.address + own * bytes, src.thread, 0}, bytes);
+    entered.finish();
+}
+
+void gather(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+    constexpr const char* call = "upc_all_gather";
+    const auto threads = static_cast<std::size_t>(program.threads().threads());
+    const auto own = static_cast<std::size_t>(program.own_thread());
+    const std::size_t all = product(program, call, bytes, threads);
+    CollectiveCall entered{program, call, flags, Touches::others, {dst, src}, {bytes}};
+    program.require_within(call, dst, all);
+    program.require_within(call, part_of(src, program.own_thread()), bytes);
+    program.memory().put(call, {dst.address + own * bytes, dst.thread, 0}, program.heap().local().data() + src.address, bytes);
+    entered.finish();
+}
+
+void gather_all(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+    constexpr const char* call = "upc_all_gather_all";
+    const auto threads = static_cast<std::size_t>(program.threads().threads());
+    const std::size_t all = product(program, call, bytes, threads);
+    const bool small = all <= largest_gathered;
+    CollectiveCall entered{program, call, flags, small ? Touches::own : Touches::others, {dst, src}, {bytes}};
+    program.require_within(call, part_of(dst, program.own_thread()), all);
+    program.require_within(call, part_of(src, program.own_thread()), bytes);
+    std::byte* const local = program.heap().local().data();
+    if (small) program.team().all_gather(std::span{local + src.address, bytes}, std::span{local + dst.address, all});
+    else
+        get_from_all(
+            program, call, bytes, [&](int t) { return part_of(src, t); }, [&](int t) { return local + dst.address + static_cast<std::size_t>(t) * bytes; });
+    entered.finish();
+}
+
+void exchange(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+    constexpr const char* call = "upc_all_exchange";
+    const auto threads = static_cast<std::size_t>(program.threads().threads());
+    const auto own = static_cast<std::size_t>(program.own_thread());
+    const std::size_t all = product(program, call, bytes, threads);
+    CollectiveCall entered{program, call, flags, Touches::others, {dst, src}, {bytes}};
+    program.require_within(call, part_of(dst, program.own_thread()), all);
+    program.require_within(call, part_of(src, program.own_thread()), all);
+    std::byte* const local = program.heap().local().data();
+    get_from_all(
+        program, call, bytes, [&](int t) { return lapwing_upc_pointer{src.address + own * bytes, static_cast<std::uint32_t>(t), 0}; },
+        [&](int t) { return local + dst.address + static_cast<std::size_t>(t) * bytes; });
+    entered.finish();
+}
+
+void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, const lapwing_upc_pointer& perm, std::size_t bytes, int flags) {
+    constexpr const char* call = "upc_all_permute";
+    CollectiveCall entered{program, call, flags, Touches::others, {dst, src, perm}, {bytes}};
+    program.require_within(call, part_of(perm, program.own_thread()), sizeof(int));
+    program.require_within(call, part_of(src, program.own_thread()), bytes);
+    const std::byte* const local = program.heap().local().data();
+    int to = 0;
+    std::memcpy(&to, local + perm.address, sizeof(to));
+    // The others are on their way: this thread's error comes when all are done.
+    const bool exists = to >= 0 && to < program.threads().threads();
+    if (exists) program.memory().put(call, part_of(dst, to), local + src.address, bytes);
+    entered.finish();
+    if (!exists)
+        throw RangeError{fmt::format("{}: perm[{}] is {}, and there are threads 0 to {}", program.who(call), program.own_thread(), to, program.threads().threads() - 1)};
+}
+
+} // namespace
+} // namespace lapwing::upc
+
+extern "C" {
+
+void lapwing_upc_all_broadcast(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::guarded([&] { lapwing::upc::broadcast(lapwing::upc::program("upc_all_broadcast"), dst, src, nbytes, flags); });
+}
+void lapwing_upc_all_scatter(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::guarded([&] { lapwing::upc::scatter(lapwing::upc::program("upc_all_scatter"), dst, src, nbytes, flags); });
+}
+void lapwing_upc_all_gather(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::guarded([&] { lapwing::upc::gather(lapwing::upc::program("upc_all_gather"), dst, src, nbytes, flags); });
+}
+void lapwing_upc_all_gather_all(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::guarded([&] { lapwing::upc::gather_all(lapwing::upc::program("upc_all_gather_all"), dst, src, nbytes, flags); });
+}
+void lapwing_upc_all_exchange(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::guarded([&] { lapwing::upc::exchange(lapwing::upc::program("upc_all_exchange"), dst, src, nbytes, flags); });
+}
+void lapwing_upc_all_permute(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_pointer perm, size_t nbytes, int flags) {
+    lapwing::upc::guarded([&] { lapwing::upc::permute(lapwing::upc::program("upc_all_permute"), dst, src, perm, nbytes, flags); });
+}
+
+} // extern "C"

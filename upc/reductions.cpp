@@ -1,0 +1,312 @@
+// UPC's reductions: own elements are combined where they lie, then one value a thread, or one for each round in which the blocks go to all threads.
+#include "upc/collectives.hpp"
+#include "upc/guarded.hpp"
+#include "upc/program.hpp"
+
+#include <lapwing/error.hpp>
+#include <lapwing/team.hpp>
+#include <lapwing/upc/collective.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace lapwing::upc {
+
+namespace {
+
+/// Elements of one block that a thread has.
+struct Run {
+    std::uint64_t first = 0; ///< number of the first element
+    std::uint64_t count = 0;
+    std::uint64_t address = 0;
+};
+
+/// `shared [block] T object[elements]` from a pointer with a phase on: in round r each thread has at most one run, and the runs of a round follow each other
+/// in the order of the threads.
+class Layout {
+public:
+    Layout(const lapwing_upc_pointer& begin, std::uint64_t element_bytes, std::uint64_t block, std::uint64_t elements, int threads) noexcept
+        : begin_{begin}, element_bytes_{element_bytes}, block_{block}, elements_{elements}, threads_{static_cast<std::uint64_t>(threads)} {}
+
+    [[nodiscard]] std::uint64_t rounds() const noexcept {
+        if (block_ == 0) return 1;
+        return (begin_.thread + (begin_.phase + elements_ - 1) / block_) / threads_ + 1;
+    }
+    [[nodiscard]] Run run(std::uint64_t round, int thread) const noexcept {
+        const auto own = static_cast<std::uint64_t>(thread);
+        if (block_ == 0) return own == begin_.thread ? Run{0, elements_, begin_.address} : Run{};
+        const std::uint64_t position = round * threads_ + own;
+        if (position < begin_.thread) return {};
+        // Positions count from the start of the first block.
+        const std::uint64_t block_begin = (position - begin_.thread) * block_;
+        const std::uint64_t from = std::max<std::uint64_t>(block_begin, begin_.phase);
+        const std::uint64_t to = std::min(block_begin + block_, begin_.phase + elements_);
+        if (from >= to) return {};
+        const std::uint64_t round_begin = begin_.address - begin_.phase * element_bytes_ + round * block_ * element_bytes_;
+        return {from - begin_.phase, to - from, round_begin + (from - block_begin) * element_bytes_};
+    }
+
+    /// All elements of a thread, which lie one behind the other; `first` is that of the first.
+    [[nodiscard]] Run all(int thread) const noexcept {
+        const std::uint64_t last_round = rounds() - 1;
+        Run first = run(0, thread);
+        if (first.count == 0 && last_round > 0) first = run(1, thread);
+        Run last = run(last_round, thread);
+        if (last.count == 0 && last_round > 0) last = run(last_round - 1, thread);
+        return {first.first, first.count == 0 ? 0 : (last.address - first.address) / element_bytes_ + last.count, first.address};
+    }
+
+private:
+    lapwing_upc_pointer begin_;
+    std::uint64_t element_bytes_;
+    std::uint64_t block_;
+    std::uint64_t elements_; ///< above 0
+    std::uint64_t threads_;
+};
+
+/// Values that may be missing, one behind the other: of each a word that says whether it is there, and the value, aligned to 16 bytes.
+class Slots {
+public:
+    Slots(const detail::Reduction& reduction, std::size_t count)
+        : reduction_{reduction}, stride_{(16 + reduction.element_bytes + 15) / 16 * 16}, bytes_(stride_ * count) {}
+
+    [[nodiscard]] std::span<std::byte> bytes() noexcept { return bytes_; }
+    [[nodiscard]] bool has(std::size_t k) const noexcept { return bytes_[k * stride_] != std::byte{0}; }
+    [[nodiscard]] std::byte* value(std::size_t k) noexcept { return bytes_.data() + k * stride_ + 16; }
+    void set(std::size_t k, const void* value) noexcept {
+        bytes_[k * stride_] = std::byte{1};
+        std::memcpy(this->value(k), value, reduction_.element_bytes);
+    }
+    /// Slot k becomes itself combined with a value behind it.
+    void append(std::size_t k, const void* value) {
+        if (has(k)) reduction_.combine(reduction_.context, this->value(k), value);
+        else set(k, value);
+    }
+    void append(std::size_t k, Slots& other, std::size_t from) {
+        if (other.has(from)) append(k, other.value(from));
+    }
+    /// As Team::combine has it, of all slots: context is any Slots of this shape.
+    static void combine_all(void* context, void* left, const void* right) {
+        const Slots& shape = *static_cast<const Slots*>(context);
+        for (std::size_t at = 0; at < shape.bytes_.size(); at += shape.stride_) {
+            auto* const to = static_cast<std::byte*>(left) + at;
+            const auto* const from = static_cast<const std::byte*>(right) + at;
+            if (*from == std::byte{0}) continue;
+            if (*to == std::byte{0}) std::memcpy(to, from, shape.stride_);
+            else shape.reduction_.combine(shape.reduction_.context, to + 16, from + 16);
+        }
+    }
+
+private:
+    const detail::Reduction& reduction_;
+    std::size_t stride_;
+    std::vector<std::byte> bytes_; // the allocator aligns it to 16
+};
+
+/// Rounds whose values travel in one message, at most about 1 MiB.
+[[nodiscard]] std::uint64_t rounds_at_a_time(const detail::Reduction& reduction) noexcept {
+    return std::max<std::uint64_t>(1, (std::uint64_t{1} << 20) / (reduction.element_bytes + 32));
+}
+
+/// A value becomes itself combined with the elements of a run.
+void append_run(Slots& slots, std::size_t k, const detail::Reduction& reduction, const std::byte* elements, std::uint64_t count) {
+    if (count == 0) return;
+    slots.append(k, elements);
+    if (count > 1) reduction.fold(reduction.context, slots.value(k), elements + reduction.element_bytes, count - 1);
+}
+
+void require_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object, const detail::Reduction& reduction, std::size_t nelems,
+                      std::size_t blk_size) {
+    if (nelems > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) / reduction.element_bytes)
+        throw RangeError{fmt::format("{}: {} elements of {} bytes are more than 2^63 bytes; ask for less", program.who(call), nelems, reduction.element_bytes)};
+    if (blk_size != 0 && object.phase >= blk_size)
+        throw RangeError{fmt::format("{}: a pointer of phase {} to elements in blocks of {}; cast it to that block size", program.who(call), object.phase, blk_size)};
+    program.require_in_part(call, object, blk_size == 0 ? nelems * reduction.element_bytes : reduction.element_bytes);
+    if (blk_size == 0) return;
+    const lapwing_upc_pointer last =
+        program.threads().add(object, reduction.element_bytes, blk_size, static_cast<std::int64_t>(nelems) - 1);
+    program.require_in_part(call, last, reduction.element_bytes);
+}
+
+/// Writes results to elements of an object, wherever they lie.
+void write_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object, std::uint64_t element_bytes, std::uint64_t block,
+                    std::uint64_t first, std::uint64_t count, const std::byte* results) {
+    while (count > 0) {
+        const lapwing_upc_pointer at = program.threads().add(object, element_bytes, block, static_cast<std::int64_t>(first));
+        const std::uint64_t now = block == 0 ? count : std::min(count, block - at.phase);
+        program.memory().put(call, at, results, now * element_bytes);
+        first += now;
+        count -= now;
+        results += now * element_bytes;
+    }
+}
+
+void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
+            const detail::Reduction& reduction, int flags) {
+    CollectiveCall entered{program, call, flags, Touches::own, {dst, src}, {nelems, blk_size, reduction.element_bytes}};
+    program.require_within(call, dst, reduction.element_bytes);
+    if (nelems == 0) return entered.finish();
+    require_elements(program, call, src, reduction, nelems, blk_size);
+    const Layout layout{src, reduction.element_bytes, blk_size, nelems, program.threads().threads()};
+    const std::byte* const own = program.heap().local().data();
+    Slots result{reduction, 1};
+    if (reduction.commutative) {
+        const Run run = layout.all(program.own_thread());
+        append_run(result, 0, reduction, own + run.address, run.count);
+        program.team().combine(result.bytes(), Slots::combine_all, &result);
+    } else {
+        for (std::uint64_t begin = 0, rounds = layout.rounds(); begin < rounds;) {
+            const std::uint64_t end = std::min(rounds, begin + rounds_at_a_time(reduction));
+            Slots values{reduction, static_cast<std::size_t>(end - begin)};
+            for (std::uint64_t round = begin; round < end; ++round) {
+                const Run run = layout.run(round, program.own_thread());
+                append_run(values, static_cast<std::size_t>(round - begin), reduction, own + run.address, run.count);
+            }
+            program.team().combine(values.bytes(), Slots::combine_all, &values);
+            for (std::size_t k = 0; k < end - begin; ++k) result.append(0, values, k);
+            begin = end;
+        }
+    }
+    if (static_cast<int>(dst.thread) == program.own_thread())
+        std::memcpy(program.heap().local().data() + dst.address, result.value(0), reduction.element_bytes);
+    entered.finish();
+}
+
+void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
+                   std::size_t blk_size, const detail::Reduction& reduction, int flags) {
+    const bool aligned = dst.thread == src.thread && (blk_size == 0 || dst.phase == src.phase);
+    CollectiveCall entered{program, call, flags, aligned ? Touches::own : Touches::others, {dst, src}, {nelems, blk_size, reduction.element_bytes}};
+    if (nelems == 0) return entered.finish();
+    require_elements(program, call, src, reduction, nelems, blk_size);
+    require_elements(program, call, dst, reduction, nelems, blk_size);
+    const std::uint64_t bytes = reduction.element_bytes;
+    const int threads = program.threads().threads();
+    const Layout layout{src, bytes, blk_size, nelems, threads};
+    std::byte* const own = program.heap().local().data();
+    std::vector<std::byte> results; // of a run that does not stay here
+    Slots carried{reduction, 1};    // of all rounds before
+    for (std::uint64_t begin = 0, rounds = layout.rounds(); begin < rounds;) {
+        const std::uint64_t end = std::min(rounds, begin + rounds_at_a_time(reduction));
+        const auto count = static_cast<std::size_t>(end - begin);
+        Slots values{reduction, count};
+        for (std::size_t k = 0; k < count; ++k) {
+            const Run run = layout.run(begin + k, program.own_thread());
+            append_run(values, k, reduction, own + run.address, run.count);
+        }
+        Slots before{reduction, count};
+        // At thread 0 there is none, and they stay missing.
+        static_cast<void>(program.team().combine_before(values.bytes(), before.bytes(), Slots::combine_all, &values));
+        // The last thread knows the rounds' results.
+        Slots whole = before;
+        Slots::combine_all(&values, whole.bytes().data(), values.bytes().data());
+        program.team().broadcast(whole.bytes(), Rank{threads - 1});
+        for (std::size_t k = 0; k < count; ++k) {
+            const Run run = layout.run(begin + k, program.own_thread());
+            if (run.count > 0) {
+                Slots sum = carried;
+                sum.append(0, before, k);
+                std::byte* to = nullptr;
+                if (aligned) {
+                    to = own + run.address - src.address + dst.address;
+                } else {
+                    results.resize(run.count * bytes);
+                    to = results.data();
+                }
+                const std::byte* const elements = own + run.address;
+                sum.append(0, elements);
+                std::memcpy(to, sum.value(0), bytes);
+                if (run.count > 1) reduction.scan(reduction.context, sum.value(0), elements + bytes, to + bytes, run.count - 1);
+                if (!aligned) write_elements(program, call, dst, bytes, blk_size, run.first, run.count, to);
+            }
+            carried.append(0, whole, k);
+        }
+        begin = end;
+    }
+    entered.finish();
+}
+
+} // namespace
+
+namespace detail {
+
+void no_such_operation(int op, bool floating_point) {
+    guarded([&] {
+        throw UsageError{fmt::format("{}: operation {:#x} of {}; name ADD, MULT, MIN, MAX, LOGAND, LOGOR{}", program("a reduction").who("a reduction"), op,
+                                     floating_point ? "floating point" : "integers",
+                                     floating_point ? "; bit operations are for integers" : ", AND, OR or XOR, or FUNC with a function")};
+    });
+    __builtin_unreachable();
+}
+
+void all_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
+                const Reduction& reduction, int flags) {
+    guarded([&] { reduce(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
+}
+
+void all_prefix_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
+                       const Reduction& reduction, int flags) {
+    guarded([&] { prefix_reduce(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
+}
+
+void allv_reduce(void* value, const Reduction& reduction) {
+    guarded([&] {
+        program("allv_reduce").team().combine(std::span{static_cast<std::byte*>(value), reduction.element_bytes}, reduction.combine, reduction.context);
+    });
+}
+
+void allv_broadcast(void* value, std::size_t bytes, int thread) {
+    guarded([&] {
+        ProgramState& here = program("allv_broadcast");
+        if (thread < 0 || thread >= here.threads().threads())
+            throw RangeError{fmt::format("{}: from thread {}, and there are threads 0 to {}", here.who("allv_broadcast"), thread, here.threads().threads() - 1)};
+        here.team().broadcast(std::span{static_cast<std::byte*>(value), bytes}, Rank{thread});
+    });
+}
+
+/// Of a call from C: an operation, or a function.
+template <class T, class Step>
+void with_c_reduction(lapwing_upc_op op, T (*func)(T, T), Step&& step) {
+    if (op != LAPWING_UPC_FUNC && op != LAPWING_UPC_NONCOMM_FUNC) return with_operation<T>(op, [&](auto combine) { step(reduction_by<T>(combine, true)); });
+    if (func == nullptr)
+        guarded([] { throw UsageError{fmt::format("{}: FUNC without a function; pass one", program("a reduction").who("a reduction"))}; });
+    step(reduction_by<T>(func, op == LAPWING_UPC_FUNC));
+}
+
+} // namespace detail
+} // namespace lapwing::upc
+
+extern "C" {
+
+#define LAPWING_UPC_REDUCTIONS(suffix, type)                                                                                                              \
+    void lapwing_upc_all_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op, size_t nelems, size_t blk_size,              \
+                                        type (*func)(type, type), int flags) {                                                                            \
+        lapwing::upc::detail::with_c_reduction<type>(op, func, [&](const auto& reduction) {                                                               \
+            lapwing::upc::detail::all_reduce("upc_all_reduce" #suffix, dst, src, nelems, blk_size, reduction, flags);                                     \
+        });                                                                                                                                               \
+    }                                                                                                                                                     \
+    void lapwing_upc_all_prefix_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op, size_t nelems, size_t blk_size,       \
+                                               type (*func)(type, type), int flags) {                                                                     \
+        lapwing::upc::detail::with_c_reduction<type>(op, func, [&](const auto& reduction) {                                                               \
+            lapwing::upc::detail::all_prefix_reduce("upc_all_prefix_reduce" #suffix, dst, src, nelems, blk_size, reduction, flags);                       \
+        });                                                                                                                                               \
+    }
+LAPWING_UPC_REDUCTIONS(C, signed char)
+LAPWING_UPC_REDUCTIONS(UC, unsigned char)
+LAPWING_UPC_REDUCTIONS(S, short)
+LAPWING_UPC_REDUCTIONS(US, unsigned short)
+LAPWING_UPC_REDUCTIONS(I, int)
+LAPWING_UPC_REDUCTIONS(UI, unsigned int)
+LAPWING_UPC_REDUCTIONS(L, long)
+LAPWING_UPC_REDUCTIONS(UL, unsigned long)
+LAPWING_UPC_REDUCTIONS(F, float)
+LAPWING_UPC_REDUCTIONS(D, double)
+LAPWING_UPC_REDUCTIONS(LD, long double)
+#undef LAPWING_UPC_REDUCTIONS
+
+} // extern "C"
