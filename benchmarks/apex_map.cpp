@@ -1,6 +1,6 @@
 // apex-map: the probe of Strohmaier and Shan, as the MuPC report's chapter 5 uses it: only remote reads, of L consecutive
-// words at places that follow a power law with exponent 1 / K. L is the spatial locality, K the temporal: K = 1 is random. First
-// the cache as it is, which may change the page size and let reads pass by; then page sizes, numbers and policies held fixed.
+// words at places that follow a power law with exponent 1 / K. L is the spatial locality, K the temporal: K = 1 is random. Here
+// with the cache as it is, which may change the page size and let reads pass by; upc/apex-map has the chapter's table.
 #include "cached_array.hpp"
 
 #include <fmt/format.h>
@@ -47,19 +47,6 @@ void apex_map(Context& context) {
                 context.compare(fmt::format("L = {}, K = {}", length, k), bandwidth,
                                 probing("cached", runtime, a, length, k),
                                 {once(probing("uncached", runtime, remote, length, k))});
-            }
-        }
-    }
-    // The report's other two factors: the size of a page, and how many there are, beside its policy. The size stays what the
-    // row says, and no read passes by.
-    for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
-        for (const std::uint64_t page : {64U, 256U, 1024U, 4096U}) {
-            for (const std::uint64_t pages : {64U, 1024U}) {
-                RemotePart<double> a{runtime, route.target, words, fixed_cache(policy, page, pages)};
-                for (const std::int64_t length : {1, 16, 256})
-                    for (const double k : {1.0, 0.05, 0.001})
-                        context.compare(fmt::format("{}, {} pages of {}: L = {}, K = {}", policy_name(policy), pages, page, length, k),
-                                        bandwidth, probing("cached", runtime, a, length, k), {});
             }
         }
     }

@@ -18,9 +18,6 @@ namespace lapwing::bench {
 [[nodiscard]] inline CacheOptions fixed_cache(CachePolicy policy, std::uint64_t page_bytes, std::uint64_t pages) {
     return {.mode = CacheMode::epoch, .policy = policy, .bytes = page_bytes * pages, .page_bytes = page_bytes, .adapt = false};
 }
-[[nodiscard]] inline std::string policy_name(CachePolicy policy) {
-    return policy == CachePolicy::two_queues ? "2Q" : "MuPC's policy";
-}
 [[nodiscard]] inline CacheOptions uncached() { return {.mode = CacheMode::off}; }
 
 /// A one-dimensional array of which rank 0 uses the part of another rank.
