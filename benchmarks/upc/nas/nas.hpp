@@ -5,8 +5,11 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,8 +32,9 @@ struct Result {
     std::string detail = {};        ///< what was compared: computed value, expected value
 };
 
-/// Runs one benchmark, collective over MPI_COMM_WORLD. The UPC variants need a started upc::Program with enough heap; the MPI variant uses nothing of
-/// Lapwing. Throws std::invalid_argument, on all ranks, for a number of ranks or a class that the benchmark cannot do, naming it and the limit.
+/// Runs one benchmark, collective over MPI_COMM_WORLD. The UPC variants need a started upc::Program with enough heap; the MPI variant needs MPI and uses
+/// nothing of Lapwing. Throws std::invalid_argument, on all ranks, for a number of ranks or a class that the benchmark cannot do, naming it and the
+/// limit.
 using Kernel = Result (*)(Class size, Variant variant);
 [[nodiscard]] Result conjugate_gradient(Class size, Variant variant);      ///< CG: the smallest eigenvalue of a random sparse matrix
 [[nodiscard]] Result embarrassingly_parallel(Class size, Variant variant); ///< EP: pairs of Gaussian deviates
@@ -38,19 +42,42 @@ using Kernel = Result (*)(Class size, Variant variant);
 [[nodiscard]] Result integer_sort(Class size, Variant variant);            ///< IS: ranks of integer keys
 [[nodiscard]] Result multigrid(Class size, Variant variant);               ///< MG: V-cycles for Poisson's equation
 
-/// Bytes that a thread needs of each of the two heaps for a run of `ranks` threads: LAPWING_UPC_HEAP, LAPWING_UPC_LOCAL_HEAP.
+/// Bytes that a thread needs of each of the two heaps for a run of `ranks` threads, whichever the UPC variant: LAPWING_UPC_HEAP, LAPWING_UPC_LOCAL_HEAP.
 struct HeapNeeds {
     std::uint64_t blocks = 0;
     std::uint64_t local = 0;
 };
+[[nodiscard]] HeapNeeds conjugate_gradient_heap(Class size, int ranks);
+[[nodiscard]] HeapNeeds embarrassingly_parallel_heap(Class size, int ranks);
+[[nodiscard]] HeapNeeds fourier_transform_heap(Class size, int ranks);
+[[nodiscard]] HeapNeeds integer_sort_heap(Class size, int ranks);
+[[nodiscard]] HeapNeeds multigrid_heap(Class size, int ranks);
 
 struct Benchmark {
     std::string_view name; ///< "CG"
     Kernel run;
     HeapNeeds (*heap)(Class size, int ranks);
 };
+/// All, in the order of their names.
+[[nodiscard]] std::span<const Benchmark> benchmarks() noexcept;
 /// By NPB's name, in upper or lower case; null where there is none.
 [[nodiscard]] const Benchmark* find(std::string_view name) noexcept;
+
+/// Seconds until the last thread, or rank, has run `body`, between barriers of the variant's own; the same on all. Collective.
+[[nodiscard]] double seconds_of(Variant variant, const std::function<void()>& body);
+
+/// Part `part` of `parts` of [0, size), in which the first ones have one index more where they cannot be equal.
+struct Share {
+    std::int64_t first;
+    std::int64_t last; ///< one behind
+    [[nodiscard]] std::int64_t size() const noexcept { return last - first; }
+};
+[[nodiscard]] inline Share share_of(std::int64_t size, int part, int parts) noexcept {
+    const std::int64_t each = size / parts;
+    const std::int64_t more = size % parts;
+    const std::int64_t first = each * part + std::min<std::int64_t>(part, more);
+    return {first, first + each + (part < more ? 1 : 0)};
+}
 
 /// The specification's pseudorandom numbers: x_{k+1} = 5^13 x_k mod 2^46, scaled to (0, 1). (RNR-94-007, section 2.3)
 class Random {
@@ -61,6 +88,31 @@ public:
     [[nodiscard]] double next(std::uint64_t a) noexcept {
         state_ = a * state_ & mask;
         return static_cast<double>(state_) * 0x1p-46;
+    }
+    /// The next numbers, as next() gives them: four chains side by side, since a product waits for the one before it.
+    void fill(std::span<double> numbers) noexcept {
+        std::size_t i = 0;
+        if (numbers.size() >= 4) {
+            constexpr std::uint64_t two = multiplier * multiplier & mask;
+            constexpr std::uint64_t three = two * multiplier & mask;
+            constexpr std::uint64_t four = two * two & mask;
+            std::uint64_t a = state_;
+            std::uint64_t b = multiplier * state_ & mask;
+            std::uint64_t c = two * state_ & mask;
+            std::uint64_t d = three * state_ & mask;
+            for (; i + 4 <= numbers.size(); i += 4) {
+                a = four * a & mask;
+                numbers[i] = static_cast<double>(b) * 0x1p-46;
+                numbers[i + 1] = static_cast<double>(c) * 0x1p-46;
+                numbers[i + 2] = static_cast<double>(d) * 0x1p-46;
+                numbers[i + 3] = static_cast<double>(a) * 0x1p-46;
+                b = four * b & mask;
+                c = four * c & mask;
+                d = four * d & mask;
+            }
+            state_ = a;
+        }
+        for (double& number : numbers.subspan(i)) number = next();
     }
     /// The state that `steps` steps lead to, in O(log steps).
     void skip(std::uint64_t steps, std::uint64_t a = multiplier) noexcept {
