@@ -8,7 +8,6 @@
 #include <random>
 #include <vector>
 
-// [program]
 namespace upc = lapwing::upc;
 
 int main(int argc, char** argv) {
@@ -34,4 +33,3 @@ int main(int argc, char** argv) {
     upc::barrier();
     return sum == numbers * upc::threads() ? 0 : 1;
 }
-// [end]

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-// [program]
 namespace upc = lapwing::upc;
 
 int main(int argc, char** argv) {
@@ -46,4 +45,3 @@ int main(int argc, char** argv) {
                 static_cast<long long>(last), static_cast<long long>(wrong));
     return wrong == 0 ? 0 : 1;
 }
-// [end]

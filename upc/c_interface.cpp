@@ -74,7 +74,8 @@ lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handle
 
 lapwing_upc_pointer lapwing_upc_add(lapwing_upc_pointer p, size_t element_bytes, size_t block_size, ptrdiff_t elements) {
     if constexpr (lapwing::assertion_level >= 2) return lapwing::upc::detail::checked_add(p, element_bytes, block_size, elements);
-    return guarded([&] { return program("upc_add").threads().add(p, element_bytes, block_size, elements); });
+    if (lapwing::upc::heap_access.own == nullptr) guarded([] { static_cast<void>(program("upc_add")); }); // an error
+    return lapwing::upc::heap_access.threads.add(p, element_bytes, block_size, elements);
 }
 ptrdiff_t lapwing_upc_difference(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes, size_t block_size) {
     return guarded([&] { return program("upc_difference").threads().difference(to, from, element_bytes, block_size); });

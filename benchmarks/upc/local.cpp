@@ -11,7 +11,7 @@
 namespace lapwing::bench {
 namespace {
 
-constexpr std::int64_t own_elements = 4096; // of each thread: they stay in the first cache
+constexpr std::int64_t own_elements = 2048; // of each thread: they stay in the first cache
 
 [[gnu::noinline]] void by_pointer_to_private(double* y, const double* x) {
     for (std::int64_t i = 0; i < own_elements; ++i) y[i] = y[i] + 3.0 * x[i];
@@ -90,7 +90,7 @@ void local(Context& context) {
         };
         rows.template operator()<1>("blocks of 1");
         rows.template operator()<16>("blocks of 16");
-        rows.template operator()<own_elements>("blocks of 4096");
+        rows.template operator()<own_elements>("blocks of 2048");
     }
     at_random(context);
 }

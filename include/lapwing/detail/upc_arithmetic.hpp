@@ -4,6 +4,7 @@
 #include <lapwing/detail/reciprocal.hpp>
 #include <lapwing/upc.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,7 +14,9 @@ namespace lapwing::upc {
 class ThreadCount {
 public:
     ThreadCount() noexcept = default;
-    explicit ThreadCount(int threads) noexcept : threads_{threads}, by_threads_{static_cast<std::uint64_t>(threads)} {}
+    explicit ThreadCount(int threads) noexcept
+        : threads_{threads}, shift_{std::has_single_bit(static_cast<unsigned>(threads)) ? std::countr_zero(static_cast<unsigned>(threads)) : -1},
+          by_threads_{static_cast<std::uint64_t>(threads)} {}
 
     [[nodiscard]] int threads() const noexcept { return static_cast<int>(threads_); }
 
@@ -22,28 +25,16 @@ public:
     /// the compiler does away with its division.
     [[nodiscard, gnu::always_inline]] lapwing_upc_pointer add(lapwing_upc_pointer p, std::uint64_t element_bytes, std::uint64_t block_size,
                                                               std::int64_t elements) const noexcept {
-        if (block_size == 0) {
+        const std::int64_t position = static_cast<std::int64_t>(p.phase) + elements;
+        if (block_size == 0 || (block_size != 1 && static_cast<std::uint64_t>(position) < block_size)) {
             p.address += static_cast<std::uint64_t>(elements) * element_bytes;
+            if (block_size != 0) p.phase = static_cast<std::uint32_t>(position);
             return p;
         }
         const auto block = static_cast<std::int64_t>(block_size);
-        const std::int64_t position = static_cast<std::int64_t>(p.phase) + elements;
-        std::int64_t blocks = 0;
-        std::int64_t phase = position;
-        if (position < 0 || position >= block) {
-            blocks = position / block;
-            phase = position - blocks * block;
-            if (phase < 0) {
-                phase += block;
-                --blocks;
-            }
-        }
-        std::int64_t thread = static_cast<std::int64_t>(p.thread) + blocks;
-        std::int64_t rounds = 0;
-        if (static_cast<std::uint64_t>(thread) >= static_cast<std::uint64_t>(threads_)) {
-            rounds = round_of(thread);
-            thread -= rounds * threads_;
-        }
+        const std::int64_t blocks = floor_quotient(position, block);
+        const std::int64_t phase = position - blocks * block;
+        const auto [rounds, thread] = wrap(static_cast<std::int64_t>(p.thread) + blocks);
         const std::int64_t moved = rounds * block + (phase - static_cast<std::int64_t>(p.phase));
         p.address += static_cast<std::uint64_t>(moved) * element_bytes;
         p.thread = static_cast<std::uint32_t>(thread);
@@ -57,8 +48,8 @@ public:
         std::uint64_t thread;
     };
     [[nodiscard, gnu::always_inline]] RoundAndThread round_and_thread(std::uint64_t block) const noexcept {
-        const auto [round, thread] = by_threads_.divide(block);
-        return {round, thread};
+        const auto [rounds, thread] = wrap(static_cast<std::int64_t>(block));
+        return {static_cast<std::uint64_t>(rounds), static_cast<std::uint64_t>(thread)};
     }
 
     /// Elements from `from` to `to`, of one object.
@@ -74,13 +65,29 @@ public:
     }
 
 private:
-    /// floor(thread / THREADS)
-    [[nodiscard]] std::int64_t round_of(std::int64_t thread) const noexcept {
-        if (thread >= 0) return static_cast<std::int64_t>(by_threads_.quotient(static_cast<std::uint64_t>(thread)));
-        return -1 - static_cast<std::int64_t>(by_threads_.quotient(static_cast<std::uint64_t>(-1 - thread)));
+    [[nodiscard, gnu::always_inline]] static std::int64_t floor_quotient(std::int64_t position, std::int64_t block) noexcept {
+        if (block == 1) return position;
+        if (__builtin_constant_p(block) && (block & (block - 1)) == 0) return position >> std::countr_zero(static_cast<std::uint64_t>(block));
+        if (!__builtin_constant_p(block) && (position | block) >> 31 == 0) // what is a fraction of the cycles where it does
+            return static_cast<std::int64_t>(static_cast<std::uint32_t>(position) / static_cast<std::uint32_t>(block));
+        const std::int64_t quotient = position / block;
+        return quotient - (position < quotient * block ? 1 : 0);
+    }
+    /// How often a thread's number has gone round, and which one it then is.
+    struct Wrapped {
+        std::int64_t rounds;
+        std::int64_t thread;
+    };
+    [[nodiscard, gnu::always_inline]] Wrapped wrap(std::int64_t thread) const noexcept {
+        if (shift_ >= 0) [[likely]] // THREADS is a power of two: shifts round down, also below zero
+            return {thread >> shift_, thread & (threads_ - 1)};
+        const std::int64_t rounds = thread >= 0 ? static_cast<std::int64_t>(by_threads_.quotient(static_cast<std::uint64_t>(thread)))
+                                                : -1 - static_cast<std::int64_t>(by_threads_.quotient(static_cast<std::uint64_t>(-1 - thread)));
+        return {rounds, thread - rounds * threads_};
     }
 
     std::int64_t threads_ = 1;
+    int shift_ = 0; ///< THREADS is 2^shift_; -1: it is no power of two
     distribution::Reciprocal by_threads_;
 };
 

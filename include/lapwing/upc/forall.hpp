@@ -37,6 +37,16 @@ void each(const Range& range, Body& body) {
 template <class Body, class MakeIndex>
 [[gnu::always_inline]] inline void each_own(std::int64_t begin, std::int64_t end, std::int64_t block, Body& body, MakeIndex index) {
     const std::int64_t round = block * threads();
+    if (block == 1) { // without a loop in the loop
+        std::int64_t place = begin / round;
+        std::int64_t i = place * round + mythread();
+        if (i < begin) {
+            i += round;
+            ++place;
+        }
+        for (; i < end; i += round, ++place) body(index(i, place));
+        return;
+    }
     std::int64_t start = begin / round * round + block * mythread(); // of the own block in the round that `begin` is in
     std::int64_t place = begin / round * block;
     for (; start < end; start += round, place += block) {
