@@ -1,0 +1,169 @@
+// The arithmetic of MG on one plane of a grid, for all variants. A grid of n points in each dimension is stored with one more at both ends, which
+// repeat those of the other side; a grid's type says how its rows are found: row(z, y)[x], for indices from 0 to n + 1.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lapwing::nas {
+
+/// A grid, or consecutive planes of one, in plain memory.
+struct PlainGrid {
+    double* base;
+    std::int64_t n;
+    [[nodiscard]] double* row(std::int64_t z, std::int64_t y) const noexcept { return base + (z * (n + 2) + y) * (n + 2); }
+};
+
+/// The coefficients of NPB's smoother, by the number of dimensions in which a neighbour differs; the fourth is 0.
+using Smoother = std::array<double, 3>;
+
+/// Work space for rows.
+class RowSums {
+public:
+    explicit RowSums(std::int64_t largest_n) : first_(static_cast<std::size_t>(largest_n) + 2), second_(first_.size()) {}
+    [[nodiscard]] double* first() noexcept { return first_.data(); }
+    [[nodiscard]] double* second() noexcept { return second_.data(); }
+
+private:
+    std::vector<double> first_, second_;
+};
+
+/// Sums of the four points beside those of row (z, y), and of the four at corners, in the plane across x.
+template <class Grid>
+void sum_neighbours(const Grid& grid, std::int64_t z, std::int64_t y, double* __restrict sides, double* __restrict corners) {
+    const auto& below = grid.row(z, y - 1);
+    const auto& above = grid.row(z, y + 1);
+    const auto& before = grid.row(z - 1, y);
+    const auto& behind = grid.row(z + 1, y);
+    const auto& corner_1 = grid.row(z - 1, y - 1);
+    const auto& corner_2 = grid.row(z - 1, y + 1);
+    const auto& corner_3 = grid.row(z + 1, y - 1);
+    const auto& corner_4 = grid.row(z + 1, y + 1);
+    for (std::int64_t x = 0; x < grid.n + 2; ++x) {
+        sides[x] = below[x] + above[x] + before[x] + behind[x];
+        corners[x] = corner_1[x] + corner_2[x] + corner_3[x] + corner_4[x];
+    }
+}
+
+/// r = v - A u in plane z; v may be r.
+template <class U, class V, class R>
+void residual_plane(const U& u, const V& v, const R& r, std::int64_t z, RowSums& sums) {
+    constexpr double a0 = -8.0 / 3.0;
+    constexpr double a2 = 1.0 / 6.0;
+    constexpr double a3 = 1.0 / 12.0; // a1 is 0
+    const double* const __restrict sides = sums.first();
+    const double* const __restrict corners = sums.second();
+    for (std::int64_t y = 1; y <= u.n; ++y) {
+        sum_neighbours(u, z, y, sums.first(), sums.second());
+        const auto& centre = u.row(z, y);
+        const auto& right = v.row(z, y);
+        const auto& result = r.row(z, y);
+        for (std::int64_t x = 1; x <= u.n; ++x)
+            result[x] = right[x] - a0 * centre[x] - a2 * (corners[x] + sides[x - 1] + sides[x + 1]) - a3 * (corners[x - 1] + corners[x + 1]);
+    }
+}
+
+/// u += C r in plane z.
+template <class R, class U>
+void smooth_plane(const R& r, const U& u, const Smoother& c, std::int64_t z, RowSums& sums) {
+    const double* const __restrict sides = sums.first();
+    const double* const __restrict corners = sums.second();
+    const auto [c0, c1, c2] = c;
+    for (std::int64_t y = 1; y <= u.n; ++y) {
+        sum_neighbours(r, z, y, sums.first(), sums.second());
+        const auto& centre = r.row(z, y);
+        const auto& result = u.row(z, y);
+        for (std::int64_t x = 1; x <= u.n; ++x)
+            result[x] += c0 * centre[x] + c1 * (centre[x - 1] + centre[x + 1] + sides[x]) + c2 * (corners[x] + sides[x - 1] + sides[x + 1]);
+    }
+}
+
+/// Plane `coarse_z` of the coarse grid, whose point (x, y) is weighed from those around (2x, 2y) of plane `fine_z` of the fine one.
+template <class Fine, class Coarse>
+void restrict_plane(const Fine& fine, std::int64_t fine_z, const Coarse& coarse, std::int64_t coarse_z, RowSums& sums) {
+    const double* const __restrict sides = sums.first();
+    const double* const __restrict corners = sums.second();
+    for (std::int64_t y = 1; y <= coarse.n; ++y) {
+        sum_neighbours(fine, fine_z, 2 * y, sums.first(), sums.second());
+        const auto& centre = fine.row(fine_z, 2 * y);
+        const auto& result = coarse.row(coarse_z, y);
+        for (std::int64_t x = 1; x <= coarse.n; ++x)
+            result[x] = 0.5 * centre[2 * x] + 0.25 * (centre[2 * x - 1] + centre[2 * x + 1] + sides[2 * x]) +
+                        0.125 * (sides[2 * x - 1] + sides[2 * x + 1] + corners[2 * x]) + 0.0625 * (corners[2 * x - 1] + corners[2 * x + 1]);
+    }
+}
+
+/// Adds the coarse grid, interpolated, to plane `fine_z` of the fine one, its ends included: even planes have one of the coarse grid below them, odd ones
+/// lie between two.
+template <class Coarse, class Fine>
+void interpolate_plane(const Coarse& coarse, const Fine& fine, std::int64_t fine_z, RowSums& sums) {
+    const std::int64_t z = fine_z / 2;
+    const bool between = fine_z % 2 != 0;
+    double* lower = sums.first();
+    double* upper = sums.second();
+    const auto load = [&](std::int64_t y, double* __restrict line) {
+        const auto& from = coarse.row(z, y);
+        if (between) {
+            const auto& next = coarse.row(z + 1, y);
+            for (std::int64_t x = 0; x < coarse.n + 2; ++x) line[x] = 0.5 * (from[x] + next[x]);
+        } else {
+            for (std::int64_t x = 0; x < coarse.n + 2; ++x) line[x] = from[x];
+        }
+    };
+    load(0, lower);
+    for (std::int64_t y = 0; y <= coarse.n; ++y) {
+        load(y + 1, upper);
+        const auto& even = fine.row(fine_z, 2 * y);
+        const auto& odd = fine.row(fine_z, 2 * y + 1);
+        for (std::int64_t x = 0; x <= coarse.n; ++x) {
+            even[2 * x] += lower[x];
+            even[2 * x + 1] += 0.5 * (lower[x] + lower[x + 1]);
+        }
+        for (std::int64_t x = 0; x <= coarse.n; ++x) {
+            odd[2 * x] += 0.5 * (lower[x] + upper[x]);
+            odd[2 * x + 1] += 0.25 * (lower[x] + lower[x + 1] + upper[x] + upper[x + 1]);
+        }
+        std::swap(lower, upper);
+    }
+}
+
+/// Gives a plane its ends in x and y.
+template <class Grid>
+void wrap_plane(const Grid& grid, std::int64_t z) {
+    const std::int64_t n = grid.n;
+    for (std::int64_t y = 1; y <= n; ++y) {
+        const auto& row = grid.row(z, y);
+        row[0] = row[n];
+        row[n + 1] = row[1];
+    }
+    const auto copy = [&](std::int64_t to, std::int64_t from) {
+        const auto& target = grid.row(z, to);
+        const auto& source = grid.row(z, from);
+        for (std::int64_t x = 0; x < n + 2; ++x) target[x] = source[x];
+    };
+    copy(0, n);
+    copy(n + 1, 1);
+}
+
+template <class Grid>
+void clear_plane(const Grid& grid, std::int64_t z) {
+    for (std::int64_t y = 0; y < grid.n + 2; ++y) {
+        const auto& row = grid.row(z, y);
+        for (std::int64_t x = 0; x < grid.n + 2; ++x) row[x] = 0;
+    }
+}
+
+template <class Grid>
+[[nodiscard]] double square_of_plane(const Grid& grid, std::int64_t z) {
+    double sum = 0;
+    for (std::int64_t y = 1; y <= grid.n; ++y) {
+        const auto& row = grid.row(z, y);
+        for (std::int64_t x = 1; x <= grid.n; ++x) sum += row[x] * row[x];
+    }
+    return sum;
+}
+
+} // namespace lapwing::nas
