@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-/// What the benchmarks of UPC's accesses share: the orders of the accesses, what makes them, and on which threads. The benchmarks are those of Zhang,
-/// "A Performance Model for Unified Parallel C" (2007), sections 4.6.1 and 6.4.
+/// What the benchmarks of UPC's accesses share: the orders of the accesses, what makes them, and on which threads. The
+/// benchmarks are those of Zhang, "A Performance Model for Unified Parallel C" (2007), sections 4.6.1 and 6.4.
 namespace lapwing::bench {
 
 /// Doubles of each thread: 16 MiB, 8 times the cache of one window.
@@ -79,7 +79,8 @@ private:
     std::int64_t next_ = 0;
 };
 
-/// Sequences of accesses that begin at random places, and go on in strides from 1 to 2^stride_bits, each of them random.
+/// Sequences of accesses that begin at random places, and go on in strides from 1 to 2^stride_bits, each of them
+/// random.
 template <int stride_bits>
 class SequenceOrder {
 public:
@@ -115,8 +116,8 @@ private:
     std::int64_t left_ = 0;
 };
 using VectorOrder = SequenceOrder<0>;
-/// Strides of 8.5 in the mean. The thesis does not give its own; that MuPC, with lines of 128 doubles, takes 12 times as long as for vectors (tables 6.2
-/// and 6.3) says about 11 accesses a line, so that they were no shorter.
+/// Strides of 8.5 in the mean. The thesis does not give its own; that MuPC, with lines of 128 doubles, takes 12 times
+/// as long as for vectors (tables 6.2 and 6.3) says about 11 accesses a line, so that they were no shorter.
 using ClusteredOrder = SequenceOrder<4>;
 
 /// Accesses of one iteration: enough for a loop. Of writes the last ones are completed at the end of all iterations.
@@ -134,16 +135,17 @@ inline constexpr std::uint64_t iteration_accesses = 64;
             .rate = true};
 }
 
-/// UPC's threads as alone() and together() want them: those that have nothing to do wait in UPC's barrier, where they serve others' accesses. In the
-/// barrier of another Runtime a sleeping thread would have to be woken for each. What is cached is lost there, once for a measured stretch.
+/// UPC's threads as alone() and together() want them: those that have nothing to do wait in UPC's barrier, where they
+/// serve others' accesses. In the barrier of another Runtime a sleeping thread would have to be woken for each. What is
+/// cached is lost there, once for a measured stretch.
 struct UpcThreads {};
 inline void wait_for_all(UpcThreads& /*threads*/) { upc::barrier(); }
 [[nodiscard]] inline bool measures(const UpcThreads& /*threads*/) { return upc::mythread() == 0; }
 
 enum class Who { one, all };
 
-/// A subject of which thread 0, or all threads, run `body(accesses)` and then `complete()`. `threads` is what waits meanwhile: UPC's threads, the
-/// Runtime of a window, or a communicator.
+/// A subject of which thread 0, or all threads, run `body(accesses)` and then `complete()`. `threads` is what waits
+/// meanwhile: UPC's threads, the Runtime of a window, or a communicator.
 template <class Threads, class Body, class Complete>
 [[nodiscard]] Subject accesses(Threads& threads, Who who, std::string name, Body body, Complete complete) {
     return {.name = std::move(name), .run = [&threads, who, body, complete](std::uint64_t iterations) mutable {
@@ -266,8 +268,8 @@ private:
     upc::SharedArray<double, upc::dynamic_block> array_;
 };
 
-/// Runs `rows(parts, window, cached)` without the cache and, where rank 0 does not reach memory by loads, with it. The window has as much memory as the
-/// parts, and no cache.
+/// Runs `rows(parts, window, cached)` without the cache and, where rank 0 does not reach memory by loads, with it. The
+/// window has as much memory as the parts, and no cache.
 template <class Rows>
 void without_and_with_cache(Runtime& runtime, const Route& route, Rows rows) {
     const bool loads = route.path == Path::direct;

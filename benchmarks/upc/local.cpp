@@ -1,4 +1,5 @@
-// upc/local: own elements of shared arrays beside private ones, in loops and at random: "local vs. private" of Zhang (2007), section 6.4.
+// upc/local: own elements of shared arrays beside private ones, in loops and at random: "local vs. private" of Zhang
+// (2007), section 6.4.
 #include "upc/accesses.hpp"
 
 #include <lapwing/upc.hpp>

@@ -1,5 +1,6 @@
-// upc/matmul: table 5.1 of Zhang (2007): a matrix product whose right factor is read element by element, through MuPC's cache, with rates of misses. The
-// rows of A and C are the thread's own, the columns of B are dealt to the threads in turn. With --full the matrices are 400 x 400, as there.
+// upc/matmul: table 5.1 of Zhang (2007): a matrix product whose right factor is read element by element, through MuPC's
+// cache, with rates of misses. The rows of A and C are the thread's own, the columns of B are dealt to the threads in
+// turn. With --full the matrices are 400 x 400, as there.
 #include "median.hpp"
 #include "upc/accesses.hpp"
 #include "upc/mupc_cache.hpp"
@@ -19,7 +20,8 @@ namespace {
 using Rows = upc::SharedArray<float, upc::dynamic_block, 2>; ///< shared [N] float A[N][N]
 using Columns = upc::SharedArray<float, 1, 2>;               ///< shared float B[N][N]
 
-// upc_forall (i = 0; i < N; i++; &A[i][0]): row i is with thread i % THREADS, which forall() by numbers knows without a look at each i.
+// upc_forall (i = 0; i < N; i++; &A[i][0]): row i is with thread i % THREADS, which forall() by numbers knows without a
+// look at each i.
 
 /// Each column of B is used for one row of A, and read again for the next.
 void naive(const Rows& a, const Columns& b, const Rows& c, std::int64_t n) {

@@ -1,5 +1,6 @@
-// upc/stream, upc/baseline, upc/vector, upc/coalesce: the time of one access to another thread's memory, by a thread alone and by all, at random, in
-// vectors, and in clusters, without and with the cache: the platform's matrix of Zhang (2007), tables 6.1 to 6.3 and 8.2.
+// upc/stream, upc/baseline, upc/vector, upc/coalesce: the time of one access to another thread's memory, by a thread
+// alone and by all, at random, in vectors, and in clusters, without and with the cache: the platform's matrix of Zhang
+// (2007), tables 6.1 to 6.3 and 8.2.
 #include "upc/accesses.hpp"
 
 #include <cstdint>
@@ -38,12 +39,14 @@ public:
     explicit OtherThreads(int thread) noexcept : draw_{static_cast<std::uint64_t>(thread)} {}
     template <class Use>
     void each(std::uint64_t count, Use use) {
-        const std::int64_t others = upc::threads() - 1;
+        // Without a division, which takes as long as an access to memory of the own node.
+        const std::int64_t all = upc::threads();
         const std::int64_t first = upc::mythread() + 1;
         for (std::uint64_t k = 0; k < count; ++k) {
             const std::int64_t element = draw_.bits(part_bits);
-            const std::int64_t thread = (first + draw_.bits(31) % others) % upc::threads();
-            use(element * upc::threads() + thread);
+            std::int64_t thread = first + (draw_.bits(31) * (all - 1) >> 31);
+            if (thread >= all) thread -= all;
+            use(element * all + thread);
         }
     }
 
@@ -112,8 +115,8 @@ void baseline(Context& context) {
     runtime.close();
 }
 
-/// All threads access the memory of the next in an order that a cache can make use of: beside a window's calls and, with the cache, beside own elements
-/// at random, which an ideal platform is as fast as.
+/// All threads access the memory of the next in an order that a cache can make use of: beside a window's calls and,
+/// with the cache, beside own elements at random, which an ideal platform is as fast as.
 template <class Order>
 void ordered(Context& context) {
     Runtime runtime;

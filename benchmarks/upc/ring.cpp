@@ -1,6 +1,6 @@
-// upc/ring and upc/flush: bandwidth of element accesses by all threads at once: in a ring, where each thread's memory is accessed by one other, and on the
-// memory of one thread, which all others contend for. The former is the natural ring of Zhang (2007), section 4.6.1; of the latter, section 8.1 has the
-// criterion.
+// upc/ring and upc/flush: bandwidth of element accesses by all threads at once: in a ring, where each thread's memory
+// is accessed by one other, and on the memory of one thread, which all others contend for. The former is the natural
+// ring of Zhang (2007), section 4.6.1; of the latter, section 8.1 has the criterion.
 #include "upc/accesses.hpp"
 
 #include <mpi.h>
@@ -17,7 +17,8 @@ namespace {
     return std::string{what} + ", " + order + ", " + cache_name(cached);
 }
 
-/// Plain MPI: every rank sends its next as many doubles as accesses are asked for, and receives as many, in messages of `message` doubles.
+/// Plain MPI: every rank sends its next as many doubles as accesses are asked for, and receives as many, in messages of
+/// `message` doubles.
 [[nodiscard]] Subject ring_of_messages(Context& context, MPI_Comm& world, std::uint64_t message) {
     const int next = (context.rank() + 1) % context.size();
     const int before = (context.rank() + context.size() - 1) % context.size();
