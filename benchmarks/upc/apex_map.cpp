@@ -95,7 +95,7 @@ void apex_map(Context& context, std::uint64_t block_bytes) {
                              double k) {
         const Quantity per_vector{.metric = "bandwidth",
                                   .unit = "MB/s",
-                                  .scale = 1e-6 * static_cast<double>(length * word_bytes),
+                                  .scale = 1e-6 * static_cast<double>(length) * word_bytes,
                                   .rate = true};
         context.compare(fmt::format("{}, L = {}, K = {}", name, length, k), per_vector,
                         probe(context.world(), "upc", part, length, k), {});
