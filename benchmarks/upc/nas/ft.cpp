@@ -379,49 +379,74 @@ public:
 
     void start() {
         for_own_z([&](std::int64_t z) {
-            initial_plane(problem_, z, [&](std::int64_t y, std::int64_t x, const Complex& value) { set(planes_, plane_index(z, y, x), value); });
+            const Rows rows = plane(z);
+            initial_plane(problem_, z, [&](std::int64_t y, std::int64_t x, const Complex& value) { set(rows[index(y)], x, value); });
         });
         along_x(forward_x_);
         along_y(forward_y_);
         upc::barrier();
         for_own_y([&](std::int64_t y) {
-            for (std::int64_t z = 0; z < problem_.nz; ++z)
-                for (std::int64_t x = 0; x < problem_.nx; ++x) set(columns_, column_index(y, z, x), get(planes_, plane_index(z, y, x)));
+            for (std::int64_t z = 0; z < problem_.nz; ++z) copy_row(row(columns_, column_index(y, z, 0)), row(planes_, plane_index(z, y, 0)));
         });
         along_z(forward_z_, columns_);
     }
     [[nodiscard]] std::array<double, 2> step() {
         for_own_y([&](std::int64_t y) {
-            for (std::int64_t z = 0; z < problem_.nz; ++z)
+            for (std::int64_t z = 0; z < problem_.nz; ++z) {
+                const Row values = row(columns_, column_index(y, z, 0));
+                const Row to = row(work_, column_index(y, z, 0));
+                const double of_row = factors_.y[index(y)] * factors_.z[index(z)];
                 for (std::int64_t x = 0; x < problem_.nx; ++x) {
-                    const std::int64_t i = column_index(y, z, x);
-                    const double factor = factors_.y[static_cast<std::size_t>(y)] * factors_.z[static_cast<std::size_t>(z)] * factors_.x[static_cast<std::size_t>(x)];
-                    const Complex value = get(columns_, i);
-                    set(columns_, i, {value.re * factor, value.im * factor});
-                    set(work_, i, get(columns_, i));
+                    const double factor = of_row * factors_.x[index(x)];
+                    const Complex value = get(values, x);
+                    set(values, x, {value.re * factor, value.im * factor});
+                    set(to, x, get(values, x));
                 }
+            }
         });
         along_z(backward_z_, work_);
         upc::barrier();
         for_own_z([&](std::int64_t z) {
-            for (std::int64_t y = 0; y < problem_.ny; ++y)
-                for (std::int64_t x = 0; x < problem_.nx; ++x) set(planes_, plane_index(z, y, x), get(work_, column_index(y, z, x)));
+            for (std::int64_t y = 0; y < problem_.ny; ++y) copy_row(row(planes_, plane_index(z, y, 0)), row(work_, column_index(y, z, 0)));
         });
         along_y(backward_y_);
         along_x(backward_x_);
-        return sums_(checksum_of(slab_, [&](std::int64_t x, std::int64_t y, std::int64_t z) { return get(planes_, plane_index(z, y, x)); }));
+        return sums_(checksum_of(slab_, [&](std::int64_t x, std::int64_t y, std::int64_t z) { return get(planes_.begin(), plane_index(z, y, x)); }));
     }
 
 private:
     using Array = upc::SharedArray<Complex, upc::dynamic_block>;
+    using Row = upc::Pointer<Complex, upc::indefinite>;
+    using Rows = std::vector<Row>;
 
-    [[nodiscard]] static Complex get(const Array& array, std::int64_t i) { return {array[i]->*&Complex::re, array[i]->*&Complex::im}; }
-    static void set(const Array& array, std::int64_t i, const Complex& value) {
-        array[i]->*&Complex::re = value.re;
-        array[i]->*&Complex::im = value.im;
+    [[nodiscard]] static std::size_t index(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+    /// Element by element, and these by their members: p[i].re, p[i].im.
+    template <class Pointer>
+    [[nodiscard, gnu::always_inline]] static Complex get(const Pointer& p, std::int64_t i) {
+        return {p[i]->*&Complex::re, p[i]->*&Complex::im};
+    }
+    [[gnu::always_inline]] static void set(const Row& p, std::int64_t i, const Complex& value) {
+        p[i]->*&Complex::re = value.re;
+        p[i]->*&Complex::im = value.im;
+    }
+    void copy_row(const Row& to, const Row& from) const {
+        for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, get(from, x));
     }
     [[nodiscard]] std::int64_t plane_index(std::int64_t z, std::int64_t y, std::int64_t x) const noexcept { return (z * problem_.ny + y) * problem_.nx + x; }
     [[nodiscard]] std::int64_t column_index(std::int64_t y, std::int64_t z, std::int64_t x) const noexcept { return (y * problem_.nz + z) * problem_.nx + x; }
+    /// shared [] Complex* row = (shared [] Complex*)&array[…][…][0]: a row lies with one thread.
+    [[nodiscard]] static Row row(const Array& array, std::int64_t first) { return Row{array + first}; }
+    /// The rows of a plane of z, by y, and of one of y, by z.
+    [[nodiscard]] Rows plane(std::int64_t z) const {
+        Rows rows;
+        for (std::int64_t y = 0; y < problem_.ny; ++y) rows.push_back(row(planes_, plane_index(z, y, 0)));
+        return rows;
+    }
+    [[nodiscard]] Rows plane(const Array& columns, std::int64_t y) const {
+        Rows rows;
+        for (std::int64_t z = 0; z < problem_.nz; ++z) rows.push_back(row(columns, column_index(y, z, 0)));
+        return rows;
+    }
     /// upc_forall (z = 0; z < nz; z++; &planes[z][0][0])
     template <class Body>
     void for_own_z(Body body) const {
@@ -435,30 +460,26 @@ private:
 
     void along_x(LineTransform& lines) {
         for_own_z([&](std::int64_t z) {
+            const Rows rows = plane(z);
             for (std::int64_t y = 0; y < problem_.ny; y += LineTransform::lanes) {
-                lines.load_along([&](std::int64_t x, std::int64_t lane) { return get(planes_, plane_index(z, y + lane, x)); });
+                lines.load_along([&](std::int64_t x, std::int64_t lane) { return get(rows[index(y + lane)], x); });
                 lines.run();
-                lines.store_along([&](std::int64_t x, std::int64_t lane, const Complex& value) { set(planes_, plane_index(z, y + lane, x), value); });
+                lines.store_along([&](std::int64_t x, std::int64_t lane, const Complex& value) { set(rows[index(y + lane)], x, value); });
             }
         });
     }
     void along_y(LineTransform& lines) {
-        for_own_z([&](std::int64_t z) {
-            for (std::int64_t x = 0; x < problem_.nx; x += LineTransform::lanes) {
-                lines.load_across([&](std::int64_t y, std::int64_t lane) { return get(planes_, plane_index(z, y, x + lane)); });
-                lines.run();
-                lines.store_across([&](std::int64_t y, std::int64_t lane, const Complex& value) { set(planes_, plane_index(z, y, x + lane), value); });
-            }
-        });
+        for_own_z([&](std::int64_t z) { across(lines, plane(z)); });
     }
     void along_z(LineTransform& lines, const Array& array) {
-        for_own_y([&](std::int64_t y) {
-            for (std::int64_t x = 0; x < problem_.nx; x += LineTransform::lanes) {
-                lines.load_across([&](std::int64_t z, std::int64_t lane) { return get(array, column_index(y, z, x + lane)); });
-                lines.run();
-                lines.store_across([&](std::int64_t z, std::int64_t lane, const Complex& value) { set(array, column_index(y, z, x + lane), value); });
-            }
-        });
+        for_own_y([&](std::int64_t y) { across(lines, plane(array, y)); });
+    }
+    void across(LineTransform& lines, const Rows& rows) {
+        for (std::int64_t x = 0; x < problem_.nx; x += LineTransform::lanes) {
+            lines.load_across([&](std::int64_t k, std::int64_t lane) { return get(rows[index(k)], x + lane); });
+            lines.run();
+            lines.store_across([&](std::int64_t k, std::int64_t lane, const Complex& value) { set(rows[index(k)], x + lane, value); });
+        }
     }
 
     Problem problem_;

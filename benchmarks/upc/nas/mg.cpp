@@ -370,17 +370,9 @@ public:
         return static_cast<std::uint64_t>(std::max<std::int64_t>(Slabs::n(level) / threads, 1) * Slabs::plane_points(level)) * sizeof(double) + 64;
     }
 
-    class Row {
-    public:
-        Row(const upc::SharedArray<double, upc::dynamic_block>& points, std::int64_t first) noexcept : points_{points}, first_{first} {}
-        [[nodiscard, gnu::always_inline]] auto operator[](std::int64_t x) const { return points_[first_ + x]; }
-
-    private:
-        const upc::SharedArray<double, upc::dynamic_block>& points_;
-        std::int64_t first_;
-    };
-    /// Planes 0 and n + 1 are those of the other side.
-    [[nodiscard]] Row row(std::int64_t z, std::int64_t y) const noexcept { return {points_, first_of_plane(z == 0 ? n : z == n + 1 ? 1 : z) + y * (n + 2)}; }
+    /// shared [] double* row = (shared [] double*)&points[z - 1][y][0]: a row lies with one thread. Planes 0 and n + 1 are those of the other side.
+    using Row = upc::Pointer<double, upc::indefinite>;
+    [[nodiscard]] Row row(std::int64_t z, std::int64_t y) const { return Row{points_ + (first_of_plane(z == 0 ? n : z == n + 1 ? 1 : z) + y * (n + 2))}; }
     /// upc_forall (z = 1; z <= n; z++; &grid[z][0][0])
     template <class Body>
     void for_own_planes(Body body) const {
