@@ -39,7 +39,7 @@ void start(const ProgramOptions& options) {
     guarded([&] { start_program(options); });
 }
 
-void get(void* destination, const lapwing_upc_pointer& source, std::size_t bytes, Order order) {
+void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order) {
     call_site = __builtin_return_address(0);
     guarded([&] {
         ProgramState& here = program("get");
@@ -50,7 +50,7 @@ void get(void* destination, const lapwing_upc_pointer& source, std::size_t bytes
     });
 }
 
-void put(const lapwing_upc_pointer& destination, const void* source, std::size_t bytes, Order order) {
+void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order) {
     call_site = __builtin_return_address(0);
     guarded([&] {
         ProgramState& here = program("put");

@@ -62,7 +62,7 @@ HeapRegions heap_regions(const ProgramOptions& options, Team& team) {
     // Half of what a node has, for all its threads; where the network takes the memory of a window as a whole, no more than is surely used.
     const std::uint64_t node = window::memory_limit(team.node_size() > 1).bytes / static_cast<std::uint64_t>(2 * team.node_size());
     const std::uint64_t room = team.network_path() == Path::rma && team.nodes() > 1 ? 0 : team.min(node);
-    const std::uint64_t begin = sizeof(PartHeader);
+    const std::uint64_t begin = sizeof(PartHeader) + granule - block_header_bytes;
     const std::uint64_t middle = begin + heap_bytes(options.heap_bytes, heap_setting, team.settings(), room / 5 * 4, small_heap);
     return {.blocks = {begin, middle}, .local = {middle, middle + heap_bytes(options.local_heap_bytes, local_heap_setting, team.settings(), room / 5, small_local_heap)}};
 }

@@ -33,7 +33,7 @@ void Heap::note_size_before(std::uint64_t behind, std::uint64_t size) {
 Heap::Allocated Heap::allocate(std::uint64_t bytes) {
     Allocated result;
     if (bytes > region_.end - region_.begin) bytes = region_.end - region_.begin; // there is none of that size
-    const std::uint64_t wanted = block_header_bytes + (bytes + granule - 1) / granule * granule;
+    const std::uint64_t wanted = (block_header_bytes + bytes + granule - 1) / granule * granule;
     const LockedPlace locked{locks_, lock()};
     for (std::uint64_t at = window_.get<std::uint64_t>(Rank{owner_}, Offset{root_ + first_link}); at != 0;) {
         Block block = read(at);
@@ -45,7 +45,7 @@ Heap::Allocated Heap::allocate(std::uint64_t bytes) {
             continue;
         }
         std::uint64_t taken = size;
-        if (const std::uint64_t rest = size - wanted; rest >= block_header_bytes + granule) {
+        if (const std::uint64_t rest = size - wanted; rest >= granule) {
             // The rest takes the block's place in the list.
             taken = wanted;
             const std::uint64_t behind = at + taken;
@@ -57,6 +57,7 @@ Heap::Allocated Heap::allocate(std::uint64_t bytes) {
             take_from_list(block);
         }
         block.size_and_state = mark | taken | 1;
+        block.next = bytes; // of an allocated block: what was asked for
         write(at, block);
         result.address = at + block_header_bytes;
         break;
@@ -98,7 +99,7 @@ Heap::Freed Heap::free(std::uint64_t address) {
 Region Heap::object(std::uint64_t begin) {
     const Block block = read(begin - block_header_bytes);
     if (!is_block(block) || !is_allocated(block)) return {};
-    return {begin, begin - block_header_bytes + size_of(block)};
+    return {begin, begin + block.next};
 }
 
 Region Heap::find(std::uint64_t address) {
@@ -106,7 +107,10 @@ Region Heap::find(std::uint64_t address) {
     for (std::uint64_t at = region_.begin; at < region_.end;) {
         const Block block = read(at);
         const std::uint64_t behind = at + size_of(block);
-        if (address <= behind) return is_allocated(block) && address >= at + block_header_bytes ? Region{at + block_header_bytes, behind} : Region{};
+        if (address <= behind) {
+            const std::uint64_t begin = at + block_header_bytes;
+            return is_allocated(block) && address >= begin && address <= begin + block.next ? Region{begin, begin + block.next} : Region{};
+        }
         at = behind;
     }
     return {};

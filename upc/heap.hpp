@@ -46,7 +46,7 @@ private:
     struct Block {
         std::uint64_t size_and_state; ///< mark in the upper 16 bits; bit 0: allocated
         std::uint64_t size_before;    ///< of the block in front; 0 for the first one
-        std::uint64_t next;           ///< of free blocks: in the list
+        std::uint64_t next;           ///< of free blocks: in the list; of allocated ones: bytes that were asked for
         std::uint64_t previous;
     };
     static_assert(sizeof(Block) == block_header_bytes);

@@ -15,8 +15,9 @@ struct PartHeader {
 };
 static_assert(sizeof(PartHeader) % 64 == 0);
 
-/// Alignment of what the heap gives, and size of what it keeps in front of it.
-inline constexpr std::uint64_t granule = 16;
+/// Alignment of what the heap gives, so that no two objects share a line of the processor's cache, and size of what it keeps in front of it. Blocks with
+/// what is in front of them are multiples of the first; heaps begin so that the memory behind is aligned.
+inline constexpr std::uint64_t granule = 64;
 inline constexpr std::uint64_t block_header_bytes = 32;
 
 /// A range of each thread's part.

@@ -48,8 +48,10 @@ public:
         std::uint64_t thread;
     };
     [[nodiscard, gnu::always_inline]] RoundAndThread round_and_thread(std::uint64_t block) const noexcept {
-        const auto [rounds, thread] = wrap(static_cast<std::int64_t>(block));
-        return {static_cast<std::uint64_t>(rounds), static_cast<std::uint64_t>(thread)};
+        if (shift_ >= 0) [[likely]]
+            return {block >> shift_, block & static_cast<std::uint64_t>(threads_ - 1)};
+        const auto [round, thread] = by_threads_.divide(block);
+        return {round, thread};
     }
 
     /// Elements from `from` to `to`, of one object.
@@ -68,10 +70,13 @@ private:
     [[nodiscard, gnu::always_inline]] static std::int64_t floor_quotient(std::int64_t position, std::int64_t block) noexcept {
         if (block == 1) return position;
         if (__builtin_constant_p(block) && (block & (block - 1)) == 0) return position >> std::countr_zero(static_cast<std::uint64_t>(block));
-        if (!__builtin_constant_p(block) && (position | block) >> 31 == 0) // what is a fraction of the cycles where it does
-            return static_cast<std::int64_t>(static_cast<std::uint32_t>(position) / static_cast<std::uint32_t>(block));
-        const std::int64_t quotient = position / block;
-        return quotient - (position < quotient * block ? 1 : 0);
+        // floor(position / block) of a negative position is ~(~position / block), with ~position >= 0.
+        const std::int64_t sign = position >> 63;
+        const auto magnitude = static_cast<std::uint64_t>(position ^ sign);
+        const auto divisor = static_cast<std::uint64_t>(block);
+        if (!__builtin_constant_p(block) && (magnitude | divisor) >> 32 == 0) // half of the cycles
+            return static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude) / static_cast<std::uint32_t>(divisor)) ^ sign;
+        return static_cast<std::int64_t>(magnitude / divisor) ^ sign;
     }
     /// How often a thread's number has gone round, and which one it then is.
     struct Wrapped {

@@ -42,9 +42,10 @@ struct Qualified<relaxed<T>> {
     static constexpr Order order = Order::relaxed;
 };
 
-/// The way through the runtime: for objects that are neither loaded nor in the cache, strict accesses, recorded ones, and those that are wrong.
-void get(void* destination, const lapwing_upc_pointer& source, std::size_t bytes, Order order);
-void put(const lapwing_upc_pointer& destination, const void* source, std::size_t bytes, Order order);
+/// The way through the runtime: for objects that are neither loaded nor in the cache, strict accesses, recorded ones, and those that are wrong. Pointers by
+/// value: they stay in registers where the way is not taken.
+void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order);
+void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order);
 
 /// Where a member begins in a T.
 template <class T, class M>
