@@ -1,5 +1,5 @@
-// CG: inverse iteration for the smallest eigenvalue of a large sparse matrix of random pattern, whose linear systems are solved by 25 steps of conjugate
-// gradients. A product needs elements of the whole vector, wherever the row's nonzero elements are.
+// CG: inverse iteration for the smallest eigenvalue of a large sparse matrix of random pattern. Its linear systems are solved by 25 steps of
+// conjugate gradients. A product needs elements of the whole vector, wherever the row's nonzero elements are.
 #include "nas.hpp"
 #include "sums.hpp"
 
@@ -145,9 +145,7 @@ public:
     }
     [[nodiscard]] Share own() const { return own_; }
     [[nodiscard]] double* whole() { return whole_.data(); }
-    void exchange() {
-        MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, whole_.data(), counts_.data(), places_.data(), MPI_DOUBLE, MPI_COMM_WORLD);
-    }
+    void exchange() { MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, whole_.data(), counts_.data(), places_.data(), MPI_DOUBLE, MPI_COMM_WORLD); }
     template <std::size_t N>
     [[nodiscard]] std::array<double, N> sum(std::array<double, N> mine) {
         MPI_Allreduce(MPI_IN_PLACE, mine.data(), static_cast<int>(N), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -163,7 +161,8 @@ private:
 class UpcVectors {
 public:
     explicit UpcVectors(std::int64_t size)
-        : size_{size}, own_{share_of(size, upc::mythread(), upc::threads())},
+        : size_{size},
+          own_{share_of(size, upc::mythread(), upc::threads())},
           whole_{static_cast<std::size_t>(size * upc::threads()), static_cast<std::size_t>(size)} {}
     [[nodiscard]] static std::uint64_t heap_bytes(std::int64_t size, int threads) {
         return static_cast<std::uint64_t>(size) * sizeof(double) + Sums<1>::heap_bytes(threads) + Sums<3>::heap_bytes(threads);
@@ -200,7 +199,7 @@ void multiply(const Rows& rows, const double* __restrict x, double* __restrict y
         std::int64_t k = rows.starts[row];
         const std::int64_t end = rows.starts[row + 1];
         for (; k + 4 <= end; k += 4)
-            for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += values[k + static_cast<std::int64_t>(lane)] * x[columns[k + static_cast<std::int64_t>(lane)]];
+            for (int lane = 0; lane < 4; ++lane) sums[static_cast<std::size_t>(lane)] += values[k + lane] * x[columns[k + lane]];
         for (; k < end; ++k) sums[0] += values[k] * x[columns[k]];
         y[row] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
@@ -232,7 +231,8 @@ public:
         double zeta = 0;
         for (int k = 0; k < iterations; ++k) {
             const double residual = solve();
-            const auto [xz, zz, residuals] = communication_.sum(std::array{dot(x_.data(), z_.data(), size), dot(z_.data(), z_.data(), size), residual});
+            const double* const z = z_.data();
+            const auto [xz, zz, residuals] = communication_.sum(std::array{dot(x_.data(), z, size), dot(z, z, size), residual});
             zeta = problem_.shift + 1 / xz;
             residual_ = std::sqrt(residuals);
             const double scale = 1 / std::sqrt(zz);
@@ -283,29 +283,30 @@ private:
     double residual_ = 0;
 };
 
-// ---- As one writes it first: shared vectors of the default layout, elements wherever they are.
+// ---- As one writes it first: shared vectors in blocks, elements wherever they are.
 
 class NaiveSolver {
 public:
     explicit NaiveSolver(const Problem& problem)
-        : problem_{problem}, rows_{make_rows(problem, share_of_thread(problem.rows), [&](std::int32_t row) {
-              return row % upc::threads() == upc::mythread() ? row / upc::threads() : -1;
-          })} {}
+        : problem_{problem},
+          first_{upc::mythread() * static_cast<std::int64_t>(x_.block_size())},
+          rows_{make_rows(problem, static_cast<std::int64_t>(x_.size_at(upc::mythread())),
+                          [&](std::int32_t row) { return x_.threadof(row) == upc::mythread() ? row - first_ : -1; })} {}
     [[nodiscard]] static std::uint64_t heap_bytes(std::int64_t rows, int threads) {
         return 5 * (static_cast<std::uint64_t>(rows / threads + 1) * sizeof(double) + 64) + 64;
     }
 
     [[nodiscard]] double run(int iterations) {
         const std::int64_t n = problem_.rows;
-        upc::forall(0, n, x_, [&](auto i) { x_[i] = 1; });
+        upc::forall(0, n, x_, [&](std::int64_t i) { x_[i] = 1; });
         double zeta = 0;
         for (int k = 0; k < iterations; ++k) {
             residual_ = solve();
-            const double xz = sum([&](auto i) { return x_[i] * z_[i]; });
-            const double zz = sum([&](auto i) { return z_[i] * z_[i]; });
+            const double xz = sum([&](std::int64_t i) { return x_[i] * z_[i]; });
+            const double zz = sum([&](std::int64_t i) { return z_[i] * z_[i]; });
             zeta = problem_.shift + 1 / xz;
             const double scale = 1 / std::sqrt(zz);
-            upc::forall(0, n, x_, [&](auto i) { x_[i] = scale * z_[i]; });
+            upc::forall(0, n, x_, [&](std::int64_t i) { x_[i] = scale * z_[i]; });
             upc::barrier();
         }
         return zeta;
@@ -313,13 +314,13 @@ public:
     [[nodiscard]] double residual() const { return residual_; }
 
 private:
-    [[nodiscard]] static std::int64_t share_of_thread(std::int64_t rows) { return (rows - upc::mythread() + upc::threads() - 1) / upc::threads(); }
+    using Vector = upc::SharedArray<double, upc::dynamic_block>;
 
     /// Over own elements, then over what the threads have found.
     template <class Term>
     [[nodiscard]] double sum(Term term) {
         double mine = 0;
-        upc::forall(0, problem_.rows, x_, [&](auto i) { mine += term(i); });
+        upc::forall(0, problem_.rows, x_, [&](std::int64_t i) { mine += term(i); });
         partial_[upc::mythread()] = mine;
         upc::barrier();
         double all = 0;
@@ -328,9 +329,9 @@ private:
         return all;
     }
     /// y = A v
-    void multiply(const upc::SharedArray<double>& v, const upc::SharedArray<double>& y) {
-        upc::forall(0, problem_.rows, y, [&](auto i) {
-            const auto row = static_cast<std::size_t>(i / upc::threads());
+    void multiply(const Vector& v, const Vector& y) {
+        upc::forall(0, problem_.rows, y, [&](std::int64_t i) {
+            const auto row = static_cast<std::size_t>(i - first_);
             double sum = 0;
             for (std::int64_t k = rows_.starts[row]; k < rows_.starts[row + 1]; ++k) {
                 const auto element = static_cast<std::size_t>(k);
@@ -342,33 +343,33 @@ private:
     /// Returns |x - A z|.
     [[nodiscard]] double solve() {
         const std::int64_t n = problem_.rows;
-        upc::forall(0, n, x_, [&](auto i) {
+        upc::forall(0, n, x_, [&](std::int64_t i) {
             z_[i] = 0;
             r_[i] = x_[i];
             p_[i] = x_[i];
         });
-        double rho = sum([&](auto i) { return r_[i] * r_[i]; });
+        double rho = sum([&](std::int64_t i) { return r_[i] * r_[i]; });
         for (int step = 0; step < solver_steps; ++step) {
             upc::barrier();
             multiply(p_, q_);
-            const double alpha = rho / sum([&](auto i) { return p_[i] * q_[i]; });
-            upc::forall(0, n, x_, [&](auto i) {
+            const double alpha = rho / sum([&](std::int64_t i) { return p_[i] * q_[i]; });
+            upc::forall(0, n, x_, [&](std::int64_t i) {
                 z_[i] += alpha * p_[i];
                 r_[i] -= alpha * q_[i];
             });
-            const double before = std::exchange(rho, sum([&](auto i) { return r_[i] * r_[i]; }));
+            const double before = std::exchange(rho, sum([&](std::int64_t i) { return r_[i] * r_[i]; }));
             const double beta = rho / before;
-            upc::forall(0, n, x_, [&](auto i) { p_[i] = r_[i] + beta * p_[i]; });
+            upc::forall(0, n, x_, [&](std::int64_t i) { p_[i] = r_[i] + beta * p_[i]; });
         }
         upc::barrier();
         multiply(z_, q_);
-        return std::sqrt(sum([&](auto i) { return (x_[i] - q_[i]) * (x_[i] - q_[i]); }));
+        return std::sqrt(sum([&](std::int64_t i) { return (x_[i] - q_[i]) * (x_[i] - q_[i]); }));
     }
 
     Problem problem_;
+    Vector x_{static_cast<std::size_t>(problem_.rows)}, z_{x_.size()}, p_{x_.size()}, q_{x_.size()}, r_{x_.size()}; // shared [*] double x[n], …
+    std::int64_t first_;                                                                                            ///< own element
     Rows rows_;
-    // shared double x[n], z[n], p[n], q[n], r[n]
-    upc::SharedArray<double> x_{static_cast<std::size_t>(problem_.rows)}, z_{x_.size()}, p_{x_.size()}, q_{x_.size()}, r_{x_.size()};
     upc::SharedArray<double> partial_{static_cast<std::size_t>(upc::threads())}; // shared double partial[THREADS]
     double residual_ = 0;
 };

@@ -1,4 +1,5 @@
-// EP: pairs of Gaussian deviates by the polar method, their sums, and how many lie in each square annulus. There is nothing to communicate but the sums.
+// EP: pairs of Gaussian deviates by the polar method, their sums, and how many lie in each square annulus. The threads communicate to add up their sums
+// only.
 #include "nas.hpp"
 #include "sums.hpp"
 

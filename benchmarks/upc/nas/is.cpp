@@ -39,14 +39,25 @@ struct Problem {
 };
 [[nodiscard]] Problem problem_of(Class size) {
     switch (size) {
-    case Class::S:
-        return {16, 11, 9, {{{48427, 0, 1, 0}, {17148, 18, 1, 0}, {23627, 346, 1, 0}, {62548, 64917, -1, 0}, {4431, 65463, -1, 0}}}};
+    case Class::S: return {16, 11, 9, {{{48427, 0, 1, 0}, {17148, 18, 1, 0}, {23627, 346, 1, 0}, {62548, 64917, -1, 0}, {4431, 65463, -1, 0}}}};
     case Class::W:
-        return {20, 16, 10, {{{357773, 1249, 1, -2}, {934767, 11698, 1, -2}, {875723, 1039987, -1, 0}, {898999, 1043896, -1, 0}, {404505, 1048018, -1, 0}}}};
+        return {.log2_keys = 20,
+                .log2_values = 16,
+                .log2_buckets = 10,
+                .checks = {
+                    {{357773, 1249, 1, -2}, {934767, 11698, 1, -2}, {875723, 1039987, -1, 0}, {898999, 1043896, -1, 0}, {404505, 1048018, -1, 0}}}};
     case Class::A:
-        return {23, 19, 10, {{{2112377, 104, 1, -1}, {662041, 17523, 1, -1}, {5336171, 123928, 1, -1}, {3642833, 8288932, -1, 1}, {4250760, 8388264, -1, 1}}}};
+        return {.log2_keys = 23,
+                .log2_values = 19,
+                .log2_buckets = 10,
+                .checks = {
+                    {{2112377, 104, 1, -1}, {662041, 17523, 1, -1}, {5336171, 123928, 1, -1}, {3642833, 8288932, -1, 1}, {4250760, 8388264, -1, 1}}}};
     case Class::B:
-        return {25, 21, 10, {{{41869, 33422937, -1, 0}, {812306, 10244, 1, 0}, {5102857, 59149, 1, 0}, {18232239, 33135281, -1, 0}, {26860214, 99, 1, 0}}}};
+        return {
+            .log2_keys = 25,
+            .log2_values = 21,
+            .log2_buckets = 10,
+            .checks = {{{41869, 33422937, -1, 0}, {812306, 10244, 1, 0}, {5102857, 59149, 1, 0}, {18232239, 33135281, -1, 0}, {26860214, 99, 1, 0}}}};
     }
     return {};
 }
@@ -155,8 +166,7 @@ struct Buckets {
     std::vector<std::int32_t> starts; ///< one more
     std::vector<std::int32_t> next;
 
-    explicit Buckets(const Problem& problem)
-        : sizes(static_cast<std::size_t>(problem.buckets())), starts(sizes.size() + 1), next(sizes.size()) {}
+    explicit Buckets(const Problem& problem) : sizes(static_cast<std::size_t>(problem.buckets())), starts(sizes.size() + 1), next(sizes.size()) {}
 
     void sort(const Problem& problem, std::span<const Key> keys, Key* sorted) {
         const int shift = problem.bucket_shift();
@@ -169,14 +179,16 @@ struct Buckets {
     }
 };
 
-/// What both variants do, around ways to exchange keys:
-///   std::vector<int64> totals(buckets, iteration)   collective: sizes of all buckets
-///   void collect(bounds, receive)                    collective: calls receive(span) with the keys that are the thread's
+/// What both variants do on their own keys, and with the sizes of all buckets.
 class Sorter {
 public:
     Sorter(const Problem& problem, int thread, int threads)
-        : problem_{problem}, thread_{thread}, threads_{threads}, share_{share_of(problem.keys(), thread, threads)},
-          keys_(static_cast<std::size_t>(share_.size())), buckets_{problem} {
+        : problem_{problem},
+          thread_{thread},
+          threads_{threads},
+          share_{share_of(problem.keys(), thread, threads)},
+          keys_(static_cast<std::size_t>(share_.size())),
+          buckets_{problem} {
         make_keys(problem_, share_, keys_.data());
     }
 
@@ -200,7 +212,8 @@ protected:
         bounds_ = deal_buckets(totals, problem_.keys(), threads_);
         const std::int64_t first = bounds_[static_cast<std::size_t>(thread_)];
         const std::int64_t last = bounds_[static_cast<std::size_t>(thread_) + 1];
-        counts_.start(first << problem_.bucket_shift(), last << problem_.bucket_shift(), std::accumulate(totals.begin(), totals.begin() + first, std::int64_t{0}));
+        counts_.start(first << problem_.bucket_shift(), last << problem_.bucket_shift(),
+                      std::accumulate(totals.begin(), totals.begin() + first, std::int64_t{0}));
     }
 
     Problem problem_;
@@ -243,8 +256,8 @@ public:
         std::exclusive_scan(receive_counts_.begin(), receive_counts_.end(), receive_places_.begin(), 0);
         const auto total = static_cast<std::size_t>(receive_places_.back() + receive_counts_.back());
         if (received_.size() < total) received_.resize(total);
-        MPI_Alltoallv(sorted_.data(), send_counts_.data(), send_places_.data(), MPI_INT32_T, received_.data(), receive_counts_.data(), receive_places_.data(),
-                      MPI_INT32_T, MPI_COMM_WORLD);
+        MPI_Alltoallv(sorted_.data(), send_counts_.data(), send_places_.data(), MPI_INT32_T, received_.data(), receive_counts_.data(),
+                      receive_places_.data(), MPI_INT32_T, MPI_COMM_WORLD);
         received_size_ = total;
         counts_.add({received_.data(), total});
         counts_.finish();
@@ -298,12 +311,14 @@ private:
     return overlaps;
 }
 
-/// Keys by buckets lie in shared memory, and beside them what the others must know of them. There are two sets in turn, so that one barrier an iteration is
-/// enough: a set is written to again behind the next barrier, which a thread enters when it has read the others'.
+/// Keys by buckets lie in shared memory, and beside them what the others must know of them. There are two sets in turn, so that one barrier an
+/// iteration is enough: a set is written to again behind the next barrier, which a thread enters when it has read the others'.
 class UpcSorter : public Sorter {
 public:
     explicit UpcSorter(const Problem& problem)
-        : Sorter{problem, upc::mythread(), upc::threads()}, most_keys_{most_keys(problem, upc::threads())}, book_size_{book_size(problem)},
+        : Sorter{problem, upc::mythread(), upc::threads()},
+          most_keys_{most_keys(problem, upc::threads())},
+          book_size_{book_size(problem)},
           sorted_{static_cast<std::size_t>(2 * most_keys_ * upc::threads()), static_cast<std::size_t>(2 * most_keys_)},
           books_{static_cast<std::size_t>(2 * book_size_ * upc::threads()), static_cast<std::size_t>(2 * book_size_)},
           all_books_(static_cast<std::size_t>(book_size_ * upc::threads())) {}
@@ -322,7 +337,8 @@ public:
         upc::barrier();
 
         for (int t = 0; t < threads_; ++t)
-            upc::memget_nbi(all_books_.data() + t * book_size_, books_ + (2 * t + turn_) * book_size_, static_cast<std::size_t>(book_size_) * sizeof(std::int32_t));
+            upc::memget_nbi(all_books_.data() + t * book_size_, books_ + (2 * t + turn_) * book_size_,
+                            static_cast<std::size_t>(book_size_) * sizeof(std::int32_t));
         upc::synci();
         std::vector<std::int64_t> totals(buckets_.sizes.size());
         std::array<Key, 5> checked{};
@@ -362,7 +378,9 @@ private:
     };
     [[nodiscard]] static std::int64_t most_keys(const Problem& problem, int threads) { return share_of(problem.keys(), 0, threads).size(); }
     /// Where each bucket starts, the end, and the keys that are checked.
-    [[nodiscard]] static std::int64_t book_size(const Problem& problem) { return problem.buckets() + 1 + static_cast<std::int64_t>(problem.checks.size()); }
+    [[nodiscard]] static std::int64_t book_size(const Problem& problem) {
+        return problem.buckets() + 1 + static_cast<std::int64_t>(problem.checks.size());
+    }
     [[nodiscard]] const std::int32_t* book_of(int thread) const { return all_books_.data() + thread * book_size_; }
     [[nodiscard]] Part part_of(int thread) const {
         const std::int32_t* const starts = book_of(thread);
@@ -370,7 +388,7 @@ private:
         const std::int64_t last = starts[bounds_[static_cast<std::size_t>(thread_) + 1]];
         return {sorted_ + ((2 * thread + turn_) * most_keys_ + first), static_cast<std::size_t>(last - first)};
     }
-    /// Counts the own keys where they are, if they can be loaded, while the others come, in pieces, of which the next is on its way while one is counted.
+    /// Counts keys where they are, if they can be loaded. The others come in pieces, of which the next ones are on their way while one is counted.
     void collect() {
         std::vector<Part> far;
         for (int k = 0; k < threads_; ++k) {
@@ -408,7 +426,7 @@ private:
     std::int64_t most_keys_;
     std::int64_t book_size_;
     int turn_ = 0;
-    upc::SharedArray<Key, upc::dynamic_block> sorted_;          // two sets of most_keys_ of each thread
+    upc::SharedArray<Key, upc::dynamic_block> sorted_;         // two sets of most_keys_ of each thread
     upc::SharedArray<std::int32_t, upc::dynamic_block> books_; // two sets of book_size_ of each thread
     std::vector<std::int32_t> all_books_;
     std::vector<Key> pieces_;
@@ -419,7 +437,9 @@ private:
 class NaiveSorter {
 public:
     explicit NaiveSorter(const Problem& problem)
-        : problem_{problem}, keys_{static_cast<std::size_t>(problem.keys())}, sorted_{static_cast<std::size_t>(problem.keys())},
+        : problem_{problem},
+          keys_{static_cast<std::size_t>(problem.keys())},
+          sorted_{static_cast<std::size_t>(problem.keys())},
           starts_{static_cast<std::size_t>((problem.buckets() + 1) * upc::threads())} {
         std::vector<Key> sequence(static_cast<std::size_t>(problem.keys()));
         make_keys(problem, {0, problem.keys()}, sequence.data());
@@ -545,8 +565,8 @@ Result integer_sort(Class size, Variant variant) {
     constexpr std::int64_t checks = iterations * 5;
     result.million_operations = static_cast<double>(iterations * problem.keys()) * 1e-6;
     result.verified = findings.right_ranks == checks && findings.unsorted == 0 && findings.keys == problem.keys();
-    result.detail = fmt::format("{} of {} ranks right; {} keys sorted, expected {}; {} out of order, expected 0", findings.right_ranks, checks, findings.keys,
-                                problem.keys(), findings.unsorted);
+    result.detail = fmt::format("{} of {} ranks right; {} keys sorted, expected {}; {} out of order, expected 0", findings.right_ranks, checks,
+                                findings.keys, problem.keys(), findings.unsorted);
     return result;
 }
 

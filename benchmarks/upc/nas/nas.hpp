@@ -32,9 +32,9 @@ struct Result {
     std::string detail = {};        ///< what was compared: computed value, expected value
 };
 
-/// Runs one benchmark, collective over MPI_COMM_WORLD. The UPC variants need a started upc::Program with enough heap; the MPI variant needs MPI and uses
-/// nothing of Lapwing. Throws std::invalid_argument, on all ranks, for a number of ranks or a class that the benchmark cannot do, naming it and the
-/// limit.
+/// Runs one benchmark, collective over MPI_COMM_WORLD. The UPC variants need a started upc::Program with enough heap; the MPI variant needs MPI and
+/// uses nothing of Lapwing. Throws std::invalid_argument, on all ranks, for a number of ranks or a class that the benchmark cannot do, naming it and
+/// the limit.
 using Kernel = Result (*)(Class size, Variant variant);
 [[nodiscard]] Result conjugate_gradient(Class size, Variant variant);      ///< CG: the smallest eigenvalue of a random sparse matrix
 [[nodiscard]] Result embarrassingly_parallel(Class size, Variant variant); ///< EP: pairs of Gaussian deviates
@@ -42,7 +42,8 @@ using Kernel = Result (*)(Class size, Variant variant);
 [[nodiscard]] Result integer_sort(Class size, Variant variant);            ///< IS: ranks of integer keys
 [[nodiscard]] Result multigrid(Class size, Variant variant);               ///< MG: V-cycles for Poisson's equation
 
-/// Bytes that a thread needs of each of the two heaps for a run of `ranks` threads, whichever the UPC variant: LAPWING_UPC_HEAP, LAPWING_UPC_LOCAL_HEAP.
+/// Bytes that a thread needs of each of the two heaps for a run of `ranks` threads, whichever the UPC variant: LAPWING_UPC_HEAP and
+/// LAPWING_UPC_LOCAL_HEAP.
 struct HeapNeeds {
     std::uint64_t blocks = 0;
     std::uint64_t local = 0;

@@ -1,5 +1,5 @@
-// upc/nas: the NAS Parallel Benchmarks in UPC beside the same algorithms in plain MPI, and as one writes them first, with the cache, beside the optimised
-// ones: the measurements of Zhang, "A Performance Model for Unified Parallel C" (2007), section 4.6.2.
+// upc/nas: the NAS Parallel Benchmarks in UPC beside the same algorithms in plain MPI, and as one writes them first, with the cache, beside the
+// optimised ones: the measurements of Zhang, "A Performance Model for Unified Parallel C" (2007), section 4.6.2.
 #include "harness.hpp"
 
 #include "nas.hpp"
