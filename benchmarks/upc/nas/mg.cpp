@@ -231,7 +231,7 @@ class SlabSolver {
 public:
     explicit SlabSolver(const Problem& problem)
         : problem_{problem}, communication_{problem}, slabs_{communication_.slabs()}, own_solution_(static_cast<std::size_t>(problem.levels) + 1),
-          own_residual_(own_solution_.size()), sums_{problem.n()} {
+          own_residual_(own_solution_.size()), around_{problem.n()} {
         for (int level = 1; level <= slabs_.own_levels; ++level) {
             own_solution_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(slabs_.points(level)));
             if (level < slabs_.own_levels) own_residual_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(slabs_.points(level)));
@@ -312,12 +312,12 @@ private:
     void residual(int level, const PlainGrid& v) {
         const PlainGrid u = grid(Field::solution, level);
         const PlainGrid r = grid(Field::residual, level);
-        on_planes(Field::residual, level, [&](std::int64_t z) { residual_plane(u, v, r, z, sums_); });
+        on_planes(Field::residual, level, [&](std::int64_t z) { residual_plane(u, v, r, z, around_); });
     }
     void smooth(int level) {
         const PlainGrid u = grid(Field::solution, level);
         const PlainGrid r = grid(Field::residual, level);
-        on_planes(Field::solution, level, [&](std::int64_t z) { smooth_plane(r, u, problem_.smoother, z, sums_); });
+        on_planes(Field::solution, level, [&](std::int64_t z) { smooth_plane(r, u, problem_.smoother, z, around_); });
     }
     void clear(int level) {
         const PlainGrid u = grid(Field::solution, level);
@@ -330,14 +330,14 @@ private:
         if (slabs_.dealt(level + 1) && !slabs_.dealt(level)) {
             const std::int64_t first = slabs_.thread * slabs_.planes(level);
             for (std::int64_t z = 1; z <= slabs_.planes(level); ++z) {
-                restrict_plane(fine, 2 * z, coarse, first + z, sums_);
+                restrict_plane(fine, 2 * z, coarse, first + z, around_);
                 wrap_plane(coarse, first + z);
             }
             communication_.gather();
             wrap_own(coarse);
             return;
         }
-        on_planes(Field::residual, level, [&](std::int64_t z) { restrict_plane(fine, 2 * z, coarse, z, sums_); });
+        on_planes(Field::residual, level, [&](std::int64_t z) { restrict_plane(fine, 2 * z, coarse, z, around_); });
     }
     /// The solution of the next coarser grid, added to this one, which is zero before if it is cleared. The ends come from the coarse grid's.
     void interpolate(int level, bool cleared) {
@@ -346,7 +346,7 @@ private:
         if (slabs_.dealt(level) && !slabs_.dealt(level - 1)) coarse.base = coarse.row(slabs_.thread * slabs_.planes(level - 1), 0);
         for (std::int64_t z = 0; z < planes(level) + 2; ++z) {
             if (cleared) clear_plane(fine, z);
-            interpolate_plane(coarse, fine, z, sums_);
+            interpolate_plane(coarse, fine, z, around_);
         }
     }
 
@@ -355,7 +355,7 @@ private:
     Slabs slabs_;
     std::vector<std::vector<double>> own_solution_, own_residual_; // by level, of the grids that the thread has as a whole
     std::vector<double> right_;                                    // v, dealt as the finest grid
-    RowSums sums_;
+    Neighbourhood around_;
 };
 
 // ---- As one writes it first: grids in shared arrays, and planes read wherever they are.
@@ -373,6 +373,11 @@ public:
     /// shared [] double* row = (shared [] double*)&points[z - 1][y][0]: a row lies with one thread. Planes 0 and n + 1 are those of the other side.
     using Row = upc::Pointer<double, upc::indefinite>;
     [[nodiscard]] Row row(std::int64_t z, std::int64_t y) const { return Row{points_ + (first_of_plane(z == 0 ? n : z == n + 1 ? 1 : z) + y * (n + 2))}; }
+    [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* room) const {
+        const Row from = row(z, y);
+        for (std::int64_t x = 0; x < n + 2; ++x) room[x] = from[x];
+        return room;
+    }
     /// upc_forall (z = 1; z <= n; z++; &grid[z][0][0])
     template <class Body>
     void for_own_planes(Body body) const {
@@ -389,7 +394,7 @@ private:
 
 class NaiveSolver {
 public:
-    explicit NaiveSolver(const Problem& problem) : problem_{problem}, right_{problem.levels, upc::threads()}, sums_{problem.n()} {
+    explicit NaiveSolver(const Problem& problem) : problem_{problem}, right_{problem.levels, upc::threads()}, around_{problem.n()} {
         for (int level = 1; level <= problem.levels; ++level) {
             solution_.push_back(std::make_unique<NaiveGrid>(level, upc::threads()));
             residual_.push_back(std::make_unique<NaiveGrid>(level, upc::threads()));
@@ -417,7 +422,7 @@ public:
         for (int level = 2; level <= problem_.levels; ++level) {
             if (level < problem_.levels) clear(level);
             const NaiveGrid& fine = u(level);
-            fine.for_own_planes([&](std::int64_t z) { interpolate_plane(u(level - 1), fine, z, sums_); });
+            fine.for_own_planes([&](std::int64_t z) { interpolate_plane(u(level - 1), fine, z, around_); });
             upc::barrier();
             residual(level, level < problem_.levels ? r(level) : right_);
             smooth(level);
@@ -454,20 +459,20 @@ private:
         upc::barrier();
     }
     void residual(int level, const NaiveGrid& v) {
-        on_planes(r(level), [&](std::int64_t z) { residual_plane(u(level), v, r(level), z, sums_); });
+        on_planes(r(level), [&](std::int64_t z) { residual_plane(u(level), v, r(level), z, around_); });
     }
     void smooth(int level) {
-        on_planes(u(level), [&](std::int64_t z) { smooth_plane(r(level), u(level), problem_.smoother, z, sums_); });
+        on_planes(u(level), [&](std::int64_t z) { smooth_plane(r(level), u(level), problem_.smoother, z, around_); });
     }
     void restrict_to(int level) {
-        on_planes(r(level), [&](std::int64_t z) { restrict_plane(r(level + 1), 2 * z, r(level), z, sums_); });
+        on_planes(r(level), [&](std::int64_t z) { restrict_plane(r(level + 1), 2 * z, r(level), z, around_); });
     }
 
     Problem problem_;
     NaiveGrid right_;
     std::vector<std::unique_ptr<NaiveGrid>> solution_, residual_; // by level, from 1
     upc::SharedArray<double> partial_{static_cast<std::size_t>(upc::threads())}; // shared double partial[THREADS]
-    RowSums sums_;
+    Neighbourhood around_;
 };
 
 struct Measured {

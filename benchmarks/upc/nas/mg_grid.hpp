@@ -2,10 +2,10 @@
 // repeat those of the other side; a grid's type says how its rows are found: row(z, y)[x], for indices from 0 to n + 1.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace lapwing::nas {
@@ -15,80 +15,116 @@ struct PlainGrid {
     double* base;
     std::int64_t n;
     [[nodiscard]] double* row(std::int64_t z, std::int64_t y) const noexcept { return base + (z * (n + 2) + y) * (n + 2); }
+    /// A row in memory of the thread: here where it is; grids that are elsewhere copy it into `room`.
+    [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* /*room*/) const noexcept { return row(z, y); }
 };
 
 /// The coefficients of NPB's smoother, by the number of dimensions in which a neighbour differs; the fourth is 0.
 using Smoother = std::array<double, 3>;
 
-/// Work space for rows.
-class RowSums {
+/// What the stencils need around one row: it and the rows beside it, and the sums across z of all three. They move on from row to row, so that each
+/// element of the grid is read once for a plane.
+class Neighbourhood {
 public:
-    explicit RowSums(std::int64_t largest_n) : first_(static_cast<std::size_t>(largest_n) + 2), second_(first_.size()) {}
-    [[nodiscard]] double* first() noexcept { return first_.data(); }
-    [[nodiscard]] double* second() noexcept { return second_.data(); }
+    explicit Neighbourhood(std::int64_t largest_n) : sides_(static_cast<std::size_t>(largest_n) + 2), corners_(sides_.size()) {
+        for (auto& rows : {&copies_, &across_})
+            for (std::vector<double>& row : *rows) row.resize(sides_.size());
+    }
+    /// Row y of plane z, in the place of that three rows before it.
+    template <class Grid>
+    void load(const Grid& grid, std::int64_t z, std::int64_t y) {
+        const std::size_t slot = slot_of(y);
+        rows_[slot] = grid.loaded(z, y, copies_[slot].data());
+        const auto& before = grid.row(z - 1, y);
+        const auto& behind = grid.row(z + 1, y);
+        double* const __restrict sum = across_[slot].data();
+        for (std::int64_t x = 0; x < grid.n + 2; ++x) sum[x] = before[x] + behind[x];
+    }
+    /// Around row y: those before and behind it have been loaded, too.
+    void add_up(std::int64_t y, std::int64_t n) {
+        const double* const below = row(y - 1);
+        const double* const above = row(y + 1);
+        const double* const across = across_[slot_of(y)].data();
+        const double* const across_below = across_[slot_of(y - 1)].data();
+        const double* const across_above = across_[slot_of(y + 1)].data();
+        double* const __restrict sides = sides_.data();
+        double* const __restrict corners = corners_.data();
+        for (std::int64_t x = 0; x < n + 2; ++x) {
+            sides[x] = below[x] + above[x] + across[x];
+            corners[x] = across_below[x] + across_above[x];
+        }
+    }
+    [[nodiscard]] const double* row(std::int64_t y) const noexcept { return rows_[slot_of(y)]; }
+    /// Sums of the four points beside those of the row, and of the four at corners, in the plane across x.
+    [[nodiscard]] const double* sides() const noexcept { return sides_.data(); }
+    [[nodiscard]] const double* corners() const noexcept { return corners_.data(); }
+    /// Two rows, for other uses.
+    [[nodiscard]] std::array<double*, 2> room() noexcept { return {sides_.data(), corners_.data()}; }
 
 private:
-    std::vector<double> first_, second_;
+    [[nodiscard]] static std::size_t slot_of(std::int64_t y) noexcept { return static_cast<std::size_t>(y) % 3; }
+
+    std::array<std::vector<double>, 3> copies_, across_;
+    std::array<const double*, 3> rows_{};
+    std::vector<double> sides_, corners_;
 };
 
-/// Sums of the four points beside those of row (z, y), and of the four at corners, in the plane across x.
-template <class Grid>
-void sum_neighbours(const Grid& grid, std::int64_t z, std::int64_t y, double* __restrict sides, double* __restrict corners) {
-    const auto& below = grid.row(z, y - 1);
-    const auto& above = grid.row(z, y + 1);
-    const auto& before = grid.row(z - 1, y);
-    const auto& behind = grid.row(z + 1, y);
-    const auto& corner_1 = grid.row(z - 1, y - 1);
-    const auto& corner_2 = grid.row(z - 1, y + 1);
-    const auto& corner_3 = grid.row(z + 1, y - 1);
-    const auto& corner_4 = grid.row(z + 1, y + 1);
-    for (std::int64_t x = 0; x < grid.n + 2; ++x) {
-        sides[x] = below[x] + above[x] + before[x] + behind[x];
-        corners[x] = corner_1[x] + corner_2[x] + corner_3[x] + corner_4[x];
+/// Calls body(y) for the rows of a plane, with their neighbourhood added up.
+template <class Grid, class Body>
+void each_row(const Grid& grid, std::int64_t z, Neighbourhood& around, Body body) {
+    around.load(grid, z, 0);
+    around.load(grid, z, 1);
+    for (std::int64_t y = 1; y <= grid.n; ++y) {
+        around.load(grid, z, y + 1);
+        around.add_up(y, grid.n);
+        body(y);
     }
 }
 
 /// r = v - A u in plane z; v may be r.
 template <class U, class V, class R>
-void residual_plane(const U& u, const V& v, const R& r, std::int64_t z, RowSums& sums) {
+void residual_plane(const U& u, const V& v, const R& r, std::int64_t z, Neighbourhood& around) {
     constexpr double a0 = -8.0 / 3.0;
     constexpr double a2 = 1.0 / 6.0;
     constexpr double a3 = 1.0 / 12.0; // a1 is 0
-    const double* const __restrict sides = sums.first();
-    const double* const __restrict corners = sums.second();
-    for (std::int64_t y = 1; y <= u.n; ++y) {
-        sum_neighbours(u, z, y, sums.first(), sums.second());
-        const auto& centre = u.row(z, y);
+    each_row(u, z, around, [&](std::int64_t y) {
+        const double* const centre = around.row(y);
+        const double* const sides = around.sides();
+        const double* const corners = around.corners();
         const auto& right = v.row(z, y);
         const auto& result = r.row(z, y);
         for (std::int64_t x = 1; x <= u.n; ++x)
             result[x] = right[x] - a0 * centre[x] - a2 * (corners[x] + sides[x - 1] + sides[x + 1]) - a3 * (corners[x - 1] + corners[x + 1]);
-    }
+    });
 }
 
 /// u += C r in plane z.
 template <class R, class U>
-void smooth_plane(const R& r, const U& u, const Smoother& c, std::int64_t z, RowSums& sums) {
-    const double* const __restrict sides = sums.first();
-    const double* const __restrict corners = sums.second();
-    const auto [c0, c1, c2] = c;
-    for (std::int64_t y = 1; y <= u.n; ++y) {
-        sum_neighbours(r, z, y, sums.first(), sums.second());
-        const auto& centre = r.row(z, y);
+void smooth_plane(const R& r, const U& u, const Smoother& c, std::int64_t z, Neighbourhood& around) {
+    const double c0 = c[0];
+    const double c1 = c[1];
+    const double c2 = c[2];
+    each_row(r, z, around, [&](std::int64_t y) {
+        const double* const centre = around.row(y);
+        const double* const sides = around.sides();
+        const double* const corners = around.corners();
         const auto& result = u.row(z, y);
         for (std::int64_t x = 1; x <= u.n; ++x)
             result[x] += c0 * centre[x] + c1 * (centre[x - 1] + centre[x + 1] + sides[x]) + c2 * (corners[x] + sides[x - 1] + sides[x + 1]);
-    }
+    });
 }
 
 /// Plane `coarse_z` of the coarse grid, whose point (x, y) is weighed from those around (2x, 2y) of plane `fine_z` of the fine one.
 template <class Fine, class Coarse>
-void restrict_plane(const Fine& fine, std::int64_t fine_z, const Coarse& coarse, std::int64_t coarse_z, RowSums& sums) {
-    const double* const __restrict sides = sums.first();
-    const double* const __restrict corners = sums.second();
+void restrict_plane(const Fine& fine, std::int64_t fine_z, const Coarse& coarse, std::int64_t coarse_z, Neighbourhood& around) {
+    around.load(fine, fine_z, 1);
     for (std::int64_t y = 1; y <= coarse.n; ++y) {
-        sum_neighbours(fine, fine_z, 2 * y, sums.first(), sums.second());
-        const auto& centre = fine.row(fine_z, 2 * y);
+        around.load(fine, fine_z, 2 * y);
+        around.load(fine, fine_z, 2 * y + 1);
+        around.add_up(2 * y, fine.n);
+        const double* const centre = around.row(2 * y);
+        const double* const sides = around.sides();
+        const double* const corners = around.corners();
         const auto& result = coarse.row(coarse_z, y);
         for (std::int64_t x = 1; x <= coarse.n; ++x)
             result[x] = 0.5 * centre[2 * x] + 0.25 * (centre[2 * x - 1] + centre[2 * x + 1] + sides[2 * x]) +
@@ -99,11 +135,10 @@ void restrict_plane(const Fine& fine, std::int64_t fine_z, const Coarse& coarse,
 /// Adds the coarse grid, interpolated, to plane `fine_z` of the fine one, its ends included: even planes have one of the coarse grid below them, odd ones
 /// lie between two.
 template <class Coarse, class Fine>
-void interpolate_plane(const Coarse& coarse, const Fine& fine, std::int64_t fine_z, RowSums& sums) {
+void interpolate_plane(const Coarse& coarse, const Fine& fine, std::int64_t fine_z, Neighbourhood& around) {
     const std::int64_t z = fine_z / 2;
     const bool between = fine_z % 2 != 0;
-    double* lower = sums.first();
-    double* upper = sums.second();
+    auto [lower, upper] = around.room();
     const auto load = [&](std::int64_t y, double* __restrict line) {
         const auto& from = coarse.row(z, y);
         if (between) {
