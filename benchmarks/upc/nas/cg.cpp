@@ -1,7 +1,6 @@
 // CG: inverse iteration for the smallest eigenvalue of a large sparse matrix of random pattern. Its linear systems are solved by 25 steps of
 // conjugate gradients. A product needs elements of the whole vector, wherever the row's nonzero elements are.
 #include "nas.hpp"
-#include "sums.hpp"
 
 #include <lapwing/upc.hpp>
 
@@ -12,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -163,14 +163,21 @@ public:
     explicit UpcVectors(std::int64_t size)
         : size_{size},
           own_{share_of(size, upc::mythread(), upc::threads())},
-          whole_{static_cast<std::size_t>(size * upc::threads()), static_cast<std::size_t>(size)} {}
+          whole_{static_cast<std::size_t>(size * upc::threads()), static_cast<std::size_t>(size)},
+          given_{static_cast<std::size_t>(size)} {}
     [[nodiscard]] static std::uint64_t heap_bytes(std::int64_t size, int threads) {
-        return static_cast<std::uint64_t>(size) * sizeof(double) + Sums<1>::heap_bytes(threads) + Sums<3>::heap_bytes(threads);
+        return static_cast<std::uint64_t>(size + size / threads + 1) * sizeof(double) + 128;
     }
     [[nodiscard]] Share own() const { return own_; }
     [[nodiscard]] double* whole() { return whole_.local(); }
     void exchange() {
         const auto bytes = static_cast<std::size_t>(own_.size()) * sizeof(double);
+        if (size_ % upc::threads() == 0) { // blocks of one size
+            std::memcpy(given_.local(), whole() + own_.first, bytes);
+            upc::all_gather_all(whole_.begin(), given_.begin(), bytes, LAPWING_UPC_IN_MYSYNC | LAPWING_UPC_OUT_MYSYNC);
+            return;
+        }
+        upc::barrier(); // the others have read theirs
         for (int k = 1; k < upc::threads(); ++k) {
             const int t = (upc::mythread() + k) % upc::threads(); // not all to the same one at a time
             upc::memput_nbi(whole_ + (t * size_ + own_.first), whole() + own_.first, bytes);
@@ -178,15 +185,19 @@ public:
         upc::synci();
         upc::barrier();
     }
-    [[nodiscard]] std::array<double, 1> sum(const std::array<double, 1>& mine) { return one_(mine); }
-    [[nodiscard]] std::array<double, 3> sum(const std::array<double, 3>& mine) { return three_(mine); }
+    template <std::size_t N>
+    [[nodiscard]] std::array<double, N> sum(const std::array<double, N>& mine) {
+        return upc::allv_reduce(mine, [](std::array<double, N> a, const std::array<double, N>& b) {
+            for (std::size_t i = 0; i < N; ++i) a[i] += b[i];
+            return a;
+        });
+    }
 
 private:
     std::int64_t size_;
     Share own_;
     upc::SharedArray<double, upc::dynamic_block> whole_; // shared [size] double whole[size * THREADS]
-    Sums<1> one_;
-    Sums<3> three_;
+    upc::SharedArray<double, upc::dynamic_block> given_; // shared [*] double given[size]: what the others get
 };
 
 /// y = A x for own rows.
