@@ -39,8 +39,20 @@ constexpr std::size_t largest_gathered = std::size_t{4} << 20;
     return {object.address, static_cast<std::uint32_t>(thread), 0};
 }
 
-/// Pieces from all threads, each thread beginning with its right neighbour, many under way at a time. `from(t)` and `to(t)` say where the piece of thread t
-/// comes from and goes to.
+/// The arrays of blocks of all threads begin with thread 0's block.
+void require_first_block(ProgramState& program, const char* call, const char* name, const lapwing_upc_pointer& object) {
+    if (object.thread != 0)
+        throw RangeError{
+            fmt::format("{}: {} points to {}; it must point to the first block, which thread 0 has", program.who(call), name, text(object))};
+}
+
+/// Whether every thread can load from the parts of all: the same on all of them.
+[[nodiscard]] bool on_one_node(ProgramState& program) {
+    return program.heap().map().node_count == program.threads().threads();
+}
+
+/// Pieces from all threads, each thread beginning with its right neighbour, many under way at a time. `from(t)` and `to(t)` say where the piece of
+/// thread t comes from and goes to.
 template <class From, class To>
 void get_from_all(ProgramState& program, const char* call, std::size_t bytes, From from, To to) {
     constexpr std::size_t under_way = 64;
@@ -55,14 +67,9 @@ void get_from_all(ProgramState& program, const char* call, std::size_t bytes, Fr
 
 } // namespace
 
-CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches, std::initializer_list<lapwing_upc_pointer> objects,
-                               std::initializer_list<std::size_t> sizes)
+CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
+                               std::initializer_list<lapwing_upc_pointer> objects, std::initializer_list<std::size_t> sizes)
     : program_{program} {
-    if ((flags & ~(in_flags | out_flags)) != 0 || std::popcount(static_cast<unsigned>(flags & in_flags)) > 1 ||
-        std::popcount(static_cast<unsigned>(flags & out_flags)) > 1)
-        throw UsageError{fmt::format("{}: flags {:#x}; pass one of IN_ALLSYNC, IN_MYSYNC and IN_NOSYNC with one of OUT_ALLSYNC, OUT_MYSYNC and OUT_NOSYNC",
-                                     program.who(call), flags)};
-    for (const lapwing_upc_pointer& object : objects) program.require_in_part(call, object, 0);
     if constexpr (assertion_level >= 3) {
         std::vector<std::int64_t> arguments{flags};
         for (const lapwing_upc_pointer& object : objects)
@@ -71,6 +78,12 @@ CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flag
         for (const std::size_t size : sizes) arguments.push_back(static_cast<std::int64_t>(size));
         program.team().require_same(arguments, call, "what the call was given (flags, pointers, sizes)");
     }
+    if ((flags & ~(in_flags | out_flags)) != 0 || std::popcount(static_cast<unsigned>(flags & in_flags)) > 1 ||
+        std::popcount(static_cast<unsigned>(flags & out_flags)) > 1)
+        throw UsageError{fmt::format("{}: flags {:#x}; pass one of IN_ALLSYNC, IN_MYSYNC and IN_NOSYNC with one of OUT_ALLSYNC, OUT_MYSYNC and "
+                                     "OUT_NOSYNC",
+                                     program.who(call), flags)};
+    for (const lapwing_upc_pointer& object : objects) program.require_in_part(call, object, 0);
     const auto waits = [&](int none, int mine) { return (flags & none) == 0 && (touches == Touches::others || (flags & mine) == 0); };
     waits_at_end_ = waits(LAPWING_UPC_OUT_NOSYNC, LAPWING_UPC_OUT_MYSYNC);
     if (waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC)) program.team().barrier();
@@ -84,12 +97,19 @@ namespace {
 
 void broadcast(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
     constexpr const char* call = "upc_all_broadcast";
-    CollectiveCall entered{program, call, flags, Touches::own, {dst, src}, {bytes}};
+    // A copy from the block that has it is cheaper than any message.
+    const bool by_copy = on_one_node(program);
+    CollectiveCall entered{program, call, flags, by_copy ? Touches::others : Touches::own, {dst, src}, {bytes}};
+    require_first_block(program, call, "dst", dst);
     program.require_within(call, part_of(dst, program.own_thread()), bytes);
     program.require_within(call, src, bytes);
     std::byte* const own = program.heap().local().data() + dst.address;
-    // The thread that has it sends from its own block.
     const int root = static_cast<int>(src.thread);
+    if (by_copy) {
+        if (program.own_thread() != root || dst.address != src.address) program.memory().get(call, own, src, bytes);
+        return entered.finish();
+    }
+    // The thread that has it sends from its own block.
     if (program.own_thread() == root) std::memmove(own, program.heap().local().data() + src.address, bytes);
     program.team().broadcast(std::span{own, bytes}, Rank{root});
     entered.finish();
@@ -101,6 +121,7 @@ void scatter(ProgramState& program, const lapwing_upc_pointer& dst, const lapwin
     const auto own = static_cast<std::size_t>(program.own_thread());
     const std::size_t all = product(program, call, bytes, threads);
     CollectiveCall entered{program, call, flags, Touches::others, {dst, src}, {bytes}};
+    require_first_block(program, call, "dst", dst);
     program.require_within(call, src, all);
     program.require_within(call, part_of(dst, program.own_thread()), bytes);
     program.memory().get(call, program.heap().local().data() + dst.address, {src.address + own * bytes, src.thread, 0}, bytes);
@@ -113,6 +134,7 @@ void gather(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing
     const auto own = static_cast<std::size_t>(program.own_thread());
     const std::size_t all = product(program, call, bytes, threads);
     CollectiveCall entered{program, call, flags, Touches::others, {dst, src}, {bytes}};
+    require_first_block(program, call, "src", src);
     program.require_within(call, dst, all);
     program.require_within(call, part_of(src, program.own_thread()), bytes);
     program.memory().put(call, {dst.address + own * bytes, dst.thread, 0}, program.heap().local().data() + src.address, bytes);
@@ -123,15 +145,18 @@ void gather_all(ProgramState& program, const lapwing_upc_pointer& dst, const lap
     constexpr const char* call = "upc_all_gather_all";
     const auto threads = static_cast<std::size_t>(program.threads().threads());
     const std::size_t all = product(program, call, bytes, threads);
-    const bool small = all <= largest_gathered;
+    const bool small = all <= largest_gathered && !on_one_node(program);
     CollectiveCall entered{program, call, flags, small ? Touches::own : Touches::others, {dst, src}, {bytes}};
+    require_first_block(program, call, "dst", dst);
+    require_first_block(program, call, "src", src);
     program.require_within(call, part_of(dst, program.own_thread()), all);
     program.require_within(call, part_of(src, program.own_thread()), bytes);
     std::byte* const local = program.heap().local().data();
     if (small) program.team().all_gather(std::span{local + src.address, bytes}, std::span{local + dst.address, all});
     else
         get_from_all(
-            program, call, bytes, [&](int t) { return part_of(src, t); }, [&](int t) { return local + dst.address + static_cast<std::size_t>(t) * bytes; });
+            program, call, bytes, [&](int t) { return part_of(src, t); },
+            [&](int t) { return local + dst.address + static_cast<std::size_t>(t) * bytes; });
     entered.finish();
 }
 
@@ -141,6 +166,8 @@ void exchange(ProgramState& program, const lapwing_upc_pointer& dst, const lapwi
     const auto own = static_cast<std::size_t>(program.own_thread());
     const std::size_t all = product(program, call, bytes, threads);
     CollectiveCall entered{program, call, flags, Touches::others, {dst, src}, {bytes}};
+    require_first_block(program, call, "dst", dst);
+    require_first_block(program, call, "src", src);
     program.require_within(call, part_of(dst, program.own_thread()), all);
     program.require_within(call, part_of(src, program.own_thread()), all);
     std::byte* const local = program.heap().local().data();
@@ -150,9 +177,14 @@ void exchange(ProgramState& program, const lapwing_upc_pointer& dst, const lapwi
     entered.finish();
 }
 
-void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, const lapwing_upc_pointer& perm, std::size_t bytes, int flags) {
+void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, const lapwing_upc_pointer& perm,
+             std::size_t bytes, int flags) {
     constexpr const char* call = "upc_all_permute";
     CollectiveCall entered{program, call, flags, Touches::others, {dst, src, perm}, {bytes}};
+    require_first_block(program, call, "dst", dst);
+    require_first_block(program, call, "src", src);
+    require_first_block(program, call, "perm", perm);
+    program.require_within(call, part_of(dst, program.own_thread()), bytes);
     program.require_within(call, part_of(perm, program.own_thread()), sizeof(int));
     program.require_within(call, part_of(src, program.own_thread()), bytes);
     const std::byte* const local = program.heap().local().data();
@@ -163,7 +195,8 @@ void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwin
     if (exists) program.memory().put(call, part_of(dst, to), local + src.address, bytes);
     entered.finish();
     if (!exists)
-        throw RangeError{fmt::format("{}: perm[{}] is {}, and there are threads 0 to {}", program.who(call), program.own_thread(), to, program.threads().threads() - 1)};
+        throw RangeError{fmt::format("{}: perm[{}] is {}, and there are threads 0 to {}", program.who(call), program.own_thread(), to,
+                                     program.threads().threads() - 1)};
 }
 
 } // namespace
@@ -172,21 +205,27 @@ void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwin
 extern "C" {
 
 void lapwing_upc_all_broadcast(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::call_site = __builtin_return_address(0);
     lapwing::upc::guarded([&] { lapwing::upc::broadcast(lapwing::upc::program("upc_all_broadcast"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_scatter(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::call_site = __builtin_return_address(0);
     lapwing::upc::guarded([&] { lapwing::upc::scatter(lapwing::upc::program("upc_all_scatter"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_gather(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::call_site = __builtin_return_address(0);
     lapwing::upc::guarded([&] { lapwing::upc::gather(lapwing::upc::program("upc_all_gather"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_gather_all(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::call_site = __builtin_return_address(0);
     lapwing::upc::guarded([&] { lapwing::upc::gather_all(lapwing::upc::program("upc_all_gather_all"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_exchange(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
+    lapwing::upc::call_site = __builtin_return_address(0);
     lapwing::upc::guarded([&] { lapwing::upc::exchange(lapwing::upc::program("upc_all_exchange"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_permute(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_pointer perm, size_t nbytes, int flags) {
+    lapwing::upc::call_site = __builtin_return_address(0);
     lapwing::upc::guarded([&] { lapwing::upc::permute(lapwing::upc::program("upc_all_permute"), dst, src, perm, nbytes, flags); });
 }
 

@@ -16,8 +16,8 @@ enum class Touches : std::uint8_t { own, others };
 /// A collective call from its entry to its exit, with the synchronisation that its flags ask for.
 class CollectiveCall {
 public:
-    /// Collective. Throws RangeError for pointers that are null or of no thread, UsageError for flags that there are not; at assertion level 3 MismatchError
-    /// on all threads where their arguments differ.
+    /// Collective. Throws RangeError for pointers that are null or of no thread, UsageError for flags that there are not; at assertion level 3
+    /// MismatchError on all threads where their arguments differ, before any of them is judged.
     CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches, std::initializer_list<lapwing_upc_pointer> objects,
                    std::initializer_list<std::size_t> sizes);
     CollectiveCall(const CollectiveCall&) = delete;

@@ -27,8 +27,8 @@ struct Run {
     std::uint64_t address = 0;
 };
 
-/// `shared [block] T object[elements]` from a pointer with a phase on: in round r each thread has at most one run, and the runs of a round follow each other
-/// in the order of the threads.
+/// `shared [block] T object[elements]` from a pointer with a phase on: in round r each thread has at most one run, and the runs of a round follow
+/// each other in the order of the threads.
 class Layout {
 public:
     Layout(const lapwing_upc_pointer& begin, std::uint64_t element_bytes, std::uint64_t block, std::uint64_t elements, int threads) noexcept
@@ -121,17 +121,44 @@ void append_run(Slots& slots, std::size_t k, const detail::Reduction& reduction,
     if (count > 1) reduction.fold(reduction.context, slots.value(k), elements + reduction.element_bytes, count - 1);
 }
 
-void require_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object, const detail::Reduction& reduction, std::size_t nelems,
-                      std::size_t blk_size) {
-    if (nelems > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) / reduction.element_bytes)
-        throw RangeError{fmt::format("{}: {} elements of {} bytes are more than 2^63 bytes; ask for less", program.who(call), nelems, reduction.element_bytes)};
-    if (blk_size != 0 && object.phase >= blk_size)
-        throw RangeError{fmt::format("{}: a pointer of phase {} to elements in blocks of {}; cast it to that block size", program.who(call), object.phase, blk_size)};
-    program.require_in_part(call, object, blk_size == 0 ? nelems * reduction.element_bytes : reduction.element_bytes);
-    if (blk_size == 0) return;
-    const lapwing_upc_pointer last =
-        program.threads().add(object, reduction.element_bytes, blk_size, static_cast<std::int64_t>(nelems) - 1);
-    program.require_in_part(call, last, reduction.element_bytes);
+/// Throws UsageError for a reduction that there is not.
+void require_operation(ProgramState& program, const char* call, const detail::Reduction& reduction) {
+    if (reduction.combine != nullptr) return;
+    if (reduction.operation == LAPWING_UPC_FUNC || reduction.operation == LAPWING_UPC_NONCOMM_FUNC)
+        throw UsageError{fmt::format("{}: FUNC without a function; pass one", program.who(call))};
+    throw UsageError{fmt::format("{}: operation {:#x} of {}; name ADD, MULT, MIN, MAX, LOGAND, LOGOR{}", program.who(call), reduction.operation,
+                                 reduction.floating_point ? "floating point" : "integers",
+                                 reduction.floating_point ? ", or FUNC with a function; AND, OR and XOR are for integers"
+                                                          : ", AND, OR, XOR, or FUNC with a function")};
+}
+
+/// Throws RangeError unless all elements are in their threads' parts, on all threads alike.
+void require_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object, const detail::Reduction& reduction,
+                      std::size_t nelems, std::size_t blk_size) {
+    const std::size_t bytes = reduction.element_bytes;
+    const int threads = program.threads().threads();
+    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
+    if (nelems > most / bytes)
+        throw RangeError{fmt::format("{}: {} elements of {} bytes are more than 2^63 bytes; ask for less", program.who(call), nelems, bytes)};
+    if (blk_size > most / bytes / static_cast<std::size_t>(threads))
+        throw RangeError{fmt::format("{}: blocks of {} elements of {} bytes are more than 2^63 bytes; a block size of 0 is an indefinite one",
+                                     program.who(call), blk_size, bytes)};
+    if (blk_size == 0) return program.require_within(call, object, nelems * bytes);
+    if (object.phase >= blk_size)
+        throw RangeError{fmt::format("{}: a pointer of phase {} to elements in blocks of {}; cast it to that block size", program.who(call),
+                                     object.phase, blk_size)};
+    if (object.phase * bytes > object.address)
+        throw RangeError{fmt::format("{}: a pointer to {}, whose block would begin before the thread's part; has it been initialised?",
+                                     program.who(call), text(object))};
+    // What begins first and what ends last is with the first element's thread or its right neighbour, and with the last element's or its left one.
+    const Layout layout{object, bytes, blk_size, nelems, threads};
+    const auto blocks_behind = static_cast<std::int64_t>((object.phase + nelems - 1) / blk_size);
+    const auto first = static_cast<int>(object.thread);
+    const auto last = static_cast<int>((object.thread + blocks_behind) % threads);
+    for (const int thread : {first, (first + 1) % threads, last, (last + threads - 1) % threads}) {
+        const Run run = layout.all(thread);
+        if (run.count > 0) program.require_within(call, {run.address, static_cast<std::uint32_t>(thread), 0}, run.count * bytes);
+    }
 }
 
 /// Writes results to elements of an object, wherever they lie.
@@ -147,16 +174,18 @@ void write_elements(ProgramState& program, const char* call, const lapwing_upc_p
     }
 }
 
-void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
-            const detail::Reduction& reduction, int flags) {
-    CollectiveCall entered{program, call, flags, Touches::own, {dst, src}, {nelems, blk_size, reduction.element_bytes}};
+void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
+            std::size_t blk_size, const detail::Reduction& reduction, int flags) {
+    CollectiveCall entered{program, call, flags, Touches::own, {dst, src},
+                           {nelems, blk_size, reduction.element_bytes, static_cast<std::size_t>(reduction.operation)}};
+    require_operation(program, call, reduction);
     program.require_within(call, dst, reduction.element_bytes);
     if (nelems == 0) return entered.finish();
     require_elements(program, call, src, reduction, nelems, blk_size);
     const Layout layout{src, reduction.element_bytes, blk_size, nelems, program.threads().threads()};
     const std::byte* const own = program.heap().local().data();
     Slots result{reduction, 1};
-    if (reduction.commutative) {
+    if (reduction.commutative()) {
         const Run run = layout.all(program.own_thread());
         append_run(result, 0, reduction, own + run.address, run.count);
         program.team().combine(result.bytes(), Slots::combine_all, &result);
@@ -181,7 +210,9 @@ void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& 
 void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
                    std::size_t blk_size, const detail::Reduction& reduction, int flags) {
     const bool aligned = dst.thread == src.thread && (blk_size == 0 || dst.phase == src.phase);
-    CollectiveCall entered{program, call, flags, aligned ? Touches::own : Touches::others, {dst, src}, {nelems, blk_size, reduction.element_bytes}};
+    CollectiveCall entered{program, call, flags, aligned ? Touches::own : Touches::others, {dst, src},
+                           {nelems, blk_size, reduction.element_bytes, static_cast<std::size_t>(reduction.operation)}};
+    require_operation(program, call, reduction);
     if (nelems == 0) return entered.finish();
     require_elements(program, call, src, reduction, nelems, blk_size);
     require_elements(program, call, dst, reduction, nelems, blk_size);
@@ -235,28 +266,23 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
 
 namespace detail {
 
-void no_such_operation(int op, bool floating_point) {
-    guarded([&] {
-        throw UsageError{fmt::format("{}: operation {:#x} of {}; name ADD, MULT, MIN, MAX, LOGAND, LOGOR{}", program("a reduction").who("a reduction"), op,
-                                     floating_point ? "floating point" : "integers",
-                                     floating_point ? "; bit operations are for integers" : ", AND, OR or XOR, or FUNC with a function")};
-    });
-    __builtin_unreachable();
-}
-
 void all_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
                 const Reduction& reduction, int flags) {
+    call_site = __builtin_return_address(0);
     guarded([&] { reduce(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
 }
 
 void all_prefix_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
                        const Reduction& reduction, int flags) {
+    call_site = __builtin_return_address(0);
     guarded([&] { prefix_reduce(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
 }
 
 void allv_reduce(void* value, const Reduction& reduction) {
     guarded([&] {
-        program("allv_reduce").team().combine(std::span{static_cast<std::byte*>(value), reduction.element_bytes}, reduction.combine, reduction.context);
+        ProgramState& here = program("allv_reduce");
+        require_operation(here, "allv_reduce", reduction);
+        here.team().combine(std::span{static_cast<std::byte*>(value), reduction.element_bytes}, reduction.combine, reduction.context);
     });
 }
 
@@ -264,37 +290,42 @@ void allv_broadcast(void* value, std::size_t bytes, int thread) {
     guarded([&] {
         ProgramState& here = program("allv_broadcast");
         if (thread < 0 || thread >= here.threads().threads())
-            throw RangeError{fmt::format("{}: from thread {}, and there are threads 0 to {}", here.who("allv_broadcast"), thread, here.threads().threads() - 1)};
+            throw RangeError{fmt::format("{}: from thread {}, and there are threads 0 to {}", here.who("allv_broadcast"), thread,
+                                         here.threads().threads() - 1)};
         here.team().broadcast(std::span{static_cast<std::byte*>(value), bytes}, Rank{thread});
     });
 }
 
-/// Of a call from C: an operation, or a function.
-template <class T, class Step>
-void with_c_reduction(lapwing_upc_op op, T (*func)(T, T), Step&& step) {
-    if (op != LAPWING_UPC_FUNC && op != LAPWING_UPC_NONCOMM_FUNC) return with_operation<T>(op, [&](auto combine) { step(reduction_by<T>(combine, true)); });
-    if (func == nullptr)
-        guarded([] { throw UsageError{fmt::format("{}: FUNC without a function; pass one", program("a reduction").who("a reduction"))}; });
-    step(reduction_by<T>(func, op == LAPWING_UPC_FUNC));
+} // namespace detail
+
+namespace {
+
+/// A call from C: an operation, or a function.
+template <class T>
+void from_c(decltype(reduce)& collective, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, lapwing_upc_op op,
+            std::size_t nelems, std::size_t blk_size, T (*func)(T, T), int flags) {
+    const auto step = [&](const detail::Reduction& reduction) {
+        guarded([&] { collective(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
+    };
+    if (op != LAPWING_UPC_FUNC && op != LAPWING_UPC_NONCOMM_FUNC) detail::with_operation<T>(op, step);
+    else step(func == nullptr ? detail::no_reduction<T>(op) : detail::reduction_by<T>(func, op));
 }
 
-} // namespace detail
+} // namespace
 } // namespace lapwing::upc
 
 extern "C" {
 
-#define LAPWING_UPC_REDUCTIONS(suffix, type)                                                                                                              \
-    void lapwing_upc_all_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op, size_t nelems, size_t blk_size,              \
-                                        type (*func)(type, type), int flags) {                                                                            \
-        lapwing::upc::detail::with_c_reduction<type>(op, func, [&](const auto& reduction) {                                                               \
-            lapwing::upc::detail::all_reduce("upc_all_reduce" #suffix, dst, src, nelems, blk_size, reduction, flags);                                     \
-        });                                                                                                                                               \
-    }                                                                                                                                                     \
-    void lapwing_upc_all_prefix_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op, size_t nelems, size_t blk_size,       \
-                                               type (*func)(type, type), int flags) {                                                                     \
-        lapwing::upc::detail::with_c_reduction<type>(op, func, [&](const auto& reduction) {                                                               \
-            lapwing::upc::detail::all_prefix_reduce("upc_all_prefix_reduce" #suffix, dst, src, nelems, blk_size, reduction, flags);                       \
-        });                                                                                                                                               \
+#define LAPWING_UPC_REDUCTIONS(suffix, type)                                                                                                     \
+    void lapwing_upc_all_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op, size_t nelems, size_t blk_size,     \
+                                        type (*func)(type, type), int flags) {                                                                   \
+        lapwing::upc::call_site = __builtin_return_address(0);                                                                                   \
+        lapwing::upc::from_c<type>(lapwing::upc::reduce, "upc_all_reduce" #suffix, dst, src, op, nelems, blk_size, func, flags);                 \
+    }                                                                                                                                            \
+    void lapwing_upc_all_prefix_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op, size_t nelems,               \
+                                               size_t blk_size, type (*func)(type, type), int flags) {                                           \
+        lapwing::upc::call_site = __builtin_return_address(0);                                                                                   \
+        lapwing::upc::from_c<type>(lapwing::upc::prefix_reduce, "upc_all_prefix_reduce" #suffix, dst, src, op, nelems, blk_size, func, flags);   \
     }
 LAPWING_UPC_REDUCTIONS(C, signed char)
 LAPWING_UPC_REDUCTIONS(UC, unsigned char)

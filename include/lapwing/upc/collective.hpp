@@ -39,20 +39,36 @@ NonCommutative(Combine) -> NonCommutative<Combine>;
 
 namespace detail {
 
-/// How values of a type are combined, for code that knows their bytes only. All get the context first.
+/// How values of a type are combined, for code that knows their bytes only. All functions get the context first. They are null for an operation
+/// that the type has not, and for FUNC without a function: the collective refuses those, on all threads.
 struct Reduction {
     std::size_t element_bytes;
-    bool commutative;
+    int operation;
+    bool floating_point;
     void* context;
-    void (*combine)(void* context, void* left, const void* right);                                                ///< left becomes left op right
-    void (*fold)(void* context, void* accumulated, const void* elements, std::size_t count);                      ///< the same with each element in turn
-    void (*scan)(void* context, void* accumulated, const void* elements, void* results, std::size_t count);       ///< and what it is behind each
+    void (*combine)(void* context, void* left, const void* right);                                          ///< left becomes left op right
+    void (*fold)(void* context, void* accumulated, const void* elements, std::size_t count);                ///< the same with each element in turn
+    void (*scan)(void* context, void* accumulated, const void* elements, void* results, std::size_t count); ///< and what it is behind each
+
+    [[nodiscard]] bool commutative() const noexcept { return operation != LAPWING_UPC_NONCOMM_FUNC; }
 };
 
-template <class T, class Combine>
-[[nodiscard]] Reduction reduction_by(Combine& combine, bool commutative) {
+template <class T>
+[[nodiscard]] Reduction no_reduction(int operation) {
     return {.element_bytes = sizeof(T),
-            .commutative = commutative,
+            .operation = operation,
+            .floating_point = std::is_floating_point_v<T>,
+            .context = nullptr,
+            .combine = nullptr,
+            .fold = nullptr,
+            .scan = nullptr};
+}
+
+template <class T, class Combine>
+[[nodiscard]] Reduction reduction_by(Combine& combine, int operation) {
+    return {.element_bytes = sizeof(T),
+            .operation = operation,
+            .floating_point = std::is_floating_point_v<T>,
             .context = &combine,
             .combine =
                 [](void* context, void* left, const void* right) {
@@ -78,17 +94,15 @@ template <class T, class Combine>
                 }};
 }
 
-/// An error for an operation that the type has not.
-[[noreturn]] void no_such_operation(int op, bool floating_point);
-
-/// Calls step(combine) with the function of an operation.
+/// Calls step(reduction) for an operation.
 template <class T, class Step>
 void with_operation(int op, Step&& step) {
-    // Sums of integers are modulo 2^n, also of signed ones.
+    const auto with = [&](auto combine) { step(reduction_by<T>(combine, op)); };
+    // Sums and products of integers are modulo 2^n, also of signed ones, and of short ones, which C would multiply as int.
     const auto wrapped = [](auto combine) {
         return [combine](T a, T b) {
-            if constexpr (std::is_integral_v<T> && sizeof(T) >= sizeof(int)) {
-                using U = std::make_unsigned_t<T>;
+            if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+                using U = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
                 return static_cast<T>(combine(static_cast<U>(a), static_cast<U>(b)));
             } else {
                 return static_cast<T>(combine(a, b));
@@ -96,38 +110,38 @@ void with_operation(int op, Step&& step) {
         };
     };
     switch (op) {
-    case LAPWING_UPC_ADD: return step(wrapped(std::plus<>{}));
-    case LAPWING_UPC_MULT: return step(wrapped(std::multiplies<>{}));
-    case LAPWING_UPC_LOGAND: return step([](T a, T b) { return static_cast<T>(a != T{0} && b != T{0}); });
-    case LAPWING_UPC_LOGOR: return step([](T a, T b) { return static_cast<T>(a != T{0} || b != T{0}); });
-    case LAPWING_UPC_MIN: return step([](T a, T b) { return b < a ? b : a; });
-    case LAPWING_UPC_MAX: return step([](T a, T b) { return a < b ? b : a; });
+    case LAPWING_UPC_ADD: return with(wrapped(std::plus<>{}));
+    case LAPWING_UPC_MULT: return with(wrapped(std::multiplies<>{}));
+    case LAPWING_UPC_LOGAND: return with([](T a, T b) { return static_cast<T>(a != T{0} && b != T{0}); });
+    case LAPWING_UPC_LOGOR: return with([](T a, T b) { return static_cast<T>(a != T{0} || b != T{0}); });
+    case LAPWING_UPC_MIN: return with([](T a, T b) { return b < a ? b : a; });
+    case LAPWING_UPC_MAX: return with([](T a, T b) { return a < b ? b : a; });
     default: break;
     }
     if constexpr (std::is_integral_v<T>) {
         switch (op) {
-        case LAPWING_UPC_AND: return step([](T a, T b) { return static_cast<T>(a & b); });
-        case LAPWING_UPC_OR: return step([](T a, T b) { return static_cast<T>(a | b); });
-        case LAPWING_UPC_XOR: return step([](T a, T b) { return static_cast<T>(a ^ b); });
+        case LAPWING_UPC_AND: return with([](T a, T b) { return static_cast<T>(a & b); });
+        case LAPWING_UPC_OR: return with([](T a, T b) { return static_cast<T>(a | b); });
+        case LAPWING_UPC_XOR: return with([](T a, T b) { return static_cast<T>(a ^ b); });
         default: break;
         }
     }
-    no_such_operation(op, !std::is_integral_v<T>);
+    step(no_reduction<T>(op));
 }
 
 /// Calls step(reduction) for an operation, or a function.
 template <class T, class Step>
 void with_reduction(Op op, Step&& step) {
-    with_operation<T>(static_cast<int>(op), [&](auto combine) { step(reduction_by<T>(combine, true)); });
+    with_operation<T>(static_cast<int>(op), step);
 }
 template <class T, class Combine, class Step>
     requires std::invocable<Combine&, const T&, const T&>
 void with_reduction(Combine combine, Step&& step) {
-    step(reduction_by<T>(combine, true));
+    step(reduction_by<T>(combine, LAPWING_UPC_FUNC));
 }
 template <class T, class Combine, class Step>
 void with_reduction(NonCommutative<Combine> combine, Step&& step) {
-    step(reduction_by<T>(combine.combine, false));
+    step(reduction_by<T>(combine.combine, LAPWING_UPC_NONCOMM_FUNC));
 }
 
 void all_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
@@ -170,8 +184,8 @@ void all_permute(const Pointer<T, B>& dst, const Pointer<U, C>& src, const Point
     lapwing_upc_all_permute(dst.raw(), src.raw(), perm.raw(), nbytes, flags);
 }
 
-/// upc_all_reduceT of any trivially copyable type: *dst becomes nelems elements from src on, combined by an Op, a function of two values, or a NonCommutative
-/// one. The elements lie in blocks of src's block size.
+/// upc_all_reduceT of any trivially copyable type: *dst becomes nelems elements from src on, combined by an Op, a function of two values, or a
+/// NonCommutative one. The elements lie in blocks of src's block size.
 template <class T, std::size_t B, std::size_t C, class Operation>
 void all_reduce(const Pointer<T, B>& dst, const Pointer<T, C>& src, const Operation& operation, std::size_t nelems, int flags = 0) {
     detail::with_reduction<ValueOf<T>>(operation, [&](const detail::Reduction& reduction) {
