@@ -17,12 +17,12 @@ namespace lapwing::upc {
 namespace {
 
 [[nodiscard]] bool is_strict(detail::Order order) noexcept {
-    return order == detail::Order::strict || (order == detail::Order::as_the_program && heap_access.consistency == Consistency::strict);
+    return order == detail::Order::strict || (order == detail::Order::as_the_program && detail::heap_access.consistency == Consistency::strict);
 }
 
 } // namespace
 
-ConsistencyScope::ConsistencyScope(Consistency consistency) : before_{heap_access.consistency} {
+ConsistencyScope::ConsistencyScope(Consistency consistency) : before_{detail::heap_access.consistency} {
     guarded([&] { program("a scope of strict or relaxed accesses").set_consistency(consistency); });
 }
 ConsistencyScope::~ConsistencyScope() {
@@ -38,6 +38,7 @@ namespace detail {
 void start(const ProgramOptions& options) {
     guarded([&] { start_program(options); });
 }
+void abandon() { abandon_program(); }
 
 void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order) {
     call_site = __builtin_return_address(0);
@@ -75,6 +76,10 @@ BlockCount blocks_of(std::size_t size, std::size_t block_size) {
         const auto threads = static_cast<std::size_t>(upc::threads());
         block_size = size == 0 ? 1 : (size - 1) / threads + 1;
     }
+    if (block_size > UINT32_MAX)
+        guarded([&] { throw RangeError{fmt::format("{}: blocks of {} elements; they have at most 2^32 - 1 (UPC_MAX_BLOCK_SIZE): use more threads, or larger "
+                                                   "elements",
+                                                   program("a shared array").who("a shared array"), block_size)}; });
     if (block_size == indefinite) return {size == 0 ? std::size_t{0} : std::size_t{1}, indefinite};
     return {size == 0 ? 0 : (size - 1) / block_size + 1, block_size};
 }

@@ -82,7 +82,7 @@ void Allocation::make() {
 void Allocation::throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Heap::Allocated& found, const Region& region,
                                  const char* setting) const {
     throw RangeError{fmt::format("{}: the shared heap has no {} bytes {}: it has {}, of which {} are free, the most in one piece {}; free what is not needed, or "
-                                 "set {} to more",
+                                 "set {} to more, or what the program's start sets in its place",
                                  program_.who(call), bytes, each, region.end - region.begin, found.free, found.largest_free, setting)};
 }
 
@@ -180,7 +180,7 @@ Region Allocation::object_at(const lapwing_upc_pointer& pointer) {
     return object;
 }
 
-void Allocation::require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) {
+Region Allocation::require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) {
     if (pointer.address < program_.regions().blocks.begin)
         throw RangeError{fmt::format("{}: {} bytes at {}, which are no memory of the heap; has the pointer been initialised?", program_.who(call), bytes, text(pointer))};
     const Region object = object_at(pointer);
@@ -189,11 +189,11 @@ void Allocation::require_object(const char* call, const lapwing_upc_pointer& poi
     if (bytes > object.end - pointer.address)
         throw RangeError{fmt::format("{}: {} bytes at {} leave the object, whose part at the thread goes from {:#x} to {:#x}", program_.who(call), bytes,
                                      text(pointer), object.begin, object.end)};
+    return object;
 }
 
 void Allocation::require_same_object(const char* call, const lapwing_upc_pointer& from, const lapwing_upc_pointer& to) {
-    require_object(call, from, 0);
-    const Region object = object_at(from);
+    const Region object = require_object(call, from, 0);
     if (to.address < object.begin || to.address > object.end)
         throw RangeError{fmt::format("{}: from {} to {} leads out of the object, whose parts at the threads go from {:#x} to {:#x}", program_.who(call), text(from),
                                      text(to), object.begin, object.end)};

@@ -64,9 +64,9 @@ public:
         return agree(pointer, problem);
     }
 
-    /// Throws RangeError unless the bytes are in one object that is allocated. Cost: reads the books of a heap, from its begin on for an object that is
+    /// Throws RangeError unless the bytes are in one object that is allocated, whose part it returns. Cost: reads the books of a heap, from its begin on for an object that is
     /// met for the first time.
-    void require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
+    Region require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
     /// Throws RangeError unless both are in one object, of which the end counts.
     void require_same_object(const char* call, const lapwing_upc_pointer& from, const lapwing_upc_pointer& to);
 

@@ -136,14 +136,17 @@ void perform(Window& heap, lapwing_upc_op operation, const lapwing_upc_pointer& 
 /// Pointers have 16 bytes, of which no network has atomics: all of a thread's take turns under one lock.
 void perform_on_pointer(ProgramState& program, lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first, const void* second,
                         void* before) {
-    const LockedPlace turn{program.locks().queues(), {static_cast<int>(target.thread), offsetof(PartHeader, pointers_lock)}};
     Window& heap = program.heap();
-    const auto found = heap.get<lapwing_upc_pointer>(rank_of(target), offset_of(target));
-    if (operation == LAPWING_UPC_SET) {
-        heap.put(rank_of(target), offset_of(target), loaded<lapwing_upc_pointer>(first));
-    } else if (operation == LAPWING_UPC_CSWAP && lapwing_upc_equal(found, loaded<lapwing_upc_pointer>(first)) != 0) {
-        heap.put(rank_of(target), offset_of(target), loaded<lapwing_upc_pointer>(second));
-    }
+    const LockPlace lock{static_cast<int>(target.thread), offsetof(PartHeader, pointers_lock)};
+    const lapwing_upc_pointer found = under_lock(program.locks().queues(), lock, [&] {
+        const auto seen = heap.get<lapwing_upc_pointer>(rank_of(target), offset_of(target));
+        if (operation == LAPWING_UPC_SET) {
+            heap.put(rank_of(target), offset_of(target), loaded<lapwing_upc_pointer>(first));
+        } else if (operation == LAPWING_UPC_CSWAP && lapwing_upc_equal(seen, loaded<lapwing_upc_pointer>(first)) != 0) {
+            heap.put(rank_of(target), offset_of(target), loaded<lapwing_upc_pointer>(second));
+        }
+        return seen;
+    });
     if (before != nullptr) std::memcpy(before, &found, sizeof(found));
 }
 
@@ -222,7 +225,13 @@ void lapwing_upc_atomic_strict(lapwing_upc_atomicdomain* domain, void* fetch_ptr
 }
 
 int lapwing_upc_atomic_isfast(lapwing_upc_type type, int ops, lapwing_upc_pointer /*target*/) {
-    return type != LAPWING_UPC_PTS && (ops & LAPWING_UPC_MULT) == 0 ? 1 : 0;
+    return lapwing::upc::guarded([&] {
+        // MPI's own minimum and maximum are of signed integers; of others they are found by comparing and swapping.
+        const bool by_mpi = lapwing::upc::program("upc_atomic_isfast").team().network_path() == lapwing::Path::rma;
+        const bool is_unsigned = type == LAPWING_UPC_UINT || type == LAPWING_UPC_UINT32 || type == LAPWING_UPC_ULONG || type == LAPWING_UPC_UINT64;
+        const int slow = LAPWING_UPC_MULT | (by_mpi && is_unsigned ? LAPWING_UPC_MIN | LAPWING_UPC_MAX : 0);
+        return type != LAPWING_UPC_PTS && (ops & slow) == 0 ? 1 : 0;
+    });
 }
 
 } // extern "C"

@@ -9,9 +9,11 @@
 #include <lapwing/error.hpp>
 #include <lapwing/upc/pointer.hpp>
 
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -37,11 +39,23 @@ void fail(const char* message) {
     } else {
         std::fprintf(stderr, "lapwing: UPC: %s\n", message);
     }
+    end_all(1);
+}
+
+void end_all(int status) {
     std::fflush(nullptr);
     int initialised = 0;
+    int finalized = 0;
     MPI_Initialized(&initialised);
-    if (initialised != 0) MPI_Abort(MPI_COMM_WORLD, 1);
-    std::abort();
+    MPI_Finalized(&finalized);
+    if (initialised != 0 && finalized == 0) MPI_Abort(MPI_COMM_WORLD, status);
+    std::_Exit(status); // nobody can be told
+}
+
+const char* kept(const char* message) noexcept {
+    static std::array<char, 4096> text;
+    std::snprintf(text.data(), text.size(), "%s", message);
+    return text.data();
 }
 
 } // namespace lapwing::upc
@@ -60,11 +74,7 @@ int lapwing_upc_threads(void) {
 int lapwing_upc_mythread(void) {
     return guarded([] { return program("MYTHREAD").own_thread(); });
 }
-void lapwing_upc_global_exit(int status) {
-    std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, status);
-    std::abort();
-}
+void lapwing_upc_global_exit(int status) { lapwing::upc::end_all(status); }
 
 lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handler handler) {
     const lapwing_upc_error_handler before = error_handler;
@@ -74,8 +84,8 @@ lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handle
 
 lapwing_upc_pointer lapwing_upc_add(lapwing_upc_pointer p, size_t element_bytes, size_t block_size, ptrdiff_t elements) {
     if constexpr (lapwing::assertion_level >= 2) return lapwing::upc::detail::checked_add(p, element_bytes, block_size, elements);
-    if (lapwing::upc::heap_access.own == nullptr) guarded([] { static_cast<void>(program("upc_add")); }); // an error
-    return lapwing::upc::heap_access.threads.add(p, element_bytes, block_size, elements);
+    if (lapwing::upc::detail::heap_access.own == nullptr) guarded([] { static_cast<void>(program("upc_add")); }); // an error
+    return lapwing::upc::detail::heap_access.threads.add(p, element_bytes, block_size, elements);
 }
 ptrdiff_t lapwing_upc_difference(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes, size_t block_size) {
     return guarded([&] { return program("upc_difference").threads().difference(to, from, element_bytes, block_size); });
@@ -102,6 +112,16 @@ size_t lapwing_upc_affinitysize(size_t total_bytes, size_t block_bytes, size_t t
 }
 void* lapwing_upc_cast(lapwing_upc_pointer p) {
     return guarded([&]() -> void* { return program("upc_cast").reachable(p); });
+}
+lapwing_upc_thread_info_t lapwing_upc_thread_info(size_t thread) {
+    return guarded([&] {
+        lapwing::upc::ProgramState& here = program("upc_thread_info");
+        if (thread >= static_cast<size_t>(here.threads().threads()))
+            throw lapwing::RangeError{fmt::format("{}: thread {}, and there are threads 0 to {}", here.who("upc_thread_info"), thread, here.threads().threads() - 1)};
+        const bool castable = here.reachable({here.regions().blocks.begin, static_cast<uint32_t>(thread), 0}) != nullptr;
+        const int objects = castable ? LAPWING_UPC_CASTABLE_ALL : 0;
+        return lapwing_upc_thread_info_t{objects, objects};
+    });
 }
 lapwing_upc_pointer lapwing_upc_own_pointer(const void* address) {
     return guarded([&] { return program("own_pointer").own_pointer(address); });
@@ -274,6 +294,12 @@ void lapwing_upc_record_start(int by_line) {
 }
 void lapwing_upc_record_stop(void) {
     guarded([] { program("record_stop").record(false, false); });
+}
+int lapwing_upc_recording(void) {
+    return guarded([] {
+        lapwing::upc::Memory& memory = program("recording").memory();
+        return !memory.recording() ? 0 : memory.recorder().by_line() ? 2 : 1;
+    });
 }
 lapwing_upc_access_counts lapwing_upc_recorded(void) {
     return guarded([] { return program("recorded").memory().recorder().counts(); });

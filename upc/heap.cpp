@@ -1,5 +1,9 @@
 #include "upc/heap.hpp"
 
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -31,12 +35,15 @@ void Heap::note_size_before(std::uint64_t behind, std::uint64_t size) {
 }
 
 Heap::Allocated Heap::allocate(std::uint64_t bytes) {
+    return under_lock(locks_, lock(), [&] { return allocate_locked(bytes); });
+}
+
+Heap::Allocated Heap::allocate_locked(std::uint64_t bytes) {
     Allocated result;
     if (bytes > region_.end - region_.begin) bytes = region_.end - region_.begin; // there is none of that size
     const std::uint64_t wanted = (block_header_bytes + bytes + granule - 1) / granule * granule;
-    const LockedPlace locked{locks_, lock()};
     for (std::uint64_t at = window_.get<std::uint64_t>(Rank{owner_}, Offset{root_ + first_link}); at != 0;) {
-        Block block = read(at);
+        Block block = read_block(at);
         const std::uint64_t size = size_of(block);
         result.free += size - block_header_bytes;
         result.largest_free = std::max(result.largest_free, size - block_header_bytes);
@@ -67,7 +74,10 @@ Heap::Allocated Heap::allocate(std::uint64_t bytes) {
 
 Heap::Freed Heap::free(std::uint64_t address) {
     if (address % granule != 0 || address < region_.begin + block_header_bytes || address >= region_.end) return Freed::no_block;
-    const LockedPlace locked{locks_, lock()};
+    return under_lock(locks_, lock(), [&] { return free_locked(address); });
+}
+
+Heap::Freed Heap::free_locked(std::uint64_t address) {
     std::uint64_t at = address - block_header_bytes;
     Block block = read(at);
     if (!is_block(block)) return Freed::no_block;
@@ -75,13 +85,13 @@ Heap::Freed Heap::free(std::uint64_t address) {
     std::uint64_t size = size_of(block);
     // What was a block of its own is none any more: freeing it again finds no block, or a free one.
     if (const std::uint64_t behind = at + size; behind < region_.end)
-        if (const Block next = read(behind); !is_allocated(next)) {
+        if (const Block next = read_block(behind); !is_allocated(next)) {
             take_from_list(next);
             write(behind, {});
             size += size_of(next);
         }
     if (block.size_before != 0)
-        if (const Block before = read(at - block.size_before); !is_allocated(before)) {
+        if (const Block before = read_block(at - block.size_before); !is_allocated(before)) {
             take_from_list(before);
             write(at, {.size_and_state = mark, .size_before = 0, .next = 0, .previous = 0}); // known to be free
             at -= block.size_before;
@@ -103,17 +113,27 @@ Region Heap::object(std::uint64_t begin) {
 }
 
 Region Heap::find(std::uint64_t address) {
-    const LockedPlace locked{locks_, lock()};
-    for (std::uint64_t at = region_.begin; at < region_.end;) {
-        const Block block = read(at);
-        const std::uint64_t behind = at + size_of(block);
-        if (address <= behind) {
-            const std::uint64_t begin = at + block_header_bytes;
-            return is_allocated(block) && address >= begin && address <= begin + block.next ? Region{begin, begin + block.next} : Region{};
+    return under_lock(locks_, lock(), [&]() -> Region {
+        for (std::uint64_t at = region_.begin; at < region_.end;) {
+            const Block block = read_block(at);
+            const std::uint64_t behind = at + size_of(block);
+            if (address <= behind) {
+                const std::uint64_t begin = at + block_header_bytes;
+                return is_allocated(block) && address >= begin && address <= begin + block.next ? Region{begin, begin + block.next} : Region{};
+            }
+            at = behind;
         }
-        at = behind;
-    }
-    return {};
+        return {};
+    });
+}
+
+Heap::Block Heap::read_block(std::uint64_t at) {
+    const Block block = read(at);
+    if (!is_block(block) || size_of(block) < granule || size_of(block) > region_.end - at)
+        throw UsageError{fmt::format("the books of the shared heap at thread {} are overwritten at {:#x}: a write went past the end of the object before, or before "
+                                     "the start of the one behind; assertion level 2 finds it",
+                                     owner_, at)};
+    return block;
 }
 
 } // namespace lapwing::upc

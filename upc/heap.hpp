@@ -24,12 +24,12 @@ public:
     /// Once, by the owner, before anyone else comes.
     void make();
 
-    /// What a block is freed as. `no_memory`: `largest_free` is set.
+    /// What a block is freed as.
     enum class Freed : std::uint8_t { done, already_free, no_block };
     struct Allocated {
-        std::uint64_t address = 0; ///< 0: there is no block of that size
-        std::uint64_t largest_free = 0;
-        std::uint64_t free = 0; ///< bytes in all free blocks
+        std::uint64_t address = 0;      ///< 0: there is no block of that size, and all free ones have been looked at
+        std::uint64_t largest_free = 0; ///< bytes, of those that were looked at
+        std::uint64_t free = 0;         ///< bytes in all of them
     };
     /// `bytes` is above 0.
     [[nodiscard]] Allocated allocate(std::uint64_t bytes);
@@ -63,6 +63,11 @@ private:
     static constexpr std::uint64_t size_mask = (std::uint64_t{1} << 48) - 1;
 
     [[nodiscard]] LockPlace lock() const noexcept { return {owner_, root_}; }
+    /// The same while the lock is held.
+    [[nodiscard]] Allocated allocate_locked(std::uint64_t bytes);
+    [[nodiscard]] Freed free_locked(std::uint64_t address);
+    /// Throws UsageError where there is no block, but should be.
+    [[nodiscard]] Block read_block(std::uint64_t at);
     [[nodiscard]] Block read(std::uint64_t at) { return window_.get<Block>(Rank{owner_}, Offset{at}); }
     void write(std::uint64_t at, const Block& block) { window_.put(Rank{owner_}, Offset{at}, block); }
     /// The link in front of a free block becomes `next`.

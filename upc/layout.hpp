@@ -11,7 +11,7 @@ struct PartHeader {
     std::uint64_t blocks_root[8]; ///< of the heap of all threads' blocks: at thread 0
     std::uint64_t own_root[8];    ///< of the heap of upc_alloc()
     std::uint64_t pointers_lock[8]; ///< of atomics on this thread's pointers
-    std::uint64_t places[2048];   ///< in queues of locks: see QueueLock
+    std::uint64_t places[2048];   ///< in queues of locks: see QueueLocks
 };
 static_assert(sizeof(PartHeader) % 64 == 0);
 

@@ -39,7 +39,13 @@ void Locks::find_places() {
     // Where few were found it would be looked for again soon.
     if (free_places_.size() * 4 > all) return;
     const std::uint64_t locks = std::clamp(all, first_slab, largest_slab);
-    const lapwing_upc_pointer memory = program_.allocation().allocate("upc_global_lock_alloc", locks * sizeof(LockWords));
+    lapwing_upc_pointer memory{};
+    try {
+        memory = program_.allocation().allocate("upc_global_lock_alloc", locks * sizeof(LockWords));
+    } catch (const RangeError&) {
+        if (free_places_.empty()) throw;
+        return; // the few that were found will do
+    }
     std::fill_n(reinterpret_cast<LockWords*>(program_.heap().local().data() + memory.address), locks, LockWords{});
     slabs_.push_back({memory.address, locks});
     for (std::uint64_t k = locks; k-- > 0;) free_places_.push_back(memory.address + k * sizeof(LockWords));
@@ -61,11 +67,15 @@ lapwing_upc_pointer Locks::allocate_together() {
     });
 }
 
+bool Locks::is_lock(const lapwing_upc_pointer& lock) const {
+    // Not by a read, which may be cached since before the lock was made.
+    return program_.heap().atomic_read<std::uint64_t>(rank_of(lock), Offset{lock.address + offsetof(LockWords, mark)}) == lock_mark;
+}
+
 LockPlace Locks::place(const char* call, const lapwing_upc_pointer& lock) const {
     program_.require_in_part(call, lock, sizeof(LockWords));
     if constexpr (assertion_level >= 2) {
-        const auto words = program_.heap().get<LockWords>(rank_of(lock), offset_of(lock));
-        if (words.mark != lock_mark)
+        if (!is_lock(lock))
             throw UsageError{fmt::format("{}: {}: there is no lock, or it was freed; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
                                          program_.who(call), text(lock))};
     }
@@ -75,8 +85,7 @@ LockPlace Locks::place(const char* call, const lapwing_upc_pointer& lock) const 
 void Locks::free(const char* call, const lapwing_upc_pointer& lock) {
     if (is_null(lock)) return;
     const LockPlace place = this->place(call, lock);
-    const auto words = program_.heap().get<LockWords>(rank_of(lock), offset_of(lock));
-    if (words.mark != lock_mark)
+    if (!is_lock(lock))
         throw UsageError{fmt::format("{}: {}: there is no lock, or it was freed before; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
                                      program_.who(call), text(lock))};
     if (!queues().is_free(place))

@@ -38,6 +38,7 @@ private:
         std::uint64_t locks;
     };
     [[nodiscard]] LockPlace place(const char* call, const lapwing_upc_pointer& lock) const;
+    [[nodiscard]] bool is_lock(const lapwing_upc_pointer& lock) const;
     /// Finds places that were freed, by whomever, or makes new ones.
     void find_places();
 

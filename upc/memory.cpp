@@ -42,8 +42,16 @@ void Memory::put(const char* call, const lapwing_upc_pointer& destination, const
 void Memory::copy(const char* call, const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source, std::size_t bytes) {
     program_.require_within(call, destination, bytes);
     program_.require_within(call, source, bytes);
-    if (const std::byte* const from = program_.reachable(source)) return put(call, destination, from, bytes);
-    if (std::byte* const to = program_.reachable(destination)) return get(call, to, source, bytes);
+    // It is a read and a write; the one that moves the bytes notes itself.
+    if (const std::byte* const from = program_.reachable(source)) {
+        noted(source, bytes, false, [] {});
+        return put(call, destination, from, bytes);
+    }
+    if (std::byte* const to = program_.reachable(destination)) {
+        noted(destination, bytes, true, [] {});
+        return get(call, to, source, bytes);
+    }
+    noted(destination, bytes, true, [] {});
     // Between two threads elsewhere: piece by piece, so that memory is bounded, and the next piece comes while one leaves.
     constexpr std::size_t piece = std::size_t{1} << 20;
     std::array<std::vector<std::byte>, 2> buffers;

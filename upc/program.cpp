@@ -17,7 +17,9 @@ void upc_program() {} // see cmake/LapwingSettings.cmake
 
 namespace lapwing::upc {
 
+namespace detail {
 HeapAccess heap_access;
+}
 
 namespace {
 
@@ -45,9 +47,14 @@ std::string text(const lapwing_upc_pointer& pointer) {
 ProgramState::ProgramState(const ProgramOptions& options)
     : session_{open_session()}, threads_{session_->team().size()}, own_thread_{session_->team().rank().value},
       regions_{heap_regions(options, session_->team())},
-      window_{session_->team(), regions_.local.end, {.name = "UPC's shared heap", .cache = options.cache, .zeroed_bytes = sizeof(PartHeader)}} {
+      window_{session_->team(),
+              regions_.local.end,
+              {.name = "UPC's shared heap",
+               .cache = options.cache,
+               .zeroed_bytes = sizeof(PartHeader),
+               .identity = {.value = regions_.local.begin ^ regions_.local.end << 20, .what = "the sizes of the heaps"}}} {
     allocation_.make();
-    heap_access = {.part_bytes = regions_.local.end,
+    detail::heap_access = {.part_bytes = regions_.local.end,
                    .own = window_.map().own,
                    .threads = threads_,
                    .own_thread = own_thread_,
@@ -64,13 +71,13 @@ void ProgramState::close() {
         const std::string report = memory_.recorder().report(team());
         std::fputs(report.c_str(), stderr);
     }
-    heap_access = {};
+    detail::heap_access = {};
     window_.close();
     session_->close();
 }
 
 void ProgramState::set_consistency(Consistency consistency) {
-    heap_access.consistency = consistency;
+    detail::heap_access.consistency = consistency;
     choose_inline_access();
 }
 
@@ -81,13 +88,15 @@ void ProgramState::record(bool on, bool by_line) {
 }
 
 void ProgramState::choose_inline_access() {
-    const bool all = heap_access.consistency == Consistency::relaxed && !memory_.recording();
+    const bool all = detail::heap_access.consistency == Consistency::relaxed && !memory_.recording();
     const transport::MemoryMap& map = window_.map();
-    heap_access.near_first = static_cast<std::uint32_t>(map.node_first);
-    heap_access.near_count = all && map.node_index == nullptr ? static_cast<std::uint32_t>(map.node_count) : 0;
-    heap_access.bases = map.bases;
+    // Where the threads of the node do not follow each other, the own part alone.
+    const bool in_a_row = map.node_index == nullptr;
+    detail::heap_access.near_first = static_cast<std::uint32_t>(in_a_row ? map.node_first : own_thread_);
+    detail::heap_access.near_count = !all ? 0 : in_a_row ? static_cast<std::uint32_t>(map.node_count) : 1;
+    detail::heap_access.bases = in_a_row ? map.bases : &detail::heap_access.own;
     const window::HotPageTables* const cached = window_.hot_pages();
-    heap_access.hot_pages = all && cached != nullptr ? cached : &window::no_hot_pages;
+    detail::heap_access.hot_pages = all && cached != nullptr ? cached : &window::no_hot_pages;
 }
 
 std::string ProgramState::who(const char* call) const { return fmt::format("thread {} of {}: {}", own_thread_, threads_.threads(), call); }
@@ -105,7 +114,7 @@ void ProgramState::require_in_part(const char* call, const lapwing_upc_pointer& 
 
 void ProgramState::require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) {
     require_in_part(call, pointer, bytes);
-    if constexpr (assertion_level >= 2) allocation_.require_object(call, pointer, bytes);
+    if constexpr (assertion_level >= 2) static_cast<void>(allocation_.require_object(call, pointer, bytes));
 }
 
 std::byte* ProgramState::reachable(const lapwing_upc_pointer& pointer) const {
@@ -124,8 +133,14 @@ lapwing_upc_pointer ProgramState::own_pointer(const void* address) const {
 }
 
 void ProgramState::barrier(const int* name) { team().barrier(identity_of(name)); }
-void ProgramState::notify(const int* name) { team().notify(identity_of(name)); }
-void ProgramState::wait(const int* name) { team().wait(identity_of(name)); }
+void ProgramState::notify(const int* name) {
+    team().notify(identity_of(name));
+    notified_ = identity_of(name);
+}
+void ProgramState::wait(const int* name) {
+    // A missing name is no other one (UPC language specification 1.3, section 6.6.1).
+    team().wait(name == nullptr || !notified_ ? notified_ : identity_of(name));
+}
 
 // The one program.
 
@@ -147,6 +162,11 @@ ProgramState& program(const char* call) {
 void start_program(const ProgramOptions& options) {
     if (current() != nullptr) throw UsageError{"lapwing_upc_start: UPC has been started already; start it once"};
     current() = std::make_unique<ProgramState>(options);
+}
+
+void abandon_program() noexcept {
+    detail::heap_access = {};
+    current().reset();
 }
 
 void end_program() {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace lapwing::upc {
@@ -69,6 +70,7 @@ private:
     ThreadCount threads_;
     int own_thread_;
     HeapRegions regions_;
+    std::optional<std::int64_t> notified_; ///< the name of the last upc_notify
     Window window_;
     Memory memory_{*this};
     Transfers transfers_{*this};
@@ -87,5 +89,7 @@ private:
 /// Collective. Throw UsageError when it is started, and when it is not.
 void start_program(const ProgramOptions& options);
 void end_program();
+/// Leaves without waiting for the others.
+void abandon_program() noexcept;
 
 } // namespace lapwing::upc

@@ -24,8 +24,9 @@ QueueLocks::QueueLocks(Window& heap, std::uint64_t places, std::uint64_t bytes)
 
 std::uint64_t QueueLocks::take_place(const LockPlace& lock) {
     if (free_places_.empty())
-        throw RangeError{fmt::format("a thread may hold {} locks at a time, and holds as many; unlock one before it asks for that of thread {} at {:#x}",
-                                     held_.size(), lock.thread, lock.address)};
+        throw RangeError{fmt::format("thread {}: upc_lock: a thread may hold {} locks at a time, and holds as many; unlock one before it asks for that of "
+                                     "thread {} at {:#x}",
+                                     thread_, held_.size(), lock.thread, lock.address)};
     const std::uint64_t place = free_places_.back();
     free_places_.pop_back();
     return place;
@@ -53,7 +54,13 @@ void QueueLocks::lock(const LockPlace& lock) {
     const std::int64_t own = name(thread_, place);
     write(own, offsetof(Words, next), 0);
     write(own, offsetof(Words, waiting), 1);
-    const std::int64_t before = heap_.swap(Rank{lock.thread}, Offset{lock.address + tail}, own);
+    std::int64_t before = 0;
+    try {
+        before = heap_.swap(Rank{lock.thread}, Offset{lock.address + tail}, own);
+    } catch (...) {
+        free_places_.push_back(place); // nobody knows of it
+        throw;
+    }
     if (before != 0) {
         write(before, offsetof(Words, next), own);
         wait_for(place, offsetof(Words, waiting), [](std::int64_t waiting) { return waiting == 0; });

@@ -73,17 +73,21 @@ private:
     std::unordered_map<LockPlace, std::uint64_t, Hash> held_; ///< and the place of this thread in its queue
 };
 
-/// Holds a lock for a scope.
-class LockedPlace {
-public:
-    LockedPlace(QueueLocks& locks, const LockPlace& lock) : locks_{locks}, lock_{lock} { locks_.lock(lock_); }
-    ~LockedPlace() noexcept(false) { locks_.unlock(lock_); }
-    LockedPlace(const LockedPlace&) = delete;
-    LockedPlace& operator=(const LockedPlace&) = delete;
-
-private:
-    QueueLocks& locks_;
-    LockPlace lock_;
-};
+/// Does a step while the lock is held.
+template <class Step>
+auto under_lock(QueueLocks& locks, const LockPlace& lock, Step&& step) {
+    locks.lock(lock);
+    try {
+        auto result = step();
+        locks.unlock(lock);
+        return result;
+    } catch (...) {
+        try {
+            if (locks.holds(lock)) locks.unlock(lock);
+        } catch (...) { // the first one is the cause
+        }
+        throw;
+    }
+}
 
 } // namespace lapwing::upc

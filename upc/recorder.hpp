@@ -47,6 +47,7 @@ class Recorder {
 public:
     void note(const RecordedAccess& access);
     void record_lines(bool by_line) noexcept { by_line_ = by_line; }
+    [[nodiscard]] bool by_line() const noexcept { return by_line_; }
     [[nodiscard]] const lapwing_upc_access_counts& counts() const noexcept { return counts_; }
     /// Collective. The text at thread 0, nothing elsewhere.
     [[nodiscard]] std::string report(Team& team) const;

@@ -74,18 +74,18 @@ private:
 class Slots {
 public:
     Slots(const detail::Reduction& reduction, std::size_t count)
-        : reduction_{reduction}, stride_{(16 + reduction.element_bytes + 15) / 16 * 16}, bytes_(stride_ * count) {}
+        : reduction_{&reduction}, stride_{(16 + reduction.element_bytes + 15) / 16 * 16}, bytes_(stride_ * count) {}
 
     [[nodiscard]] std::span<std::byte> bytes() noexcept { return bytes_; }
     [[nodiscard]] bool has(std::size_t k) const noexcept { return bytes_[k * stride_] != std::byte{0}; }
     [[nodiscard]] std::byte* value(std::size_t k) noexcept { return bytes_.data() + k * stride_ + 16; }
     void set(std::size_t k, const void* value) noexcept {
         bytes_[k * stride_] = std::byte{1};
-        std::memcpy(this->value(k), value, reduction_.element_bytes);
+        std::memcpy(this->value(k), value, reduction_->element_bytes);
     }
     /// Slot k becomes itself combined with a value behind it.
     void append(std::size_t k, const void* value) {
-        if (has(k)) reduction_.combine(reduction_.context, this->value(k), value);
+        if (has(k)) reduction_->combine(reduction_->context, this->value(k), value);
         else set(k, value);
     }
     void append(std::size_t k, Slots& other, std::size_t from) {
@@ -99,12 +99,12 @@ public:
             const auto* const from = static_cast<const std::byte*>(right) + at;
             if (*from == std::byte{0}) continue;
             if (*to == std::byte{0}) std::memcpy(to, from, shape.stride_);
-            else shape.reduction_.combine(shape.reduction_.context, to + 16, from + 16);
+            else shape.reduction_->combine(shape.reduction_->context, to + 16, from + 16);
         }
     }
 
 private:
-    const detail::Reduction& reduction_;
+    const detail::Reduction* reduction_;
     std::size_t stride_;
     std::vector<std::byte> bytes_; // the allocator aligns it to 16
 };
@@ -222,6 +222,7 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
     std::byte* const own = program.heap().local().data();
     std::vector<std::byte> results; // of a run that does not stay here
     Slots carried{reduction, 1};    // of all rounds before
+    Slots sum{reduction, 1};
     for (std::uint64_t begin = 0, rounds = layout.rounds(); begin < rounds;) {
         const std::uint64_t end = std::min(rounds, begin + rounds_at_a_time(reduction));
         const auto count = static_cast<std::size_t>(end - begin);
@@ -240,7 +241,7 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
         for (std::size_t k = 0; k < count; ++k) {
             const Run run = layout.run(begin + k, program.own_thread());
             if (run.count > 0) {
-                Slots sum = carried;
+                sum = carried; // of the same size: no memory is allocated
                 sum.append(0, before, k);
                 std::byte* to = nullptr;
                 if (aligned) {

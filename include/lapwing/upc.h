@@ -38,7 +38,8 @@ int lapwing_upc_mythread(void);
 void lapwing_upc_global_exit(int status);
 
 /* Called with the text of an error in place of printing it and ending the program. When it returns, the program is ended all the same: it may
- * leave by longjmp or an exception, and the call that failed has then had no effect. Returns the handler from before; null: none. */
+ * leave by longjmp, from calls of C, or by an exception, and the call that failed has then had no effect. From the destructor of a C++ object an
+ * exception ends the program, and longjmp must not pass C++ objects. Returns the handler from before; null: none. */
 typedef void (*lapwing_upc_error_handler)(const char* message);
 lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handler handler);
 
@@ -61,6 +62,17 @@ size_t lapwing_upc_affinitysize(size_t total_bytes, size_t block_bytes, size_t t
 /* upc_cast: where the calling thread can load and store the bytes that p points to; null where it cannot, which depends on the node. Of
  * own elements it is never null: it is UPC's cast to a pointer-to-private. */
 void* lapwing_upc_cast(lapwing_upc_pointer p);
+/* upc_thread_info: which of a thread's objects can be cast: all of them, or none. Both fields are alike. */
+#define LAPWING_UPC_CASTABLE_ALL_ALLOC 1
+#define LAPWING_UPC_CASTABLE_GLOBAL_ALLOC 2
+#define LAPWING_UPC_CASTABLE_ALLOC 4
+#define LAPWING_UPC_CASTABLE_STATIC 8
+#define LAPWING_UPC_CASTABLE_ALL 15
+typedef struct lapwing_upc_thread_info_t {
+    int guaranteedCastable;
+    int probablyCastable;
+} lapwing_upc_thread_info_t;
+lapwing_upc_thread_info_t lapwing_upc_thread_info(size_t thread);
 /* The pointer-to-shared, of phase 0, for an address in the own part; an error for others. */
 lapwing_upc_pointer lapwing_upc_own_pointer(const void* address);
 

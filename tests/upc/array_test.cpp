@@ -87,6 +87,8 @@ TEST_CASE("casts between block sizes and types, and pointers that lie in shared 
     const upc::Pointer<std::int32_t, upc::dynamic_block> dynamic{fourth, 4};
     CHECK(dynamic.phaseof() == 1);
     CHECK((dynamic + 3).threadof() == (a + 8).threadof());
+    const upc::Pointer<std::int16_t, 4> halves{fourth}; // other elements
+    CHECK(halves.phaseof() == 0);
     const upc::Pointer<const std::int32_t, 4> read_only{fourth};
     CHECK(read_only.phaseof() == 1);
     // Thread t publishes a pointer to its first element.

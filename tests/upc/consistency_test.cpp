@@ -4,7 +4,10 @@
 
 #include <lapwing/upc.hpp>
 
+#include <mpi.h>
+
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace upc = lapwing::upc;
@@ -60,6 +63,31 @@ void store_buffering(const Words& words, int rounds) {
         upc::barrier();
         const bool seen = +found[0] == round || +found[other] == round;
         REQUIRE(seen);
+    }
+    upc::barrier();
+}
+
+/// Two threads each write a word; two others read both, in opposite orders: they do not see the writes in different orders (independent reads of
+/// independent writes).
+template <class Words>
+void independent_reads(const Words& words, int rounds) {
+    if (upc::threads() < 4) return;
+    const upc::SharedArray<std::int64_t> found{static_cast<std::size_t>(4 * upc::threads())};
+    for (std::int32_t round = 1; round <= rounds; ++round) {
+        upc::barrier();
+        const int me = upc::mythread();
+        if (me < 2) {
+            words[me] = round;
+        } else if (me < 4) {
+            const std::int32_t first = words[me - 2];
+            const std::int32_t second = words[3 - me];
+            found[2 * me] = first;
+            found[2 * me + 1] = second;
+        }
+        upc::barrier();
+        // Thread 2 has seen the write of 0 and not that of 1, thread 3 that of 1 and not that of 0.
+        const bool orders_differ = +found[4] == round && +found[5] != round && +found[6] == round && +found[7] != round;
+        REQUIRE(!orders_differ);
     }
     upc::barrier();
 }
@@ -120,6 +148,7 @@ TEST_CASE("strict accesses by object order others, and are seen") {
         const upc::SharedArray<std::int32_t> data{words};
         pass_messages(data, flags, 30);
         store_buffering(flags, 30);
+        independent_reads(flags, 30);
     }
 }
 
@@ -187,6 +216,44 @@ TEST_CASE("the heap is as large as the program says") {
     }
     lapwing_upc_set_error_handler([](const char* message) { throw test::UpcError{message}; });
     CHECK_THAT(test::upc_error_of([] { const upc::Program program{{.heap_bytes = 100}}; }), test::says({"100 bytes", "4096"}));
+}
+
+TEST_CASE("a thread that leaves by an exception holds nobody up") {
+    lapwing_upc_set_error_handler([](const char* message) { throw test::UpcError{message}; });
+    struct Left {};
+    try {
+        const upc::Program program;
+        const upc::SharedArray<int> a{100};
+        const upc::Shared<int> s;
+        const upc::AtomicDomain<int> domain;
+        upc::Lock lock;
+        throw Left{}; // all of them: those that only wait for one learn it from their team
+    } catch (const Left&) {
+    }
+    const Started program; // another one can start
+    CHECK(upc::threads() >= 1);
+    upc::barrier();
+}
+
+TEST_CASE("what can be cast, and what heaps of different sizes say") {
+    {
+        const Started program;
+        for (int t = 0; t < upc::threads(); ++t) {
+            const lapwing_upc_thread_info_t info = lapwing_upc_thread_info(static_cast<std::size_t>(t));
+            const lapwing_upc_pointer p = lapwing_upc_all_alloc(static_cast<std::size_t>(upc::threads()), 8);
+            CHECK((info.guaranteedCastable == LAPWING_UPC_CASTABLE_ALL) == (lapwing_upc_cast({p.address, static_cast<std::uint32_t>(t), 0}) != nullptr));
+            lapwing_upc_all_free(p);
+        }
+        CHECK(lapwing_upc_thread_info(static_cast<std::size_t>(upc::mythread())).probablyCastable == LAPWING_UPC_CASTABLE_ALL);
+        CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_thread_info(1000); }), test::says({"upc_thread_info", "1000"}));
+        upc::barrier();
+    }
+    int ranks = 0;
+    int rank = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (ranks > 1)
+        CHECK_THAT(test::upc_error_of([&] { const upc::Program program{{.heap_bytes = rank == 0 ? 1U << 20 : 1U << 21}}; }), test::says({"sizes of the heaps"}));
 }
 
 TEST_CASE("records of accesses count reads, writes, hits and places") {

@@ -61,6 +61,10 @@ TEST_CASE("barriers with names, in two phases, and different names") {
     lapwing_upc_barrier(&name);
     lapwing_upc_notify(&name);
     lapwing_upc_wait(&name);
+    lapwing_upc_notify(&name);
+    lapwing_upc_wait(nullptr); // a missing name is no other one
+    lapwing_upc_notify(nullptr);
+    lapwing_upc_wait(&name);
     lapwing_upc_barrier(program.me == 0 ? nullptr : &name);
     if (program.threads > 1) {
         const int other = program.me == 1 ? 8 : 7;

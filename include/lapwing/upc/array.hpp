@@ -19,6 +19,8 @@ class SharedArray;
 
 namespace detail {
 
+/// Tells a constructor that all others call.
+struct Made {};
 /// Blocks of an array, and elements of a block, as upc_all_alloc() counts them.
 struct BlockCount {
     std::size_t blocks;
@@ -81,6 +83,8 @@ private:
 /// last index fastest, as UPC has it: `SharedArray<T, B, 2> a{{n, m}}`, `a[i][j]`.
 template <Shareable T, std::size_t B = 1, std::size_t N = 1>
 class SharedArray {
+    static_assert(B == dynamic_block || B <= UINT32_MAX, "a block has at most 2^32 - 1 elements (UPC_MAX_BLOCK_SIZE)");
+
 public:
     using value_type = std::remove_const_t<ValueOf<T>>; ///< of an element
 
@@ -93,20 +97,17 @@ public:
         requires(N == 1 && B == dynamic_block)
         : SharedArray{std::array<std::size_t, 1>{size}, block_size} {}
     /// Collective. Of several dimensions.
-    explicit SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size = B)
-        : extents_{extents}, size_{detail::product(extents.data(), N)} {
-        const detail::BlockCount blocks = detail::blocks_of(size_, block_size);
-        begin_ = detail::allocate_array(blocks, size_, sizeof(value_type));
-        if constexpr (B == dynamic_block) {
-            block_.value = blocks.block_size;
-            if (blocks.block_size > 1) by_block_ = distribution::Reciprocal{blocks.block_size};
-        }
-        if (blocks.block_size != indefinite || mythread() == 0) own_ = reinterpret_cast<value_type*>(heap_access.own + begin_.address);
-    }
+    explicit SharedArray(const std::array<std::size_t, N>& extents) : SharedArray{extents, B, detail::Made{}} {}
+    /// The same with a block size, in elements; 0: indefinite.
+    SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size)
+        requires(B == dynamic_block)
+        : SharedArray{extents, block_size, detail::Made{}} {}
     SharedArray(const SharedArray&) = delete;
     SharedArray& operator=(const SharedArray&) = delete;
-    /// Collective.
-    ~SharedArray() { lapwing_upc_all_free(begin_); }
+    /// Collective. Where an exception of this thread alone may be why, nothing is freed.
+    ~SharedArray() {
+        if (!collective_.unwinds()) lapwing_upc_all_free(begin_);
+    }
 
     /// Elements of all threads, and indices of a dimension.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -120,10 +121,14 @@ public:
         if constexpr (N == 1) return at_linear(i);
         else return SharedRow<T, B, N, 1>{*this, i};
     }
-    /// An own element of a loop by forall(), as plain memory. Of objects with a qualifier, accesses are as that says.
+    /// An own element of a loop by forall(), as plain memory, also where a scope inside of the loop says that accesses are strict, or recorded. Of objects
+    /// with a qualifier, accesses are as that says.
     [[nodiscard, gnu::always_inline]] decltype(auto) operator[](const OwnIndex<B>& i) const noexcept(assertion_level < 2)
         requires(N == 1 && B != dynamic_block)
     {
+        if constexpr (assertion_level >= 2)
+            if (static_cast<std::uint64_t>(static_cast<std::int64_t>(i)) >= size_) [[unlikely]]
+                detail::index_is_outside(i, size_);
         if constexpr (std::same_as<T, ValueOf<T>>) {
             T* const own = own_;
             return own[i.place()];
@@ -164,6 +169,16 @@ public:
     [[nodiscard]] ValueOf<T>* local() const noexcept { return own_; }
 
 private:
+    SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size, detail::Made /*what*/)
+        : extents_{extents}, size_{detail::product(extents.data(), N)} {
+        const detail::BlockCount blocks = detail::blocks_of(size_, block_size);
+        begin_ = detail::allocate_array(blocks, size_, sizeof(value_type));
+        if constexpr (B == dynamic_block) {
+            block_.value = blocks.block_size;
+            if (blocks.block_size > 1) by_block_ = distribution::Reciprocal{blocks.block_size};
+        }
+        if (blocks.block_size != indefinite || mythread() == 0) own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
+    }
     [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
         if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
         else return Pointer<T, B>{pointer};
@@ -183,10 +198,11 @@ private:
             else block = i / block_size;
             phase = i - block * block_size;
         }
-        const auto [round, thread] = heap_access.threads.round_and_thread(block);
+        const auto [round, thread] = detail::heap_access.threads.round_and_thread(block);
         return {begin_.address + (round * block_size + phase) * sizeof(value_type), static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(phase)};
     }
 
+    detail::CollectiveLifetime collective_;
     std::array<std::size_t, N> extents_;
     std::size_t size_;
     lapwing_upc_pointer begin_{};
@@ -211,6 +227,11 @@ public:
     /// A write by one thread.
     const Shared& operator=(const value_type& value) const {
         array_[0].put(value);
+        return *this;
+    }
+    /// As above, of another object's value.
+    const Shared& operator=(const Shared& other) const {
+        array_[0].put(+other);
         return *this;
     }
     /// The object, for all other accesses: `*s += 1`.

@@ -1,5 +1,5 @@
 // Room: upc
-/* UPC's atomics (UPC required library specification 1.3, section 7.3): operations that no other of the same domain comes between. */
+/* UPC's atomics (upc_atomic.h of the UPC optional library specification 1.3): operations that no other of the same domain comes between. */
 #ifndef LAPWING_UPC_ATOMIC_H
 #define LAPWING_UPC_ATOMIC_H
 
@@ -24,8 +24,8 @@ void lapwing_upc_all_atomicdomain_free(lapwing_upc_atomicdomain* domain);
  * The value from before goes to fetch_ptr unless that is null. Operands: none for GET, INC and DEC; CSWAP writes operand2 if the value is operand1 (bit by
  * bit; pointers whatever their phase); else operand1. Errors: an operation that the domain has not, operands that are missing or too many, a target
  * that is null or misplaced.
- * Cost: between nodes a round trip with a result; without one a share of a message, complete at the next fence; MULT at least two round trips,
- * pointers a lock of the target's thread. */
+ * Cost: between nodes a round trip; without a result, and not of SET and CSWAP, a share of a message, complete at the next fence; MULT at least two
+ * round trips, pointers a lock of the target's thread, with a fence on both sides. */
 void lapwing_upc_atomic_relaxed(lapwing_upc_atomicdomain* domain, void* fetch_ptr, lapwing_upc_op op, lapwing_upc_pointer target, const void* operand1,
                                 const void* operand2);
 void lapwing_upc_atomic_strict(lapwing_upc_atomicdomain* domain, void* fetch_ptr, lapwing_upc_op op, lapwing_upc_pointer target, const void* operand1,

@@ -15,15 +15,20 @@ namespace lapwing::upc {
 
 namespace detail {
 
+template <class T>
+inline constexpr bool is_pointer_to_shared = false;
+template <class T, std::size_t B>
+inline constexpr bool is_pointer_to_shared<Pointer<T, B>> = B != dynamic_block;
+
 /// The type of an atomic's object, as a domain names it.
 template <class T>
 [[nodiscard]] consteval lapwing_upc_type atomic_type() {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == sizeof(lapwing_upc_pointer), "UPC has atomics of 4 and 8 bytes, and of pointers-to-shared");
     if constexpr (std::is_same_v<T, float>) return LAPWING_UPC_FLOAT;
     else if constexpr (std::is_same_v<T, double>) return LAPWING_UPC_DOUBLE;
     else if constexpr (std::is_integral_v<T> && sizeof(T) == 4) return std::is_signed_v<T> ? LAPWING_UPC_INT32 : LAPWING_UPC_UINT32;
-    else if constexpr (std::is_integral_v<T>) return std::is_signed_v<T> ? LAPWING_UPC_INT64 : LAPWING_UPC_UINT64;
-    else return LAPWING_UPC_PTS;
+    else if constexpr (std::is_integral_v<T> && sizeof(T) == 8) return std::is_signed_v<T> ? LAPWING_UPC_INT64 : LAPWING_UPC_UINT64;
+    else if constexpr (std::is_same_v<T, lapwing_upc_pointer> || is_pointer_to_shared<T>) return LAPWING_UPC_PTS;
+    else static_assert(sizeof(T) == 0, "atomics are on integers and floating point of 4 or 8 bytes, and on pointers-to-shared whose block size is no dynamic one");
 }
 
 } // namespace detail
@@ -41,7 +46,9 @@ public:
     AtomicDomain(const AtomicDomain&) = delete;
     AtomicDomain& operator=(const AtomicDomain&) = delete;
     /// Collective.
-    ~AtomicDomain() { lapwing_upc_all_atomicdomain_free(domain_); }
+    ~AtomicDomain() {
+        if (!collective_.unwinds()) lapwing_upc_all_atomicdomain_free(domain_);
+    }
 
     /// UPC_GET, UPC_SET, UPC_CSWAP, which returns the value from before.
     template <class Q>
@@ -116,6 +123,7 @@ private:
         return before;
     }
 
+    detail::CollectiveLifetime collective_;
     lapwing_upc_atomicdomain* domain_;
 };
 

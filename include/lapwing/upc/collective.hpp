@@ -66,6 +66,7 @@ template <class T>
 
 template <class T, class Combine>
 [[nodiscard]] Reduction reduction_by(Combine& combine, int operation) {
+    static_assert(alignof(T) <= 16, "values travel in memory that is aligned to 16 bytes");
     return {.element_bytes = sizeof(T),
             .operation = operation,
             .floating_point = std::is_floating_point_v<T>,

@@ -21,10 +21,10 @@ namespace detail {
 /// That a loop shares its iterations out, while it runs.
 class Sharing {
 public:
-    Sharing() noexcept { ++heap_access.forall_depth; }
+    Sharing() noexcept { ++detail::heap_access.forall_depth; }
     Sharing(const Sharing&) = delete;
     Sharing& operator=(const Sharing&) = delete;
-    ~Sharing() { --heap_access.forall_depth; }
+    ~Sharing() { --detail::heap_access.forall_depth; }
 };
 
 template <class Body>
@@ -67,7 +67,7 @@ inline constexpr EveryThread every_thread{};
 template <class Body>
     requires std::invocable<Body&, std::int64_t>
 void forall(const Range& range, Body body) {
-    if (heap_access.forall_depth > 0) return detail::each(range, body);
+    if (detail::heap_access.forall_depth > 0) return detail::each(range, body);
     const detail::Sharing sharing;
     const std::int64_t all = threads();
     if (range.stride() == 1) {
@@ -90,7 +90,7 @@ void forall(std::int64_t begin, std::int64_t end, Body body) {
 /// the elements a[i], and b[i] of other arrays in blocks of B, are plain memory (see OwnIndex).
 template <class T, std::size_t B, class Body>
 void forall(std::int64_t begin, std::int64_t end, const SharedArray<T, B, 1>& a, Body body) {
-    if (heap_access.forall_depth > 0) return detail::each(Range{begin, end}, body);
+    if (detail::heap_access.forall_depth > 0) return detail::each(Range{begin, end}, body);
     const detail::Sharing sharing;
     const auto number = [](std::int64_t i, std::int64_t) { return i; };
     if (a.block_size() == indefinite) {
@@ -99,7 +99,7 @@ void forall(std::int64_t begin, std::int64_t end, const SharedArray<T, B, 1>& a,
         detail::each_own(begin, end, static_cast<std::int64_t>(a.block_size()), body, number);
     } else {
         // Accesses that must go through the runtime are told apart here, once.
-        if (heap_access.near_count == 0) detail::each_own(begin, end, static_cast<std::int64_t>(B), body, number);
+        if (detail::heap_access.near_count == 0) detail::each_own(begin, end, static_cast<std::int64_t>(B), body, number);
         else detail::each_own(begin, end, static_cast<std::int64_t>(B), body, [](std::int64_t i, std::int64_t place) { return OwnIndex<B>{i, place}; });
     }
 }
@@ -108,7 +108,7 @@ void forall(std::int64_t begin, std::int64_t end, const SharedArray<T, B, 1>& a,
 template <class Affinity, class Body>
     requires std::invocable<Affinity&, std::int64_t>
 void forall(const Range& range, Affinity affinity, Body body) {
-    if (heap_access.forall_depth > 0) return detail::each(range, body);
+    if (detail::heap_access.forall_depth > 0) return detail::each(range, body);
     const detail::Sharing sharing;
     for (const std::int64_t i : range) {
         const auto where = affinity(i);

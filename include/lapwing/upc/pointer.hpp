@@ -55,15 +55,15 @@ public:
     Pointer(const lapwing_upc_pointer& pointer, std::size_t block_size) noexcept
         requires(B == dynamic_block)
         : pointer_{pointer}, block_{block_size} {}
-    /// A cast between types or block sizes: with another block size the phase becomes 0.
+    /// A cast between types or block sizes: with another block size, or size of an element, the phase becomes 0.
     template <class U, std::size_t C>
         requires(!std::is_same_v<Pointer<U, C>, Pointer> && B != dynamic_block)
-    explicit Pointer(const Pointer<U, C>& other) noexcept : pointer_{other.block_size() == B ? other.raw() : other.resetphase().raw()} {}
+    explicit Pointer(const Pointer<U, C>& other) noexcept : pointer_{keeps_phase<U>(other.block_size(), B) ? other.raw() : other.resetphase().raw()} {}
     /// As above, to a block size in elements.
     template <class U, std::size_t C>
         requires(B == dynamic_block)
     Pointer(const Pointer<U, C>& other, std::size_t block_size) noexcept
-        : pointer_{other.block_size() == block_size ? other.raw() : other.resetphase().raw()}, block_{block_size} {}
+        : pointer_{keeps_phase<U>(other.block_size(), block_size) ? other.raw() : other.resetphase().raw()}, block_{block_size} {}
 
     /// As lapwing/upc.h has it; and whether it is not null.
     [[nodiscard]] const lapwing_upc_pointer& raw() const noexcept { return pointer_; }
@@ -93,7 +93,7 @@ public:
     /// As above.
     [[gnu::always_inline]] Pointer& operator+=(std::ptrdiff_t elements) noexcept(assertion_level < 2) {
         if constexpr (assertion_level >= 2) pointer_ = detail::checked_add(pointer_, sizeof(value_type), block_size(), elements);
-        else pointer_ = heap_access.threads.add(pointer_, sizeof(value_type), block_size(), elements);
+        else pointer_ = detail::heap_access.threads.add(pointer_, sizeof(value_type), block_size(), elements);
         return *this;
     }
     /// As above.
@@ -116,7 +116,7 @@ public:
     }
     /// Elements between two pointers into one object.
     [[nodiscard]] std::ptrdiff_t operator-(const Pointer& other) const noexcept {
-        return heap_access.threads.difference(pointer_, other.pointer_, sizeof(value_type), block_size());
+        return detail::heap_access.threads.difference(pointer_, other.pointer_, sizeof(value_type), block_size());
     }
     /// Equal when they point to the same object, whatever the phases; ordered only within one object.
     [[nodiscard]] friend bool operator==(const Pointer& a, const Pointer& b) noexcept {
@@ -137,6 +137,12 @@ public:
     [[nodiscard]] ValueOf<T>* cast() const { return reinterpret_cast<ValueOf<T>*>(lapwing_upc_cast(pointer_)); }
 
 private:
+    /// UPC language specification 1.3, section 6.4.3.
+    template <class U>
+    [[nodiscard]] static constexpr bool keeps_phase(std::size_t from, std::size_t to) noexcept {
+        return from == to && sizeof(ValueOf<U>) == sizeof(value_type);
+    }
+
     lapwing_upc_pointer pointer_{};
     [[no_unique_address]] detail::BlockSize<B> block_;
 };

@@ -29,7 +29,7 @@ void require_range(std::int64_t begin, std::int64_t end, std::size_t size);
 /// Elements of an array that this thread is going to read, whose copies come in bulk, from all their threads at a time: prefetch (LAPPS: Kayraklioglu,
 /// Ferguson and El-Ghazawi, 2018) for UPC's arrays. Elements that the thread can load are read in place. `.consistent = true`, the default: reads see what
 /// `a[i]` would, since the first one behind a barrier, a lock or a fence fills the copies again. `.consistent = false`: the copies are those of the
-/// last update(), also of what could be loaded. Own writes to prefetched elements go to the copies.
+/// last update(), also of what could be loaded. Own writes to prefetched elements go to the copies, but not to manual ones of what could be loaded.
 ///
 /// ```cpp
 /// upc::Prefetched rows{image, above, below};           // a local call, before the loop
@@ -46,18 +46,14 @@ public:
     Prefetched(const SharedArray<T, B>& array, std::int64_t begin, std::int64_t end, const PrefetchOptions& options = {})
         : array_{array}, manual_{!options.consistent}, parts_(static_cast<std::size_t>(begin < end ? threads() : 0)) {
         detail::require_range(begin, end, array.size());
-        for (std::int64_t i = begin; i < end;) {
-            // The own elements of a thread lie one behind the other in its part: one slice from the first to the last of them.
-            const Pointer<T, B> p = array + i;
-            Part& part = parts_[static_cast<std::size_t>(p.threadof())];
-            const std::int64_t left = array.block_size() == indefinite ? end - i : static_cast<std::int64_t>(array.block_size() - p.phaseof());
-            const std::int64_t count = std::min(left, end - i);
-            if (part.end == 0) part.begin = p.addrfield();
-            part.end = p.addrfield() + static_cast<std::uint64_t>(count) * sizeof(value_type);
-            i += count;
-        }
         for (int t = 0; t < static_cast<int>(parts_.size()); ++t) {
+            // The own elements of a thread lie one behind the other in its part: one slice from the first to the last of them.
+            const auto [first, last] = own_of(t, begin, end);
             Part& part = parts_[static_cast<std::size_t>(t)];
+            if (first <= last) {
+                part.begin = (array + first).addrfield();
+                part.end = (array + last).addrfield() + sizeof(value_type);
+            }
             const bool in_place = t == mythread() || (!manual_ && lapwing_upc_cast({part.begin, static_cast<std::uint32_t>(t), 0}) != nullptr);
             if (part.end == 0 || in_place) continue;
             if (!copies_) copies_.emplace(detail::heap_window(), options);
@@ -86,6 +82,22 @@ public:
     [[nodiscard]] std::uint64_t memory() const noexcept { return copies_ ? copies_->memory() : 0; }
 
 private:
+    struct FirstAndLast {
+        std::int64_t first;
+        std::int64_t last; ///< below `first` where there is none
+    };
+    /// Elements of [begin, end) that a thread has.
+    [[nodiscard]] FirstAndLast own_of(int thread, std::int64_t begin, std::int64_t end) const {
+        if (array_.block_size() == indefinite) return thread == 0 ? FirstAndLast{begin, end - 1} : FirstAndLast{0, -1};
+        const auto block = static_cast<std::int64_t>(array_.block_size());
+        const std::int64_t round = block * threads();
+        const auto own_block = [&](std::int64_t i) { return i / round * round + block * thread; }; // of the round that i is in
+        std::int64_t first = own_block(begin);
+        if (first + block <= begin) first += round;
+        std::int64_t last = own_block(end - 1);
+        if (last >= end) last -= round;
+        return {std::max(first, begin), std::min(last + block, end) - 1};
+    }
     /// The bytes of the range that one thread has, and their copy where there is one.
     struct Part {
         std::uint64_t begin = 0;

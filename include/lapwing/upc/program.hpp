@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 
 namespace lapwing::upc {
@@ -20,10 +21,12 @@ enum class Consistency : std::uint8_t {
     strict,  ///< all threads see all strict accesses in one order: each has a fence on both sides
 };
 
+namespace detail {
+
 /// What an access needs to know of the started program: set by the start, empty after the end.
 struct HeapAccess {
-    /// The threads whose parts this one can load and store, if they follow each other: near_first + k has its part at bases[k]. None while every
-    /// access must go through the runtime (strict ones, recorded ones) and where they do not follow each other.
+    /// The threads whose parts this one can load and store, if they follow each other, else this one: near_first + k has its part at bases[k]. None while
+    /// every access must go through the runtime (strict ones, recorded ones).
     std::uint32_t near_first = 0;
     std::uint32_t near_count = 0;
     std::byte* const* bases = nullptr;
@@ -37,9 +40,11 @@ struct HeapAccess {
 };
 extern HeapAccess heap_access;
 
+} // namespace detail
+
 /// THREADS and MYTHREAD.
-[[nodiscard]] inline int threads() noexcept { return heap_access.threads.threads(); }
-[[nodiscard]] inline int mythread() noexcept { return heap_access.own_thread; }
+[[nodiscard]] inline int threads() noexcept { return detail::heap_access.threads.threads(); }
+[[nodiscard]] inline int mythread() noexcept { return detail::heap_access.own_thread; }
 
 /// What a program may choose at its start; all threads the same.
 struct ProgramOptions {
@@ -61,11 +66,24 @@ struct ProgramOptions {
 }
 
 namespace detail {
+
 /// The start, as lapwing_upc_start(). Throws nothing: errors end the program, or go to the handler.
 void start(const ProgramOptions& options);
+/// The end without waiting for the others, which learn that this thread has left.
+void abandon();
+
+/// Of an object whose destructor is collective: an exception that ends its scope may be this thread's alone, and then it must not wait for the others.
+class CollectiveLifetime {
+public:
+    [[nodiscard]] bool unwinds() const noexcept { return std::uncaught_exceptions() > at_start_; }
+
+private:
+    int at_start_ = std::uncaught_exceptions();
+};
+
 } // namespace detail
 
-/// The program from main's start to its end, with UPC's implied barriers. Collective.
+/// The program from main's start to its end, with UPC's implied barriers. Collective. Shared objects end before it.
 class Program {
 public:
     /// The start. Initialises MPI if nobody has. An error if it was started before.
@@ -74,8 +92,15 @@ public:
     Program(int& /*argc*/, char**& /*argv*/, const ProgramOptions& options = {}) : Program{options} {}
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
-    /// The end: a barrier, then the heap is gone. MPI is finalized if the start initialised it.
-    ~Program() { lapwing_upc_end(); }
+    /// The end: a barrier, then the heap is gone. MPI is finalized if the start initialised it. When an exception ends the scope nobody is waited for: the
+    /// others' next call that needs this thread says that it has left.
+    ~Program() {
+        if (collective_.unwinds()) detail::abandon();
+        else lapwing_upc_end();
+    }
+
+private:
+    detail::CollectiveLifetime collective_;
 };
 
 /// upc_global_exit: ends all threads, called by one. Does not return.

@@ -25,6 +25,8 @@ typedef struct lapwing_upc_access_counts {
  * LAPWING_UPC_RECORD=threads or lines records a whole program, and prints at its end. */
 void lapwing_upc_record_start(int by_line);
 void lapwing_upc_record_stop(void);
+/* 0: nothing is recorded, 1: accesses are, 2: also for each place. */
+int lapwing_upc_recording(void);
 /* What the calling thread has recorded. */
 lapwing_upc_access_counts lapwing_upc_recorded(void);
 /* Collective. Thread 0 prints, on standard error, a line for each of the 64 threads with the most accesses, and for the 64 places. Places

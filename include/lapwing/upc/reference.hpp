@@ -83,7 +83,7 @@ public:
                 return *here;
             if constexpr (window::HotPageTable::serves<value_type>)
                 if (may_be_cached())
-                    if (const value_type* const cached = heap_access.hot_pages->mine().find<value_type>(static_cast<int>(place_.thread), place_.address)) [[likely]]
+                    if (const value_type* const cached = detail::heap_access.hot_pages->mine().find<value_type>(static_cast<int>(place_.thread), place_.address)) [[likely]]
                         return *cached;
         }
         value_type value;
@@ -100,7 +100,7 @@ public:
                 return;
             }
             if constexpr (window::HotPageTable::serves<value_type>)
-                if (may_be_cached() && heap_access.hot_pages->mine().write(static_cast<int>(place_.thread), place_.address, value)) [[likely]]
+                if (may_be_cached() && detail::heap_access.hot_pages->mine().write(static_cast<int>(place_.thread), place_.address, value)) [[likely]]
                     return;
         }
         detail::put(place_, &value, sizeof(value_type), order);
@@ -223,15 +223,15 @@ private:
 
     /// Of objects within a part that can be loaded and stored; accesses to others say what is wrong, or move them.
     [[nodiscard, gnu::always_inline]] value_type* address() const noexcept {
-        const std::uint32_t near = place_.thread - heap_access.near_first;
+        const std::uint32_t near = place_.thread - detail::heap_access.near_first;
         // A null pointer's address wraps around.
-        if (near >= heap_access.near_count || place_.address - 1 >= heap_access.part_bytes - sizeof(value_type)) [[unlikely]]
+        if (near >= detail::heap_access.near_count || place_.address - 1 >= detail::heap_access.part_bytes - sizeof(value_type)) [[unlikely]]
             return nullptr;
-        return reinterpret_cast<value_type*>(heap_access.bases[near] + place_.address);
+        return reinterpret_cast<value_type*>(detail::heap_access.bases[near] + place_.address);
     }
     /// Whether the table of hot pages may be asked. It has valid bytes of other nodes only, but takes a thread that is none for another page's.
     [[nodiscard, gnu::always_inline]] bool may_be_cached() const noexcept {
-        return place_.address % sizeof(value_type) == 0 && place_.thread < static_cast<std::uint32_t>(threads()) && place_.address < heap_access.part_bytes;
+        return place_.address != 0 && place_.address % sizeof(value_type) == 0 && place_.thread < static_cast<std::uint32_t>(threads()) && place_.address < detail::heap_access.part_bytes;
     }
 
     lapwing_upc_pointer place_;

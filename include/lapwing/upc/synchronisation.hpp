@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lapwing/upc.h>
+#include <lapwing/upc/program.hpp>
 
 namespace lapwing::upc {
 
@@ -26,7 +27,10 @@ public:
     Lock() : lock_{lapwing_upc_all_lock_alloc()} {}
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
-    ~Lock() { lapwing_upc_all_lock_free(lock_); }
+    /// Collective. Where an exception of this thread alone may be why, nothing is freed.
+    ~Lock() {
+        if (!collective_.unwinds()) lapwing_upc_all_lock_free(lock_);
+    }
 
     /// upc_lock, upc_lock_attempt, upc_unlock.
     void lock() { lapwing_upc_lock(lock_); }
@@ -36,6 +40,7 @@ public:
     void unlock() { lapwing_upc_unlock(lock_); }
 
 private:
+    detail::CollectiveLifetime collective_;
     lapwing_upc_pointer lock_;
 };
 
