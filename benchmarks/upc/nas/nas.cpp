@@ -13,19 +13,11 @@ constexpr std::string_view letters = "SWAB"; // in the order of Class
 constexpr std::array<std::string_view, 3> variant_names{"naive", "optimised", "mpi"};
 
 constexpr Benchmark all_benchmarks[] = {
-#ifdef LAPWING_NAS_CG
     {.name = "CG", .run = conjugate_gradient, .heap = conjugate_gradient_heap},
-#endif
     {.name = "EP", .run = embarrassingly_parallel, .heap = embarrassingly_parallel_heap},
-#ifdef LAPWING_NAS_FT
     {.name = "FT", .run = fourier_transform, .heap = fourier_transform_heap},
-#endif
-#ifdef LAPWING_NAS_IS
     {.name = "IS", .run = integer_sort, .heap = integer_sort_heap},
-#endif
-#ifdef LAPWING_NAS_MG
     {.name = "MG", .run = multigrid, .heap = multigrid_heap},
-#endif
 };
 
 class Stopwatch {
