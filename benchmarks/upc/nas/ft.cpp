@@ -385,9 +385,9 @@ public:
         along_x(forward_x_);
         along_y(forward_y_);
         upc::barrier();
-        for_own_y([&](std::int64_t y) {
-            for (std::int64_t z = 0; z < problem_.nz; ++z) copy_row(row(columns_, column_index(y, z, 0)), row(planes_, plane_index(z, y, 0)));
-        });
+        // In the order in which the elements lie with the thread that they are read from; so below.
+        for (std::int64_t z = 0; z < problem_.nz; ++z)
+            for_own_y([&](std::int64_t y) { copy_row(row(columns_, column_index(y, z, 0)), row(planes_, plane_index(z, y, 0))); });
         along_z(forward_z_, columns_);
     }
     [[nodiscard]] std::array<double, 2> step() {
@@ -406,9 +406,8 @@ public:
         });
         along_z(backward_z_, work_);
         upc::barrier();
-        for_own_z([&](std::int64_t z) {
-            for (std::int64_t y = 0; y < problem_.ny; ++y) copy_row(row(planes_, plane_index(z, y, 0)), row(work_, column_index(y, z, 0)));
-        });
+        for (std::int64_t y = 0; y < problem_.ny; ++y)
+            for_own_z([&](std::int64_t z) { copy_row(row(planes_, plane_index(z, y, 0)), row(work_, column_index(y, z, 0))); });
         along_y(backward_y_);
         along_x(backward_x_);
         return sums_(checksum_of(slab_, [&](std::int64_t x, std::int64_t y, std::int64_t z) { return get(planes_.begin(), plane_index(z, y, x)); }));
