@@ -2,16 +2,13 @@
 #include "upc/collectives.hpp"
 
 #include "upc/guarded.hpp"
-#include "upc/program.hpp"
 
-#include <lapwing/completion.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
 
 #include <fmt/format.h>
 
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -49,20 +46,6 @@ void require_first_block(ProgramState& program, const char* call, const char* na
 /// Whether every thread can load from the parts of all: the same on all of them.
 [[nodiscard]] bool on_one_node(ProgramState& program) {
     return program.heap().map().node_count == program.threads().threads();
-}
-
-/// Pieces from all threads, each thread beginning with its right neighbour, many under way at a time. `from(t)` and `to(t)` say where the piece of
-/// thread t comes from and goes to.
-template <class From, class To>
-void get_from_all(ProgramState& program, const char* call, std::size_t bytes, From from, To to) {
-    constexpr std::size_t under_way = 64;
-    std::array<Completion, under_way> pieces;
-    const int threads = program.threads().threads();
-    for (int k = 1; k <= threads; ++k) {
-        const int t = (program.own_thread() + k) % threads;
-        pieces[static_cast<std::size_t>(k) % under_way] = program.transfers().start_get(call, to(t), from(t), bytes);
-    }
-    for (Completion& piece : pieces) piece.wait();
 }
 
 } // namespace
@@ -154,9 +137,9 @@ void gather_all(ProgramState& program, const lapwing_upc_pointer& dst, const lap
     std::byte* const local = program.heap().local().data();
     if (small) program.team().all_gather(std::span{local + src.address, bytes}, std::span{local + dst.address, all});
     else
-        get_from_all(
-            program, call, bytes, [&](int t) { return part_of(src, t); },
-            [&](int t) { return local + dst.address + static_cast<std::size_t>(t) * bytes; });
+        transfer_with_all(program, [&](int t) {
+            return program.transfers().start_get(call, local + dst.address + static_cast<std::size_t>(t) * bytes, part_of(src, t), bytes);
+        });
     entered.finish();
 }
 
@@ -171,9 +154,10 @@ void exchange(ProgramState& program, const lapwing_upc_pointer& dst, const lapwi
     program.require_within(call, part_of(dst, program.own_thread()), all);
     program.require_within(call, part_of(src, program.own_thread()), all);
     std::byte* const local = program.heap().local().data();
-    get_from_all(
-        program, call, bytes, [&](int t) { return lapwing_upc_pointer{src.address + own * bytes, static_cast<std::uint32_t>(t), 0}; },
-        [&](int t) { return local + dst.address + static_cast<std::size_t>(t) * bytes; });
+    transfer_with_all(program, [&](int t) {
+        return program.transfers().start_get(call, local + dst.address + static_cast<std::size_t>(t) * bytes,
+                                             {src.address + own * bytes, static_cast<std::uint32_t>(t), 0}, bytes);
+    });
     entered.finish();
 }
 

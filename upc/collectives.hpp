@@ -1,14 +1,16 @@
 #pragma once
 
+#include "upc/program.hpp"
+
+#include <lapwing/completion.hpp>
 #include <lapwing/upc/collective.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
 namespace lapwing::upc {
-
-class ProgramState;
 
 /// Whose memory a thread reads and writes in a collective call.
 enum class Touches : std::uint8_t { own, others };
@@ -29,5 +31,15 @@ private:
     ProgramState& program_;
     bool waits_at_end_ = false;
 };
+
+/// Transfers from or to all threads, each thread beginning with its right neighbour, many under way at a time. start(t) starts that of thread t.
+template <class Start>
+void transfer_with_all(ProgramState& program, Start start) {
+    constexpr std::size_t under_way = 64;
+    std::array<Completion, under_way> transfers;
+    const int threads = program.threads().threads();
+    for (int k = 1; k <= threads; ++k) transfers[static_cast<std::size_t>(k) % under_way] = start((program.own_thread() + k) % threads);
+    for (Completion& transfer : transfers) transfer.wait();
+}
 
 } // namespace lapwing::upc

@@ -1,5 +1,7 @@
 // UPC's reductions: own elements are combined where they lie, then one value a thread, or one for each round in which the blocks go to all threads.
 #include "upc/collectives.hpp"
+#include "upc/element_layout.hpp"
+#include "upc/element_share.hpp"
 #include "upc/guarded.hpp"
 #include "upc/program.hpp"
 
@@ -19,56 +21,6 @@
 namespace lapwing::upc {
 
 namespace {
-
-/// Elements of one block that a thread has.
-struct Run {
-    std::uint64_t first = 0; ///< number of the first element
-    std::uint64_t count = 0;
-    std::uint64_t address = 0;
-};
-
-/// `shared [block] T object[elements]` from a pointer with a phase on: in round r each thread has at most one run, and the runs of a round follow
-/// each other in the order of the threads.
-class Layout {
-public:
-    Layout(const lapwing_upc_pointer& begin, std::uint64_t element_bytes, std::uint64_t block, std::uint64_t elements, int threads) noexcept
-        : begin_{begin}, element_bytes_{element_bytes}, block_{block}, elements_{elements}, threads_{static_cast<std::uint64_t>(threads)} {}
-
-    [[nodiscard]] std::uint64_t rounds() const noexcept {
-        if (block_ == 0) return 1;
-        return (begin_.thread + (begin_.phase + elements_ - 1) / block_) / threads_ + 1;
-    }
-    [[nodiscard]] Run run(std::uint64_t round, int thread) const noexcept {
-        const auto own = static_cast<std::uint64_t>(thread);
-        if (block_ == 0) return own == begin_.thread ? Run{0, elements_, begin_.address} : Run{};
-        const std::uint64_t position = round * threads_ + own;
-        if (position < begin_.thread) return {};
-        // Positions count from the start of the first block.
-        const std::uint64_t block_begin = (position - begin_.thread) * block_;
-        const std::uint64_t from = std::max<std::uint64_t>(block_begin, begin_.phase);
-        const std::uint64_t to = std::min(block_begin + block_, begin_.phase + elements_);
-        if (from >= to) return {};
-        const std::uint64_t round_begin = begin_.address - begin_.phase * element_bytes_ + round * block_ * element_bytes_;
-        return {from - begin_.phase, to - from, round_begin + (from - block_begin) * element_bytes_};
-    }
-
-    /// All elements of a thread, which lie one behind the other; `first` is that of the first.
-    [[nodiscard]] Run all(int thread) const noexcept {
-        const std::uint64_t last_round = rounds() - 1;
-        Run first = run(0, thread);
-        if (first.count == 0 && last_round > 0) first = run(1, thread);
-        Run last = run(last_round, thread);
-        if (last.count == 0 && last_round > 0) last = run(last_round - 1, thread);
-        return {first.first, first.count == 0 ? 0 : (last.address - first.address) / element_bytes_ + last.count, first.address};
-    }
-
-private:
-    lapwing_upc_pointer begin_;
-    std::uint64_t element_bytes_;
-    std::uint64_t block_;
-    std::uint64_t elements_; ///< above 0
-    std::uint64_t threads_;
-};
 
 /// Values that may be missing, one behind the other: of each a word that says whether it is there, and the value, aligned to 16 bytes.
 class Slots {
@@ -151,7 +103,7 @@ void require_elements(ProgramState& program, const char* call, const lapwing_upc
         throw RangeError{fmt::format("{}: a pointer to {}, whose block would begin before the thread's part; has it been initialised?",
                                      program.who(call), text(object))};
     // What begins first and what ends last is with the first element's thread or its right neighbour, and with the last element's or its left one.
-    const Layout layout{object, bytes, blk_size, nelems, threads};
+    const ElementLayout layout{object, bytes, blk_size, nelems, threads};
     const auto blocks_behind = static_cast<std::int64_t>((object.phase + nelems - 1) / blk_size);
     const auto first = static_cast<int>(object.thread);
     const auto last = static_cast<int>((object.thread + blocks_behind) % threads);
@@ -174,20 +126,70 @@ void write_elements(ProgramState& program, const char* call, const lapwing_upc_p
     }
 }
 
+/// Whether the order of the elements is better kept by moving them, each thread an equal share, than a value for each round in which the blocks go to all
+/// threads: where a round's elements are not many more bytes than such a value, which moves several times.
+[[nodiscard]] bool moves_shares(const ElementLayout& layout, const detail::Reduction& reduction) noexcept {
+    return layout.rounds() >= 64 && layout.block() * reduction.element_bytes <= 256;
+}
+
+/// A value becomes itself combined with the elements of the share.
+void append_share(Slots& slots, const detail::Reduction& reduction, ElementShare& share) {
+    for (std::uint64_t left = share.count(); left > 0;) {
+        const ElementShare::Piece piece = share.next(left);
+        append_run(slots, 0, reduction, piece.data, piece.count);
+        left -= piece.count;
+    }
+    share.rewind();
+}
+
+/// Prefixes of shares that follow each other: what is before a thread's share is one value.
+void prefix_reduce_shares(ProgramState& program, const char* call, const ElementLayout& source, const ElementLayout& target,
+                          const detail::Reduction& reduction) {
+    ElementShare from{program, call, source, reduction.element_bytes};
+    ElementShare to{program, call, target, reduction.element_bytes};
+    from.get();
+    Slots own{reduction, 1};
+    append_share(own, reduction, from);
+    Slots sum{reduction, 1};
+    static_cast<void>(program.team().combine_before(own.bytes(), sum.bytes(), Slots::combine_all, &own));
+    for (std::uint64_t left = from.count(); left > 0;) {
+        // As many as lie in one piece of both.
+        const ElementShare::Piece elements = from.next(left);
+        for (std::uint64_t done = 0; done < elements.count;) {
+            const ElementShare::Piece results = to.next(elements.count - done);
+            const std::byte* const at = elements.data + done * reduction.element_bytes;
+            sum.append(0, at);
+            std::memcpy(results.data, sum.value(0), reduction.element_bytes);
+            if (results.count > 1)
+                reduction.scan(reduction.context, sum.value(0), at + reduction.element_bytes, results.data + reduction.element_bytes, results.count - 1);
+            done += results.count;
+        }
+        left -= elements.count;
+    }
+    program.team().barrier(); // all have read: they may be written, where both are one object
+    to.put();
+}
+
 void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
             std::size_t blk_size, const detail::Reduction& reduction, int flags) {
-    CollectiveCall entered{program, call, flags, Touches::own, {dst, src},
+    const ElementLayout layout{src, reduction.element_bytes, blk_size, nelems, program.threads().threads()};
+    const bool shares = nelems > 0 && !reduction.commutative() && moves_shares(layout, reduction);
+    CollectiveCall entered{program, call, flags, shares ? Touches::others : Touches::own, {dst, src},
                            {nelems, blk_size, reduction.element_bytes, static_cast<std::size_t>(reduction.operation)}};
     require_operation(program, call, reduction);
     program.require_within(call, dst, reduction.element_bytes);
     if (nelems == 0) return entered.finish();
     require_elements(program, call, src, reduction, nelems, blk_size);
-    const Layout layout{src, reduction.element_bytes, blk_size, nelems, program.threads().threads()};
     const std::byte* const own = program.heap().local().data();
     Slots result{reduction, 1};
     if (reduction.commutative()) {
         const Run run = layout.all(program.own_thread());
         append_run(result, 0, reduction, own + run.address, run.count);
+        program.team().combine(result.bytes(), Slots::combine_all, &result);
+    } else if (shares) {
+        ElementShare share{program, call, layout, reduction.element_bytes};
+        share.get();
+        append_share(result, reduction, share);
         program.team().combine(result.bytes(), Slots::combine_all, &result);
     } else {
         for (std::uint64_t begin = 0, rounds = layout.rounds(); begin < rounds;) {
@@ -210,15 +212,20 @@ void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& 
 void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
                    std::size_t blk_size, const detail::Reduction& reduction, int flags) {
     const bool aligned = dst.thread == src.thread && (blk_size == 0 || dst.phase == src.phase);
-    CollectiveCall entered{program, call, flags, aligned ? Touches::own : Touches::others, {dst, src},
-                           {nelems, blk_size, reduction.element_bytes, static_cast<std::size_t>(reduction.operation)}};
+    const std::uint64_t bytes = reduction.element_bytes;
+    const int threads = program.threads().threads();
+    const ElementLayout layout{src, bytes, blk_size, nelems, threads};
+    const bool shares = nelems > 0 && moves_shares(layout, reduction);
+    CollectiveCall entered{program, call, flags, aligned && !shares ? Touches::own : Touches::others, {dst, src},
+                           {nelems, blk_size, bytes, static_cast<std::size_t>(reduction.operation)}};
     require_operation(program, call, reduction);
     if (nelems == 0) return entered.finish();
     require_elements(program, call, src, reduction, nelems, blk_size);
     require_elements(program, call, dst, reduction, nelems, blk_size);
-    const std::uint64_t bytes = reduction.element_bytes;
-    const int threads = program.threads().threads();
-    const Layout layout{src, bytes, blk_size, nelems, threads};
+    if (shares) {
+        prefix_reduce_shares(program, call, layout, {dst, bytes, blk_size, nelems, threads}, reduction);
+        return entered.finish();
+    }
     std::byte* const own = program.heap().local().data();
     std::vector<std::byte> results; // of a run that does not stay here
     Slots carried{reduction, 1};    // of all rounds before

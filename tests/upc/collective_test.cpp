@@ -302,6 +302,35 @@ TEST_CASE("reductions by functions that do not commute keep the order of the ele
     upc::barrier();
 }
 
+TEST_CASE("reductions in order over many rounds of small blocks") {
+    const test::UpcProgram program;
+    test::Random random{29};
+    for (int round = 0; round < 12; ++round) {
+        // The last element of those that are there, which does not commute, and sums; blocks that begin anywhere, targets that lie as the source or not.
+        const auto block = static_cast<std::size_t>(random.number(1, 40));
+        const std::int64_t room = 5000 * (1 + static_cast<std::int64_t>(block) / 8);
+        const std::int64_t first = random.number(0, 300);
+        const std::int64_t count = room - 300 - random.number(0, 100);
+        const std::int64_t first_target = random.number(0, 1) == 0 ? first : random.number(0, 300);
+        using P = upc::Pointer<std::int32_t, upc::dynamic_block>;
+        const upc::SharedArray<std::int32_t, upc::dynamic_block> a{static_cast<std::size_t>(room), block}, b{static_cast<std::size_t>(room), block};
+        const upc::Shared<std::int32_t> last;
+        upc::forall(0, room, a, [&](std::int64_t i) { a[i] = static_cast<std::int32_t>(i % 11 - 5); });
+        const bool in_place = first == first_target && round % 3 == 0;
+        const P from = a + first;
+        const P to = in_place ? from : b + first_target;
+        upc::all_reduce(last.pointer(), from, upc::NonCommutative{[](std::int32_t, std::int32_t y) { return y; }}, static_cast<std::size_t>(count));
+        CHECK(last == (first + count - 1) % 11 - 5);
+        upc::all_prefix_reduce(to, from, upc::Op::add, static_cast<std::size_t>(count));
+        std::int32_t sum = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+            sum += static_cast<std::int32_t>((first + i) % 11 - 5);
+            if (i % 97 == upc::mythread()) REQUIRE(+to[i] == sum);
+        }
+        upc::barrier();
+    }
+}
+
 TEST_CASE("collectives on private values") {
     const test::UpcProgram program;
     const std::int64_t me = upc::mythread();

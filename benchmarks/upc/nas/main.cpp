@@ -56,7 +56,7 @@ Result run_upc(const Options& options) {
     Result result;
     {
         const HeapNeeds needs = options.benchmark->heap(options.size, runtime.size());
-        upc::ProgramOptions program_options{.heap_bytes = needs.blocks, .local_heap_bytes = needs.local};
+        upc::ProgramOptions program_options{.heap_bytes = needs.blocks + heap_slack, .local_heap_bytes = needs.local + heap_slack};
         if (options.cache) program_options.cache.mode = CacheMode::epoch;
         const upc::Program program{program_options};
         result = options.benchmark->run(options.size, options.variant);

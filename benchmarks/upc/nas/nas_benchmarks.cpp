@@ -25,7 +25,7 @@ using nas::Variant;
         result = benchmark.run(size, variant);
     } else {
         const nas::HeapNeeds needs = benchmark.heap(size, context.size());
-        const upc::Program program{{.cache = {.mode = cache}, .heap_bytes = needs.blocks, .local_heap_bytes = needs.local}};
+        const upc::Program program{{.cache = {.mode = cache}, .heap_bytes = needs.blocks + nas::heap_slack, .local_heap_bytes = needs.local + nas::heap_slack}};
         result = benchmark.run(size, variant);
     }
     if (!result.verified)
