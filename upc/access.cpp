@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 
 namespace lapwing::upc {
 
@@ -95,6 +97,37 @@ std::size_t product(const std::size_t* extents, std::size_t dimensions) {
 
 lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, std::size_t element_bytes) {
     return guarded([&] { return program("a shared array").allocation().allocate_array(blocks, size, element_bytes); });
+}
+
+NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size, std::size_t element_bytes) {
+    // From the window itself, since heap_access may be closed for the moment.
+    const transport::MemoryMap& map = program("a shared array").heap().map();
+    if (begin.address == 0 || map.node_index != nullptr || map.node_count == 0) return {};
+    const auto distance = static_cast<std::uint64_t>(map.node_count > 1 ? map.bases[1] - map.bases[0] : 0);
+    for (int k = 1; k < map.node_count; ++k)
+        if (static_cast<std::uint64_t>(map.bases[k] - map.bases[k - 1]) != distance) return {};
+    const auto first = static_cast<std::uint64_t>(map.node_first);
+    const auto count = static_cast<std::uint64_t>(map.node_count);
+    const auto threads = static_cast<std::uint64_t>(upc::threads());
+    NearElements near;
+    if (block_size == indefinite) {
+        if (first > begin.thread || begin.thread - first >= count) return {};
+        near.base = map.bases[begin.thread - first] + begin.address;
+        near.count = size;
+        return near;
+    }
+    // As if the thread 0 of all were of the node, at the same distance.
+    near.base = map.bases[0] - first * distance + begin.address;
+    near.block_stride = distance - block_size * element_bytes;
+    const bool one_round = size <= block_size * threads;
+    if (one_round) {
+        near.first = std::min<std::uint64_t>(size, first * block_size);
+        near.count = std::min<std::uint64_t>(size, (first + count) * block_size) - near.first;
+    } else if (count == threads) {
+        near.count = size;
+        near.round_stride = block_size * element_bytes - threads * distance;
+    }
+    return near;
 }
 
 void index_is_outside(std::int64_t index, std::size_t size) {

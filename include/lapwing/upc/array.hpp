@@ -30,6 +30,17 @@ struct BlockCount {
 [[nodiscard]] BlockCount blocks_of(std::size_t size, std::size_t block_size);
 /// An array's memory, zero. Collective.
 [[nodiscard]] lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, std::size_t element_bytes);
+/// Elements of an array that the thread can load and store, and that are found without a table, since the parts of the node's threads are equally far
+/// apart: element i, of block q, which is in round r, is i elements and q block_stride and r round_stride behind base (modulo 2^64). They are all elements,
+/// or a run of them where each thread has one block.
+struct NearElements {
+    std::byte* base = nullptr;
+    std::uint64_t first = 0;
+    std::uint64_t count = 0; ///< 0: there are none of that kind
+    std::uint64_t block_stride = 0;
+    std::uint64_t round_stride = 0; ///< 0 where no block goes round
+};
+[[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size, std::size_t element_bytes);
 /// The product of extents, or an error where it does not fit.
 [[nodiscard]] std::size_t product(const std::size_t* extents, std::size_t dimensions);
 /// An error that says which index there is not.
@@ -50,6 +61,56 @@ public:
 private:
     std::int64_t index_;
     std::int64_t place_;
+};
+
+/// An element of a shared array. Where it is is found when it is accessed, by the shortest way.
+template <Shareable T, std::size_t B, std::size_t N>
+class ArrayElement : public SharedObject<ArrayElement<T, B, N>, T> {
+    using Base = SharedObject<ArrayElement<T, B, N>, T>;
+
+public:
+    using typename Base::value_type;
+
+    ArrayElement(const SharedArray<T, B, N>& array, std::int64_t linear) noexcept : array_{array}, linear_{linear} {}
+    /// A copy is of the same element.
+    ArrayElement(const ArrayElement&) = default;
+    /// put(): of a value, or of another element's.
+    [[gnu::always_inline]] const ArrayElement& operator=(const value_type& value) const {
+        put(value);
+        return *this;
+    }
+    /// As above.
+    [[gnu::always_inline]] const ArrayElement& operator=(const ArrayElement& other) const {
+        put(other.get());
+        return *this;
+    }
+
+    /// As those of a Reference.
+    [[nodiscard, gnu::always_inline]] value_type get() const {
+        if constexpr (Base::order != detail::Order::strict)
+            if (const value_type* const here = array_.near_element(linear_)) [[likely]]
+                return *here;
+        return static_cast<Reference<T>>(*this).get();
+    }
+    /// As above.
+    [[gnu::always_inline]] void put(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<T>>)
+    {
+        if constexpr (Base::order != detail::Order::strict)
+            if (value_type* const here = array_.near_element(linear_)) [[likely]] {
+                *here = value;
+                return;
+            }
+        static_cast<Reference<T>>(*this).put(value);
+    }
+    /// Where it is.
+    [[nodiscard]] lapwing_upc_pointer place() const noexcept(assertion_level < 2) { return array_.place(linear_); }
+    /// The same element by its place, which may be kept longer than the array's name.
+    [[nodiscard]] operator Reference<T>() const noexcept(assertion_level < 2) { return Reference<T>{place()}; }
+
+private:
+    const SharedArray<T, B, N>& array_;
+    std::int64_t linear_;
 };
 
 /// A row of an array of several dimensions: an index more leads to the next, and the last one to an element.
@@ -139,14 +200,14 @@ public:
     /// Element (i, j, …).
     template <std::integral... I>
         requires(sizeof...(I) == N)
-    [[nodiscard, gnu::always_inline]] Reference<T> operator()(I... indices) const noexcept(assertion_level < 2) {
+    [[nodiscard, gnu::always_inline]] ArrayElement<T, B, N> operator()(I... indices) const noexcept(assertion_level < 2) {
         std::int64_t linear = 0;
         std::size_t d = 0;
         ((linear = linear * static_cast<std::int64_t>(extents_[d]) + static_cast<std::int64_t>(indices), ++d), ...);
         return at_linear(linear);
     }
     /// The element with so many before it in the array.
-    [[nodiscard, gnu::always_inline]] Reference<T> at_linear(std::int64_t linear) const noexcept(assertion_level < 2) { return Reference<T>{place(linear)}; }
+    [[nodiscard, gnu::always_inline]] ArrayElement<T, B, N> at_linear(std::int64_t linear) const noexcept(assertion_level < 2) { return {*this, linear}; }
 
     /// Pointers to the first element, and to element i: UPC's `&a[i]`.
     [[nodiscard]] Pointer<T, B> begin() const noexcept { return make(begin_); }
@@ -168,22 +229,7 @@ public:
     /// The own elements as plain memory, one block behind the other; null where the thread can have none.
     [[nodiscard]] ValueOf<T>* local() const noexcept { return own_; }
 
-private:
-    SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size, detail::Made /*what*/)
-        : extents_{extents}, size_{detail::product(extents.data(), N)} {
-        const detail::BlockCount blocks = detail::blocks_of(size_, block_size);
-        begin_ = detail::allocate_array(blocks, size_, sizeof(value_type));
-        if constexpr (B == dynamic_block) {
-            block_.value = blocks.block_size;
-            if (blocks.block_size > 1) by_block_ = distribution::Reciprocal{blocks.block_size};
-        }
-        if (blocks.block_size != indefinite || mythread() == 0) own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
-    }
-    [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
-        if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
-        else return Pointer<T, B>{pointer};
-    }
-    /// Where an element is.
+    /// Where the element with so many before it is: its thread, address and phase.
     [[nodiscard, gnu::always_inline]] lapwing_upc_pointer place(std::int64_t linear) const noexcept(assertion_level < 2) {
         const auto i = static_cast<std::uint64_t>(linear);
         if constexpr (assertion_level >= 2)
@@ -201,12 +247,45 @@ private:
         const auto [round, thread] = detail::heap_access.threads.round_and_thread(block);
         return {begin_.address + (round * block_size + phase) * sizeof(value_type), static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(phase)};
     }
+    /// Its address where it is of the node, without a look at its thread's part; null where it is not, and while accesses must go through the runtime.
+    [[nodiscard, gnu::always_inline]] value_type* near_element(std::int64_t linear) const noexcept(assertion_level < 2) {
+        const auto i = static_cast<std::uint64_t>(linear);
+        if (i - near_.first >= near_.count || detail::heap_access.near_count == 0) [[unlikely]]
+            return nullptr;
+        std::uint64_t block = i;
+        if (block_.value != 1) {
+            if constexpr (B == dynamic_block) block = by_block_.quotient(i);
+            else if constexpr (B != indefinite) block = i / B;
+        }
+        std::uint64_t offset = i * sizeof(value_type) + block * near_.block_stride;
+        if (near_.round_stride != 0) offset += detail::heap_access.threads.round_and_thread(block).round * near_.round_stride;
+        auto* const address = reinterpret_cast<value_type*>(near_.base + offset);
+        if (address == nullptr) __builtin_unreachable(); // spares the code that calls this the test for null
+        return address;
+    }
 
+private:
+    SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size, detail::Made /*what*/)
+        : extents_{extents}, size_{detail::product(extents.data(), N)} {
+        const detail::BlockCount blocks = detail::blocks_of(size_, block_size);
+        begin_ = detail::allocate_array(blocks, size_, sizeof(value_type));
+        if constexpr (B == dynamic_block) {
+            block_.value = blocks.block_size;
+            if (blocks.block_size > 1) by_block_ = distribution::Reciprocal{blocks.block_size};
+        }
+        near_ = detail::near_elements(begin_, size_, blocks.block_size, sizeof(value_type));
+        if (blocks.block_size != indefinite || mythread() == 0) own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
+    }
+    [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
+        if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
+        else return Pointer<T, B>{pointer};
+    }
     detail::CollectiveLifetime collective_;
     std::array<std::size_t, N> extents_;
     std::size_t size_;
     lapwing_upc_pointer begin_{};
     value_type* own_ = nullptr;
+    detail::NearElements near_;
     [[no_unique_address]] detail::BlockSize<B> block_;
     distribution::Reciprocal by_block_; ///< of a dynamic block size
 };
@@ -235,7 +314,7 @@ public:
         return *this;
     }
     /// The object, for all other accesses: `*s += 1`.
-    [[nodiscard]] Reference<T> operator*() const noexcept(assertion_level < 2) { return array_[0]; }
+    [[nodiscard]] Reference<T> operator*() const noexcept(assertion_level < 2) { return Reference<T>{array_[0].place()}; }
     /// UPC's `&s`.
     [[nodiscard]] Pointer<T, indefinite> pointer() const noexcept { return array_.begin(); }
 

@@ -51,54 +51,54 @@ public:
     }
 
     /// UPC_GET, UPC_SET, UPC_CSWAP, which returns the value from before.
-    template <class Q>
-    [[nodiscard]] T get(const Reference<Q>& target, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    [[nodiscard]] T get(const Object& target, Consistency consistency = Consistency::relaxed) const {
         return fetch(LAPWING_UPC_GET, target, nullptr, nullptr, consistency);
     }
     /// As above.
-    template <class Q>
-    void set(const Reference<Q>& target, const T& value, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    void set(const Object& target, const T& value, Consistency consistency = Consistency::relaxed) const {
         perform(LAPWING_UPC_SET, target, &value, nullptr, nullptr, consistency);
     }
     /// As above.
-    template <class Q>
-    [[nodiscard]] T swap(const Reference<Q>& target, const T& value, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    [[nodiscard]] T swap(const Object& target, const T& value, Consistency consistency = Consistency::relaxed) const {
         return fetch(LAPWING_UPC_SET, target, &value, nullptr, consistency);
     }
     /// As above.
-    template <class Q>
-    T compare_swap(const Reference<Q>& target, const T& expected, const T& desired, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    T compare_swap(const Object& target, const T& expected, const T& desired, Consistency consistency = Consistency::relaxed) const {
         return fetch(LAPWING_UPC_CSWAP, target, &expected, &desired, consistency);
     }
 
     /// UPC_ADD, UPC_SUB, UPC_MULT, UPC_MIN, UPC_MAX, and UPC_AND, UPC_OR, UPC_XOR of integers: without a result, complete at the next fence.
-    template <class Q>
-    void apply(lapwing_upc_op operation, const Reference<Q>& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    void apply(lapwing_upc_op operation, const Object& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
         perform(operation, target, &operand, nullptr, nullptr, consistency);
     }
     /// The same; returns the value from before.
-    template <class Q>
-    T fetch_apply(lapwing_upc_op operation, const Reference<Q>& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    T fetch_apply(lapwing_upc_op operation, const Object& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
         return fetch(operation, target, &operand, nullptr, consistency);
     }
     /// The most frequent ones.
-    template <class Q>
-    void add(const Reference<Q>& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    void add(const Object& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
         apply(LAPWING_UPC_ADD, target, operand, consistency);
     }
     /// As above.
-    template <class Q>
-    T fetch_add(const Reference<Q>& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    T fetch_add(const Object& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
         return fetch_apply(LAPWING_UPC_ADD, target, operand, consistency);
     }
     /// UPC_INC and UPC_DEC.
-    template <class Q>
-    void increment(const Reference<Q>& target, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    void increment(const Object& target, Consistency consistency = Consistency::relaxed) const {
         perform(LAPWING_UPC_INC, target, nullptr, nullptr, nullptr, consistency);
     }
     /// As above.
-    template <class Q>
-    void decrement(const Reference<Q>& target, Consistency consistency = Consistency::relaxed) const {
+    template <class Object>
+    void decrement(const Object& target, Consistency consistency = Consistency::relaxed) const {
         perform(LAPWING_UPC_DEC, target, nullptr, nullptr, nullptr, consistency);
     }
 
@@ -110,14 +110,14 @@ private:
         if constexpr (std::is_integral_v<T>) operations |= LAPWING_UPC_AND | LAPWING_UPC_OR | LAPWING_UPC_XOR;
         return operations;
     }
-    template <class Q>
-    void perform(lapwing_upc_op operation, const Reference<Q>& target, const T* first, const T* second, T* before, Consistency consistency) const {
-        static_assert(std::is_same_v<typename Reference<Q>::value_type, T>, "the element has another type than the domain");
+    template <class Object>
+    void perform(lapwing_upc_op operation, const Object& target, const T* first, const T* second, T* before, Consistency consistency) const {
+        static_assert(std::is_same_v<typename Object::value_type, T>, "the element has another type than the domain");
         const auto call = consistency == Consistency::strict ? lapwing_upc_atomic_strict : lapwing_upc_atomic_relaxed;
         call(domain_, before, operation, target.place(), first, second);
     }
-    template <class Q>
-    [[nodiscard]] T fetch(lapwing_upc_op operation, const Reference<Q>& target, const T* first, const T* second, Consistency consistency) const {
+    template <class Object>
+    [[nodiscard]] T fetch(lapwing_upc_op operation, const Object& target, const T* first, const T* second, Consistency consistency) const {
         T before;
         perform(operation, target, first, second, &before, consistency);
         return before;

@@ -65,11 +65,132 @@ using ValueOf = typename detail::Qualified<T>::type;
 template <class T>
 concept Shareable = TriviallyCopyable<ValueOf<T>>;
 
-/// A shared object: a value is got where one is needed, and put by an assignment. Objects that the thread can load and store are.
 template <Shareable Q>
-class Reference {
+class Reference;
+
+/// What programs do with a shared object, by get(), put() and place() of Object, which is a Reference or an element of an array: a value is got where one
+/// is needed, and put by an assignment.
+template <class Object, Shareable Q>
+class SharedObject {
 public:
     using value_type = std::remove_const_t<ValueOf<Q>>; ///< of what is got and put
+
+    /// get(), where a value is needed; +a[i] where the type of one is deduced.
+    [[gnu::always_inline]] operator value_type() const { return object().get(); }
+    /// As above.
+    [[gnu::always_inline]] value_type operator+() const { return object().get(); }
+    /// A get and a put: not atomic, as in UPC.
+    [[gnu::always_inline]] const Object& operator+=(const value_type& value) const {
+        object().put(static_cast<value_type>(object().get() + value));
+        return object();
+    }
+    /// As above.
+    [[gnu::always_inline]] const Object& operator-=(const value_type& value) const {
+        object().put(static_cast<value_type>(object().get() - value));
+        return object();
+    }
+    /// As above.
+    [[gnu::always_inline]] const Object& operator*=(const value_type& value) const {
+        object().put(static_cast<value_type>(object().get() * value));
+        return object();
+    }
+    /// As above.
+    [[gnu::always_inline]] const Object& operator/=(const value_type& value) const {
+        object().put(static_cast<value_type>(object().get() / value));
+        return object();
+    }
+    /// As above, of integers.
+    [[gnu::always_inline]] const Object& operator^=(const value_type& value) const
+        requires std::is_integral_v<value_type>
+    {
+        object().put(static_cast<value_type>(object().get() ^ value));
+        return object();
+    }
+    /// As above.
+    [[gnu::always_inline]] const Object& operator|=(const value_type& value) const
+        requires std::is_integral_v<value_type>
+    {
+        object().put(static_cast<value_type>(object().get() | value));
+        return object();
+    }
+    /// As above.
+    [[gnu::always_inline]] const Object& operator&=(const value_type& value) const
+        requires std::is_integral_v<value_type>
+    {
+        object().put(static_cast<value_type>(object().get() & value));
+        return object();
+    }
+    /// As above: the value from before, or that from now on.
+    [[gnu::always_inline]] value_type operator++(int) const {
+        const value_type before = object().get();
+        object().put(static_cast<value_type>(before + 1));
+        return before;
+    }
+    /// As above.
+    [[gnu::always_inline]] value_type operator++() const {
+        const auto after = static_cast<value_type>(object().get() + 1);
+        object().put(after);
+        return after;
+    }
+    /// As above.
+    [[gnu::always_inline]] value_type operator--(int) const {
+        const value_type before = object().get();
+        object().put(static_cast<value_type>(before - 1));
+        return before;
+    }
+    /// As above.
+    [[gnu::always_inline]] value_type operator--() const {
+        const auto after = static_cast<value_type>(object().get() - 1);
+        object().put(after);
+        return after;
+    }
+
+    /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`.
+    template <class M, std::same_as<value_type> C>
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept {
+        const lapwing_upc_pointer whole = object().place();
+        const lapwing_upc_pointer place{whole.address + detail::offset_of(member), whole.thread, 0};
+        if constexpr (order == detail::Order::strict) return Reference<strict<M>>{place};
+        else if constexpr (order == detail::Order::relaxed) return Reference<relaxed<M>>{place};
+        else return Reference<M>{place};
+    }
+
+    /// The same accesses with a fence on both sides, whatever the object and the program say, and without.
+    [[nodiscard]] value_type get_strict() const {
+        value_type value;
+        detail::get(&value, object().place(), sizeof(value_type), detail::Order::strict);
+        return value;
+    }
+    /// As above.
+    void put_strict(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<Q>>)
+    {
+        detail::put(object().place(), &value, sizeof(value_type), detail::Order::strict);
+    }
+    /// As above.
+    [[nodiscard]] value_type get_relaxed() const { return Reference<relaxed<ValueOf<Q>>>{object().place()}.get(); }
+    /// As above.
+    void put_relaxed(const value_type& value) const
+        requires(!std::is_const_v<ValueOf<Q>>)
+    {
+        Reference<relaxed<ValueOf<Q>>>{object().place()}.put(value);
+    }
+
+protected:
+    static constexpr detail::Order order = detail::Qualified<Q>::order;
+
+private:
+    [[nodiscard, gnu::always_inline]] const Object& object() const noexcept { return static_cast<const Object&>(*this); }
+};
+
+/// A shared object: a value is got where one is needed, and put by an assignment. Objects that the thread can load and store are.
+template <Shareable Q>
+class Reference : public SharedObject<Reference<Q>, Q> {
+    using Base = SharedObject<Reference<Q>, Q>;
+    using Base::order;
+
+public:
+    using typename Base::value_type;
 
     /// Of the object that a pointer points to. A copy is of the same object.
     explicit Reference(const lapwing_upc_pointer& place) noexcept : place_{place} {}
@@ -105,10 +226,6 @@ public:
         }
         detail::put(place_, &value, sizeof(value_type), order);
     }
-    /// get(), where a value is needed; +a[i] where the type of one is deduced.
-    [[gnu::always_inline]] operator value_type() const { return get(); }
-    /// As above.
-    [[gnu::always_inline]] value_type operator+() const { return get(); }
     /// put(): of a value, or of another object's.
     [[gnu::always_inline]] const Reference& operator=(const value_type& value) const {
         put(value);
@@ -119,108 +236,11 @@ public:
         put(other.get());
         return *this;
     }
-    /// A get and a put: not atomic, as in UPC.
-    [[gnu::always_inline]] const Reference& operator+=(const value_type& value) const {
-        put(static_cast<value_type>(get() + value));
-        return *this;
-    }
-    /// As above.
-    [[gnu::always_inline]] const Reference& operator-=(const value_type& value) const {
-        put(static_cast<value_type>(get() - value));
-        return *this;
-    }
-    /// As above.
-    [[gnu::always_inline]] const Reference& operator*=(const value_type& value) const {
-        put(static_cast<value_type>(get() * value));
-        return *this;
-    }
-    /// As above.
-    [[gnu::always_inline]] const Reference& operator/=(const value_type& value) const {
-        put(static_cast<value_type>(get() / value));
-        return *this;
-    }
-    /// As above, of integers.
-    [[gnu::always_inline]] const Reference& operator^=(const value_type& value) const
-        requires std::is_integral_v<value_type>
-    {
-        put(static_cast<value_type>(get() ^ value));
-        return *this;
-    }
-    /// As above.
-    [[gnu::always_inline]] const Reference& operator|=(const value_type& value) const
-        requires std::is_integral_v<value_type>
-    {
-        put(static_cast<value_type>(get() | value));
-        return *this;
-    }
-    /// As above.
-    [[gnu::always_inline]] const Reference& operator&=(const value_type& value) const
-        requires std::is_integral_v<value_type>
-    {
-        put(static_cast<value_type>(get() & value));
-        return *this;
-    }
-    /// As above: the value from before, or that from now on.
-    [[gnu::always_inline]] value_type operator++(int) const {
-        const value_type before = get();
-        put(static_cast<value_type>(before + 1));
-        return before;
-    }
-    /// As above.
-    [[gnu::always_inline]] value_type operator++() const {
-        const auto after = static_cast<value_type>(get() + 1);
-        put(after);
-        return after;
-    }
-    /// As above.
-    [[gnu::always_inline]] value_type operator--(int) const {
-        const value_type before = get();
-        put(static_cast<value_type>(before - 1));
-        return before;
-    }
-    /// As above.
-    [[gnu::always_inline]] value_type operator--() const {
-        const auto after = static_cast<value_type>(get() - 1);
-        put(after);
-        return after;
-    }
-
-    /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`.
-    template <class M, std::same_as<value_type> C>
-    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept {
-        const lapwing_upc_pointer place{place_.address + detail::offset_of(member), place_.thread, 0};
-        if constexpr (order == detail::Order::strict) return Reference<strict<M>>{place};
-        else if constexpr (order == detail::Order::relaxed) return Reference<relaxed<M>>{place};
-        else return Reference<M>{place};
-    }
-
-    /// The same accesses with a fence on both sides, whatever the object and the program say, and without.
-    [[nodiscard]] value_type get_strict() const {
-        value_type value;
-        detail::get(&value, place_, sizeof(value_type), detail::Order::strict);
-        return value;
-    }
-    /// As above.
-    void put_strict(const value_type& value) const
-        requires(!std::is_const_v<ValueOf<Q>>)
-    {
-        detail::put(place_, &value, sizeof(value_type), detail::Order::strict);
-    }
-    /// As above.
-    [[nodiscard]] value_type get_relaxed() const { return Reference<relaxed<ValueOf<Q>>>{place_}.get(); }
-    /// As above.
-    void put_relaxed(const value_type& value) const
-        requires(!std::is_const_v<ValueOf<Q>>)
-    {
-        Reference<relaxed<ValueOf<Q>>>{place_}.put(value);
-    }
 
     /// Where it is: UPC's &a[i] with the phase that the access had.
     [[nodiscard]] const lapwing_upc_pointer& place() const noexcept { return place_; }
 
 private:
-    static constexpr detail::Order order = detail::Qualified<Q>::order;
-
     /// Of objects within a part that can be loaded and stored; accesses to others say what is wrong, or move them.
     [[nodiscard, gnu::always_inline]] value_type* address() const noexcept {
         const std::uint32_t near = place_.thread - detail::heap_access.near_first;
