@@ -2,9 +2,9 @@
 
 #include <lapwing/window.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 namespace lapwing::upc {
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] bool attempt(const LockPlace& lock);
     /// Completes own writes first. The lock must be held.
     void unlock(const LockPlace& lock);
-    [[nodiscard]] bool holds(const LockPlace& lock) const { return held_.contains(lock); }
+    [[nodiscard]] bool holds(const LockPlace& lock) const noexcept;
     /// Whether nobody holds the lock, or waits for it, as far as can be seen.
     [[nodiscard]] bool is_free(const LockPlace& lock);
 
@@ -49,10 +49,10 @@ private:
         std::int64_t next;    ///< the name of the place behind it, or 0
         std::int64_t waiting; ///< 1 until the lock is passed on to it
     };
-    struct Hash {
-        std::size_t operator()(const LockPlace& lock) const noexcept {
-            return static_cast<std::size_t>((lock.address * 0x9e3779b97f4a7c15U) ^ static_cast<std::uint64_t>(lock.thread));
-        }
+    /// A lock, and the place of this thread in its queue.
+    struct Held {
+        LockPlace lock;
+        std::uint64_t place;
     };
 
     /// A place of a thread's as one number, which is not 0.
@@ -61,16 +61,26 @@ private:
     }
     [[nodiscard]] std::uint64_t take_place(const LockPlace& lock);
     [[nodiscard]] std::uint64_t offset(std::uint64_t place) const noexcept { return places_ + place * sizeof(Words); }
+    // Atomics on a word of a thread's part. Where all threads are on one node nobody else's atomics meet them, and they are the processor's.
+    [[nodiscard]] std::atomic_ref<std::int64_t> word(int thread, std::uint64_t address) const noexcept;
+    [[nodiscard]] std::int64_t load(int thread, std::uint64_t address);
+    void store(int thread, std::uint64_t address, std::int64_t value);
+    [[nodiscard]] std::int64_t swap(int thread, std::uint64_t address, std::int64_t value);
+    [[nodiscard]] std::int64_t compare_swap(int thread, std::uint64_t address, std::int64_t expected, std::int64_t desired);
+    /// Behind the atomic that has given this thread a lock.
+    void acquire();
+    /// A word of the place that a name stands for.
     void write(std::int64_t name, std::uint64_t word, std::int64_t value);
     /// Waits until a word of an own place is what `done` wants, and returns it.
     template <class Done>
     std::int64_t wait_for(std::uint64_t place, std::uint64_t word, Done done);
 
     Window& heap_;
+    bool one_node_;
     int thread_;
     std::uint64_t places_;
     std::vector<std::uint64_t> free_places_;
-    std::unordered_map<LockPlace, std::uint64_t, Hash> held_; ///< and the place of this thread in its queue
+    std::vector<Held> held_; ///< few, the last one most often the next that is unlocked
 };
 
 /// Does a step while the lock is held.
