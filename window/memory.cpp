@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -113,7 +114,7 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     if (topology.largest_node() > 1) {
         // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in front.
         const auto ranks = static_cast<std::size_t>(topology.node_size());
-        const std::uint64_t front = round_up(ranks * counter_stride_ * sizeof(std::uint64_t), page);
+        const std::uint64_t front = round_up(ranks * counter_stride_ * sizeof(std::uint64_t), page) + cache_line;
         const bool first = topology.node_rank() == 0;
         std::byte* start = nullptr;
         const int code = MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(front) + size : size, 1, MPI_INFO_NULL,
@@ -129,6 +130,9 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
         }
         counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
         bases_[0] += front;
+        // Open MPI 4.1.4 begins its memory 8 bytes behind a multiple of 64. All parts move to the front by as much, into the room behind the counters.
+        const std::uint64_t behind = reinterpret_cast<std::uintptr_t>(bases_[0]) % cache_line;
+        for (std::byte*& base : bases_) base -= behind;
         own_ = bases_[static_cast<std::size_t>(topology.node_rank())];
         for (unsigned i = 0; i < counters; ++i) new (this->counters(topology.node_rank()) + i) std::atomic<std::uint64_t>{0};
         if (rma)
