@@ -7,6 +7,7 @@
 #include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
+#include <lapwing/upc/atomic.hpp>
 
 #include <fmt/format.h>
 
@@ -151,6 +152,8 @@ void perform_on_pointer(ProgramState& program, lapwing_upc_op operation, const l
 }
 
 } // namespace
+
+void detail::forget(lapwing_upc_atomicdomain* domain) noexcept { delete domain; }
 
 lapwing_upc_atomicdomain* make_atomic_domain(ProgramState& program, lapwing_upc_type type, int operations) {
     constexpr const char* call = "upc_all_atomicdomain_alloc";

@@ -20,6 +20,9 @@ inline constexpr bool is_pointer_to_shared = false;
 template <class T, std::size_t B>
 inline constexpr bool is_pointer_to_shared<Pointer<T, B>> = B != dynamic_block;
 
+/// Frees what this thread has of a domain.
+void forget(lapwing_upc_atomicdomain* domain) noexcept;
+
 /// The type of an atomic's object, as a domain names it.
 template <class T>
 [[nodiscard]] consteval lapwing_upc_type atomic_type() {
@@ -47,7 +50,8 @@ public:
     AtomicDomain& operator=(const AtomicDomain&) = delete;
     /// Collective.
     ~AtomicDomain() {
-        if (!collective_.unwinds()) lapwing_upc_all_atomicdomain_free(domain_);
+        if (collective_.unwinds()) detail::forget(domain_);
+        else lapwing_upc_all_atomicdomain_free(domain_);
     }
 
     /// UPC_GET, UPC_SET, UPC_CSWAP, which returns the value from before.
