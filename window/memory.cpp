@@ -112,28 +112,7 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
         turn.end();
     };
     if (topology.largest_node() > 1) {
-        // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in front.
-        const auto ranks = static_cast<std::size_t>(topology.node_size());
-        const std::uint64_t front = round_up(ranks * counter_stride_ * sizeof(std::uint64_t), page) + cache_line;
-        const bool first = topology.node_rank() == 0;
-        std::byte* start = nullptr;
-        const int code = MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(front) + size : size, 1, MPI_INFO_NULL,
-                                                 topology.node_communicator(), &start, &shared_);
-        agree(who, mpi_problem(code, "MPI_Win_allocate_shared"), bytes);
-        open_epoch(shared_, who);
-        bases_.resize(ranks);
-        for (std::size_t i = 0; i < ranks; ++i) {
-            MPI_Aint part_size = 0;
-            int unit = 0;
-            check_mpi(MPI_Win_shared_query(shared_, static_cast<int>(i), &part_size, &unit, &bases_[i]), "MPI_Win_shared_query",
-                      who);
-        }
-        counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
-        bases_[0] += front;
-        // Open MPI 4.1.4 begins its memory 8 bytes behind a multiple of 64. All parts move to the front by as much, into the room behind the counters.
-        const std::uint64_t behind = reinterpret_cast<std::uintptr_t>(bases_[0]) % cache_line;
-        for (std::byte*& base : bases_) base -= behind;
-        own_ = bases_[static_cast<std::size_t>(topology.node_rank())];
+        share_parts(who, bytes);
         for (unsigned i = 0; i < counters; ++i) new (this->counters(topology.node_rank()) + i) std::atomic<std::uint64_t>{0};
         if (rma)
             create([&](MPI_Info info) { return MPI_Win_create(own_, size, 1, info, team.communicator(), &remote_); },
@@ -154,6 +133,33 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     }
     if (rma) open_epoch(remote_, who);
     if (!mapped_) std::memset(own_, 0, std::min(zeroed_bytes, total_bytes_)); // a mapping is zero already
+}
+
+void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
+    // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in front.
+    const mpi::Topology& topology = team_.topology();
+    const auto size = static_cast<MPI_Aint>(total_bytes_);
+    const auto ranks = static_cast<std::size_t>(topology.node_size());
+    const std::uint64_t front = round_up(ranks * counter_stride_ * sizeof(std::uint64_t), page) + cache_line;
+    const bool first = topology.node_rank() == 0;
+    std::byte* start = nullptr;
+    const int code = MPI_Win_allocate_shared(first ? static_cast<MPI_Aint>(front) + size : size, 1, MPI_INFO_NULL,
+                                             topology.node_communicator(), &start, &shared_);
+    agree(who, mpi_problem(code, "MPI_Win_allocate_shared"), bytes);
+    open_epoch(shared_, who);
+    bases_.resize(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) {
+        MPI_Aint part_size = 0;
+        int unit = 0;
+        check_mpi(MPI_Win_shared_query(shared_, static_cast<int>(i), &part_size, &unit, &bases_[i]), "MPI_Win_shared_query",
+                  who);
+    }
+    counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
+    bases_[0] += front;
+    // Open MPI 4.1.4 begins its memory 8 bytes behind a multiple of 64. All parts move to the front by as much, into the room behind the counters.
+    const std::uint64_t behind = reinterpret_cast<std::uintptr_t>(bases_[0]) % cache_line;
+    for (std::byte*& base : bases_) base -= behind;
+    own_ = bases_[static_cast<std::size_t>(topology.node_rank())];
 }
 
 void WindowMemory::agree(const std::string& who, const std::string& problem, std::uint64_t bytes) {

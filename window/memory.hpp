@@ -48,6 +48,8 @@ public:
     [[nodiscard]] MPI_Win shared_window() const noexcept { return shared_; }
 
 private:
+    /// Collective. Allocates the parts of a node as shared memory, and finds where they are.
+    void share_parts(const std::string& who, std::uint64_t bytes);
     /// Collective. Throws on all ranks when one has a problem. What exists by then stays until the process ends, but for own
     /// mappings: freeing windows is collective, and not every rank need have them.
     void agree(const std::string& who, const std::string& problem, std::uint64_t bytes);
