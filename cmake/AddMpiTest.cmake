@@ -18,7 +18,11 @@
 # without LAPWING_TEST_SOURCES.
 
 include_guard(GLOBAL)
-find_package(Catch2 2.13 REQUIRED)
+# Either major version: tests/support/catch.hpp. A request for one of them would refuse the other.
+find_package(Catch2 REQUIRED)
+if(Catch2_VERSION VERSION_LESS 2.13)
+    message(FATAL_ERROR "lapwing: the tests need Catch2 2.13 or later, and this is ${Catch2_VERSION}")
+endif()
 
 # Runs are often idle: several at a time (ctest --parallel), in which MPI's waits yield, take two thirds of the time. Without
 # LAPWING_TESTS_SHARE_CORES each has the machine for itself, and MPI's waits poll.

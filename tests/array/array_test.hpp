@@ -9,7 +9,7 @@
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <array>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 #include <lapwing/detail/element_access.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <array>

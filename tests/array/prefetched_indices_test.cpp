@@ -2,7 +2,7 @@
 #include <lapwing/detail/prefetched_indices.hpp>
 #include <lapwing/domain.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <array>

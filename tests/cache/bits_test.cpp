@@ -1,6 +1,6 @@
 #include "cache/bits.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <random>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <array>

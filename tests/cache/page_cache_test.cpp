@@ -4,7 +4,7 @@
 
 #include "cache/simulated_memory.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <array>
 #include <bit>

@@ -1,5 +1,6 @@
 // The cache of windows and arrays: what it serves, when it is dropped, what it writes.
 #include "cache/window_cache.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
@@ -7,8 +8,6 @@
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <barrier>

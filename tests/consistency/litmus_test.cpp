@@ -6,6 +6,7 @@
 //
 // With TEST_COPIES=1 what is read comes from automatic copies (class Prefetch), with TEST_COPIES=2 from manual ones, which are
 // updated behind each acquire.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
@@ -13,8 +14,6 @@
 #include <lapwing/prefetch.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include <lapwing/layout.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cstddef>
 #include <cstdint>

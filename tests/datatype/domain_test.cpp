@@ -1,7 +1,7 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -2,7 +2,7 @@
 
 #include <lapwing/error.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <atomic>
 #include <cstdlib>

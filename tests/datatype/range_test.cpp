@@ -2,7 +2,7 @@
 #include <lapwing/range.hpp>
 #include <lapwing/triplet.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cstdint>
 #include <limits>

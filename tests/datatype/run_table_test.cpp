@@ -4,7 +4,7 @@
 #include "datatype/equal_units.hpp"
 #include "datatype/run_table.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <cstring>

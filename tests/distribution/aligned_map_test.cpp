@@ -4,7 +4,7 @@
 
 #include <lapwing/aligned.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <lapwing/distribution.hpp>
 #include <lapwing/error.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cstdint>
 #include <map>

@@ -4,7 +4,7 @@
 
 #include <lapwing/patch.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cstdint>
 #include <map>

@@ -2,7 +2,7 @@
 
 #include "tests/distribution/random_maps.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <cstdint>

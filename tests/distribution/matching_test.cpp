@@ -3,7 +3,7 @@
 
 #include "random_maps.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "src/distribution/process_grid.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include <lapwing/detail/reciprocal.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cstdint>
 #include <random>

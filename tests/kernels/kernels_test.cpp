@@ -5,7 +5,7 @@
 #include "src/kernels/kernel_set.hpp"
 #include "src/kernels/measure_kernels.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 #include <hwy/targets.h>
 
 #include <algorithm>

@@ -2,12 +2,11 @@
 #include "src/messages/engine.hpp"
 #include "src/messages/tags.hpp"
 #include "src/team/team_state.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>

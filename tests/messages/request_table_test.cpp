@@ -2,7 +2,7 @@
 #include "src/messages/packet.hpp"
 #include "src/messages/request_table.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <array>

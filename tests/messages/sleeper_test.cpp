@@ -1,7 +1,7 @@
 // Where the progress thread sleeps: no nudge is lost, and no system makes the sleeps end at once.
 #include "src/messages/sleeper.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <array>
 #include <atomic>

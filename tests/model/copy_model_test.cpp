@@ -4,7 +4,7 @@
 #include "pipeline/planner.hpp"
 #include "src/model/copy_model.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cmath>
 #include <vector>

@@ -1,7 +1,7 @@
 // The cost model of a process: where its numbers come from, and how it follows what transfers really take.
 #include "src/model/cost_model.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <limits>
 #include <vector>

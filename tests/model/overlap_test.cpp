@@ -1,7 +1,7 @@
 // How much of a transfer goes on beside a computation, of transfers that are played: clocks, and calls that keep the processor.
 #include "src/model/measure_transfers.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <chrono>
 

@@ -3,13 +3,12 @@
 #include "src/model/measure_transfers.hpp"
 #include "src/model/profile.hpp"
 #include "src/model/team_costs.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // Profiles as text: what was written is read back, and everything else is refused with a reason.
 #include "src/model/profile.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cstdint>
 #include <random>

@@ -3,7 +3,7 @@
 #include "src/model/measure_transfers.hpp"
 #include "src/model/transfer_model.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <cmath>
 #include <cstddef>

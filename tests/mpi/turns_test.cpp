@@ -2,7 +2,7 @@
 #include "src/mpi/creation_turn.hpp"
 #include "src/mpi/turns.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <atomic>

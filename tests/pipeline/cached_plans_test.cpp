@@ -1,12 +1,11 @@
 // Planned transfers in a window with a cache: in program order with what goes through it.
 #include "pipeline/random_transfers.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
-
-#include <catch2/catch.hpp>
 
 using namespace lapwing;
 using namespace test;

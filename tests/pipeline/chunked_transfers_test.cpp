@@ -1,13 +1,12 @@
 // Planned transfers that take more than the memory for their chunks: large ones, and what completes them beside their waiters.
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/random_transfers.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>

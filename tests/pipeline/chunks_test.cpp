@@ -2,7 +2,7 @@
 #include "pipeline/chunks.hpp"
 #include "pipeline/planner.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,6 +2,7 @@
 // and what is refused.
 #include "datatype/type_program.hpp"
 #include "pipeline/random_transfers.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
@@ -11,7 +12,6 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
-#include <catch2/catch.hpp>
 #include <mpi.h>
 
 #include <algorithm>

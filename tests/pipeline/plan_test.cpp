@@ -2,14 +2,13 @@
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/random_transfers.hpp"
 #include "src/model/team_costs.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,13 +1,12 @@
 // Loops of puts that become one transfer, and puts whose bytes are computed while they travel.
 #include "pipeline/random_transfers.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/plan.hpp>
 #include <lapwing/recording.hpp>
 #include <lapwing/runtime.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,11 @@
 // A plan that has been executed allocates nothing when it is executed again, on any path, by any strategy, by either thread.
 #include "pipeline/chunk_pool.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <atomic>

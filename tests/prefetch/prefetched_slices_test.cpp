@@ -1,4 +1,5 @@
 // Class Prefetch: copies of slices of other ranks' segments. Each rank reads, and writes, the segment of the rank behind it.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
@@ -7,8 +8,6 @@
 #include <lapwing/recording.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/statistics.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>

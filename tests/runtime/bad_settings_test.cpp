@@ -1,11 +1,10 @@
 // Settings that do not exist, values that are not allowed, ranks that do not agree.
 #include "runtime/bad_input.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <string>
 #include <string_view>

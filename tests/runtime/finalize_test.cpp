@@ -1,12 +1,11 @@
 // MPI is finalized by the host program while Lapwing still uses it. One test case: it is the end of MPI.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <cstdint>
 #include <memory>

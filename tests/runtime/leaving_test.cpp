@@ -1,13 +1,12 @@
 // A rank leaves by an exception while the others wait for it: nobody hangs, everybody is told.
 #include "src/team/team_state.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <chrono>

@@ -1,13 +1,12 @@
 // Ranks that make different collective calls, or the same with different arguments.
 #include "runtime/bad_input.hpp"
 #include "runtime/captured_stderr.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <chrono>

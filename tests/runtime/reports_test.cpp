@@ -1,5 +1,6 @@
 // What a runtime prints: LAPWING_VERBOSE at the start, LAPWING_STATS at the end.
 #include "runtime/captured_stderr.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
@@ -7,7 +8,6 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdint>

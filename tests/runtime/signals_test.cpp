@@ -1,7 +1,7 @@
 // The program's signal handlers do not run on Lapwing's thread.
 #include <lapwing/runtime.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -1,11 +1,10 @@
 // Start and stop with every thread level of MPI; several runtimes; the host program's things stay as they are.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <cstdint>

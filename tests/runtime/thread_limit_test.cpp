@@ -1,12 +1,11 @@
 // The progress thread cannot be started.
 #include "runtime/bad_input.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -1,7 +1,6 @@
 // The delaying shim delays. Run without it (scripts/launch without --delay) these test cases fail.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
-
-#include <catch2/catch.hpp>
 
 #include <array>
 

@@ -1,13 +1,12 @@
 // Teams without progress threads: only calls keep them moving, and what a program may do all the same.
 #include "src/team/team_state.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <cstdint>

@@ -2,14 +2,13 @@
 // failing calls stand in the place of MPI's by its profiling interface.
 #include "src/messages/engine.hpp"
 #include "src/team/team_state.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <atomic>

@@ -1,11 +1,10 @@
 // Hosts joined by TCP, with what the MPI does by default there. Open MPI 4.1 has no windows between them.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include <lapwing/error.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 #include <lapwing/error.hpp>
 #include <lapwing/team.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <mpi.h>
 

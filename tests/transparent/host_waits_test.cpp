@@ -1,11 +1,10 @@
 // Programs without progress threads that are linked to lapwing::transparent: their own blocking calls of MPI serve others.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <cstdint>

@@ -1,13 +1,12 @@
 // Adopted windows in mode transparent: the program's own calls of MPI are its only synchronisation. Each test would fail in
 // another mode: what was read stays, and what was written does not leave.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <cstdint>

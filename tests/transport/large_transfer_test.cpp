@@ -1,12 +1,11 @@
 // Transfers of more than 2^31 bytes, which MPI's counts cannot express.
 #include "src/mpi/pieces.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstddef>

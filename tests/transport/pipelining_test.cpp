@@ -6,7 +6,7 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 #include <lapwing/upc.h>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <string>
 

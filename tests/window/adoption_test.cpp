@@ -1,5 +1,6 @@
 // Windows of the host program, which Lapwing uses and the program keeps owning.
 #include "src/team/team_state.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
@@ -8,8 +9,6 @@
 #include <lapwing/plan.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,5 @@
 // Atomics without a result, of every operation and type, and lists of atomics with results.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 #include "window/oracle.hpp"
@@ -6,8 +7,6 @@
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <cstdint>

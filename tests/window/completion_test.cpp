@@ -1,12 +1,11 @@
 // Completions of non-blocking transfers, and notified puts.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -5,7 +5,7 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <cstdint>

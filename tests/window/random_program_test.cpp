@@ -6,6 +6,7 @@
 //
 // With TEST_COPIES=1 every read of another rank's bytes is made a second time, from automatic copies of all segments (class
 // Prefetch), with TEST_COPIES=2 from manual ones, which are updated between the phases.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 #include "window/oracle.hpp"
@@ -14,8 +15,6 @@
 #include <lapwing/prefetch.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <cstdio>

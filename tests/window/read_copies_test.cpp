@@ -1,6 +1,7 @@
 // What a window tells copies beside its cache: of own writes by every kind of call, and of acquires. A mirror that does what it is
 // told must stay equal to the other ranks' segments, of which each byte has one writer.
 #include "pipeline/random_transfers.hpp"
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 #include "window/mirror.hpp"
@@ -10,8 +11,6 @@
 #include <lapwing/plan.hpp>
 #include <lapwing/recording.hpp>
 #include <lapwing/runtime.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <array>
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,12 +1,11 @@
 // What may be handed to puts and gets: values and contiguous ranges of any kind, which are moved by their elements.
+#include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
-
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>
