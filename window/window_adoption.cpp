@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -163,6 +164,27 @@ void begin_epochs(const std::string& where, const team::TeamState& state, MPI_Wi
     throw UsageError{fmt::format("{}: the window cannot be used on rank {}: {}", where, first.rank, first.text)};
 }
 
+/// What was found of each kind of windows, the first time that one was adopted.
+struct TriedWindows final : team::TeamPart {
+    std::map<int, mpi::ProbeResult> by_flavor;
+};
+
+/// Collective. Accesses go by messages where MPI's own on such windows do not work.
+void use_what_works(transport::WindowFacts& facts, int flavor) {
+    auto& tried = facts.state.part<TriedWindows>().by_flavor;
+    auto found = tried.find(flavor);
+    if (found == tried.end()) {
+        const mpi::WindowKind kind = flavor == MPI_WIN_FLAVOR_SHARED     ? mpi::WindowKind::shared
+                                     : flavor == MPI_WIN_FLAVOR_ALLOCATE ? mpi::WindowKind::allocated
+                                                                         : mpi::WindowKind::created;
+        found = tried.emplace(flavor, facts.state.try_windows(kind)).first;
+        if (const mpi::ProbeResult& result = found->second; !result.works && facts.state.rank() == 0)
+            support::log_line(fmt::format("MPI's windows are adopted, but not used: {}; accesses go by messages", result.reason));
+    }
+    facts.trusted = found->second.atomics;
+    if (!found->second.works) facts.network = Path::service;
+}
+
 /// Collective over the node: the parts of its ranks that this one can load and store.
 void find_parts(transport::WindowFacts& facts, const HostWindow& host) {
     const mpi::Topology& topology = facts.state.topology();
@@ -258,14 +280,15 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
 
     // A transparent window has the epochs that the program makes, of any kind. Messages need none.
     facts_.network = transparent || state.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
+    if (facts_.network == Path::rma) use_what_works(facts_, host.flavor);
     if (!transparent) {
         begin_epochs(where, state, window, locked);
         own_epoch_ = !locked;
         facts_.remote = window; // a transparent one's memory is ordered by the program's own calls
     }
     find_parts(facts_, host);
-    facts_.mpi_atomics =
-        facts_.network == Path::rma && !state.paths().avoids_mpi_atomics; // the program may use MPI's beside them
+    // The program may use MPI's atomics beside these.
+    facts_.mpi_atomics = facts_.network == Path::rma && facts_.trusted.suffice();
     share_units(facts_, common.unit);
     share_sizes(facts_, common.size);
     notifications_.use_private_memory();

@@ -40,8 +40,8 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
     else facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
     const std::uint64_t mark = order_.copies().mark();
-    if (facts_.mpi_atomics && mpi::is_unsigned_extreme(operation, type)) {
-        fetch_unsigned_extreme(operation, type, target, offset, operand, result);
+    if (facts_.mpi_atomics && !facts_.trusted.fetches(operation, type)) {
+        fetch_by_swaps(operation, type, target, offset, operand, result);
     } else if (std::byte* const base = processor_base(target)) {
         mpi::processor_fetch(operation, type, base + offset, operand, result);
     } else {
@@ -96,17 +96,13 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
     tell(operation, type, target, offset, operand, nullptr, mark);
 }
 
-void WindowAtomics::fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
-                                           std::uint64_t offset, const void* operand, void* result) {
-    const auto value = [type](const void* bytes) { return mpi::unsigned_value(type, bytes); };
-    const std::uint64_t wanted = value(operand);
-    fetch(mpi::AtomicOperation::read, type, target, offset, operand, result, std::memory_order_relaxed);
-    while (operation == mpi::AtomicOperation::min ? wanted < value(result) : wanted > value(result)) {
-        std::array<std::byte, 8> expected{};
-        std::memcpy(expected.data(), result, mpi::size_of(type));
-        compare_swap(type, target, offset, expected.data(), operand, result, std::memory_order_relaxed);
-        if (value(result) == value(expected.data())) return;
-    }
+void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                                   const void* operand, void* result) {
+    constexpr bool failed = false; // compare_swap() throws
+    mpi::fetch_by_swaps(operation, type, operand, result, [&](const void* expected, const void* desired, void* before) {
+        compare_swap(type, target, offset, expected, desired, before, std::memory_order_relaxed);
+        return failed;
+    });
 }
 
 void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,

@@ -40,10 +40,9 @@ private:
     /// To copies, when the operation has been carried out or sent: what it has made of `before`, which is null if nobody knows it.
     void tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
               const void* operand, const void* before, std::uint64_t mark);
-    /// Minimum or maximum of unsigned values, by compare-and-swap: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T
-    /// compare as if signed in Open MPI 4.1.4 (created windows) and MPICH 4.0.2 (shared memory).
-    void fetch_unsigned_extreme(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
-                                const void* operand, void* result);
+    /// An operation that MPI gets wrong here, of its compare-and-swaps.
+    void fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                        const void* operand, void* result);
     /// The whole list, on a rank of this node, or of another.
     void fetch_here(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::byte* base,
                     std::span<const mpi::ListedAtomic> list);

@@ -139,8 +139,8 @@ void describe(transport::WindowFacts& facts, const WindowMemory& memory, std::ui
     const mpi::Topology& topology = facts.state.topology();
     facts.network = facts.state.paths().network;
     facts.plain_rma = facts.network == Path::rma;
-    facts.mpi_atomics =
-        facts.plain_rma && !facts.state.paths().avoids_mpi_atomics && !facts.state.paths().small_by_messages;
+    facts.trusted = facts.state.paths().atomics;
+    facts.mpi_atomics = facts.plain_rma && facts.trusted.suffice() && !facts.state.paths().small_by_messages;
     facts.remote = memory.remote_window();
     facts.shared = memory.shared_window();
     facts.map.own = memory.own();
@@ -199,6 +199,7 @@ messages::ExposedMemory WindowState::exposed() const noexcept {
             notifications_.own(),
             notifications_.count(),
             facts_.mpi_atomics ? facts_.remote : MPI_WIN_NULL,
+            facts_.trusted,
             facts_.unit,
             map.own_rank};
 }

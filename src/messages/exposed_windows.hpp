@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/messages/endpoint.hpp"
+#include "src/mpi/trusted_atomics.hpp"
 
 #include <mpi.h>
 
@@ -21,6 +22,7 @@ struct ExposedMemory {
     /// The MPI window whose atomics the memory is for, with its displacement unit and this rank's number in it; null: the
     /// processor's.
     MPI_Win atomics = MPI_WIN_NULL;
+    mpi::TrustedAtomics trusted = {}; ///< of that window's
     int unit = 1;
     int rank = 0;
 };

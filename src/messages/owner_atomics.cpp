@@ -46,34 +46,20 @@ FailedMpiCall fetch_and_op(const ExposedMemory& memory, mpi::AtomicOperation ope
             "MPI_Fetch_and_op"};
 }
 
-/// As WindowAtomics::fetch_unsigned_extreme, at the owner.
-FailedMpiCall unsigned_extreme(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
-                               const void* operand, void* before) {
-    const auto value = [type](const void* bytes) { return mpi::unsigned_value(type, bytes); };
-    const std::uint64_t wanted = value(operand);
-    if (const auto failed = fetch_and_op(memory, mpi::AtomicOperation::read, type, offset, operand, before)) return failed;
-    if (const auto failed = flush_own_part(memory)) return failed;
-    while (operation == mpi::AtomicOperation::min ? wanted < value(before) : wanted > value(before)) {
-        std::uint64_t expected = 0;
-        std::memcpy(&expected, before, mpi::size_of(type));
-        if (const auto failed = compare_swap_by_mpi(memory, type, offset, &expected, operand, before)) return failed;
-        if (const auto failed = flush_own_part(memory)) return failed;
-        if (value(before) == value(&expected)) break;
-    }
-    return {};
-}
-
 FailedMpiCall fetch_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
                            const void* operand, void* before) {
-    if (mpi::is_unsigned_extreme(operation, type)) return unsigned_extreme(memory, operation, type, offset, operand, before);
-    return fetch_and_op(memory, operation, type, offset, operand, before);
+    if (memory.trusted.fetches(operation, type)) return fetch_and_op(memory, operation, type, offset, operand, before);
+    return mpi::fetch_by_swaps(operation, type, operand, before, [&](const void* expected, const void* desired, void* found) {
+        const auto failed = compare_swap_by_mpi(memory, type, offset, expected, desired, found);
+        return failed ? failed : flush_own_part(memory);
+    });
 }
 
 FailedMpiCall add_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
                          const void* operand) {
-    if (mpi::is_unsigned_extreme(operation, type)) {
+    if (!memory.trusted.fetches(operation, type)) {
         std::uint64_t before = 0;
-        return unsigned_extreme(memory, operation, type, offset, operand, &before);
+        return fetch_by_mpi(memory, operation, type, offset, operand, &before);
     }
     const MPI_Datatype mpi_type = mpi::mpi_type(type);
     return {PMPI_Accumulate(operand, 1, mpi_type, memory.rank, displacement(memory, offset), 1, mpi_type,

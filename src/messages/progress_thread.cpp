@@ -1,6 +1,7 @@
 #include "src/messages/progress_thread.hpp"
 
-#include <csignal>
+#include "src/support/signals_blocked.hpp"
+
 #include <cstdint>
 #include <cstdlib>
 
@@ -38,24 +39,6 @@ void prefer_short_slices() {
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-/// While it exists, threads that are started begin without the process's signals: the program's handlers are for its own threads.
-/// What a fault of the thread itself raises still comes to it.
-class SignalsBlocked {
-public:
-    SignalsBlocked() noexcept {
-        sigset_t signals;
-        sigfillset(&signals);
-        for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&signals, fault);
-        pthread_sigmask(SIG_SETMASK, &signals, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_{};
-};
-
 } // namespace
 
 ProgressThread& ProgressThread::instance() {
@@ -80,7 +63,7 @@ void ProgressThread::add(Progressing& team, const Options& options) {
         static_cast<void>(stops_at_exit);
         options_ = options;
         stop_.store(false, std::memory_order_relaxed);
-        const SignalsBlocked blocked;
+        const support::SignalsBlocked blocked;
         thread_ = std::thread{[this] { run(); }};
     }
     {

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace lapwing::mpi {
 
@@ -25,26 +24,10 @@ void processor_compare_swap(AtomicType type, std::byte* address, const void* exp
 [[nodiscard]] MPI_Datatype mpi_type(AtomicType type);
 [[nodiscard]] MPI_Op mpi_operation(AtomicOperation operation);
 
-/// Whether MPI gets it wrong: MPI_MIN and MPI_MAX on MPI_UINT32_T and MPI_UINT64_T compare as if signed in Open MPI 4.1.4
-/// (created windows) and MPICH 4.0.2 (shared memory).
-[[nodiscard]] constexpr bool is_unsigned_extreme(AtomicOperation operation, AtomicType type) {
-    return (type == AtomicType::uint32 || type == AtomicType::uint64) &&
-           (operation == AtomicOperation::min || operation == AtomicOperation::max);
-}
-
 /// Whether MPI may leave other bytes behind than the processor: of NaN, and of zeros of both signs, either may count as the smaller.
 [[nodiscard]] constexpr bool is_floating_extreme(AtomicOperation operation, AtomicType type) {
     return (type == AtomicType::float32 || type == AtomicType::float64) &&
            (operation == AtomicOperation::min || operation == AtomicOperation::max);
-}
-
-/// The value of an unsigned type at `bytes`.
-[[nodiscard]] inline std::uint64_t unsigned_value(AtomicType type, const void* bytes) noexcept {
-    std::uint64_t wide = 0;
-    std::uint32_t narrow = 0;
-    if (type == AtomicType::uint64) std::memcpy(&wide, bytes, sizeof wide);
-    else std::memcpy(&narrow, bytes, sizeof narrow);
-    return wide + narrow;
 }
 
 /// The member functions of Window that ask for an operation: with a result, and without.

@@ -1,37 +1,50 @@
 #pragma once
 
 #include "src/mpi/topology.hpp"
+#include "src/mpi/trusted_atomics.hpp"
+#include "src/mpi/window_trial.hpp"
 
 #include <mpi.h>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace lapwing::mpi {
 
+/// How a window comes to its memory: MPIs have separate code for each.
+enum class WindowKind : std::uint8_t { allocated, created, shared };
+
 struct ProbeResult {
     bool works = false;
     std::string reason; ///< why not, for the report
-    /// Between some ranks one more get takes longer than one more message to a progress thread: MPI emulates windows.
+    /// Between some ranks one more operation takes longer than one more message to a progress thread: MPI emulates windows.
     bool emulated = false;
     /// Gets and puts between nodes complete while their target computes outside MPI, as where a network adapter carries them out.
     bool target_idle = false;
+    TrustedAtomics atomics = {}; ///< none where they were not tried
+    std::string doubt = {};      ///< the first atomic that is not trusted, and why
+    bool hangs = false;          ///< an operation did not return: a thread is in MPI for good, and a window stays
+    std::chrono::microseconds taken{};
 };
 
-/// Sleeps so long, while the progress thread of this process makes no round. `asleep`, if any, is 1 meanwhile, and 0 before and after.
-using SleepOutsideMpi = void (*)(std::chrono::microseconds time, std::int64_t* asleep);
+struct ProbeRequest {
+    MPI_Comm communicator = MPI_COMM_NULL;
+    std::shared_ptr<const Topology> topology; ///< of the communicator
+    int thread_level = MPI_THREAD_SINGLE;
+    SleepOutsideMpi sleep_outside_mpi = nullptr;
+    WindowKind kind = WindowKind::allocated;
+    /// The windows will be used, also where messages are faster; else the trial ends where it finds that.
+    bool emulated_too = false;
+};
 
-/// Collective. Whether MPI windows between the nodes of `communicator` can be created and read. Prints nothing.
-/// Open MPI between hosts that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).
-[[nodiscard]] ProbeResult probe_windows(MPI_Comm communicator, const Topology& topology, int thread_level,
-                                        SleepOutsideMpi sleep_outside_mpi);
-
-/// Whether MPI's atomics must not be used between ranks of one machine. Open MPI 4.1.4: osc/rdma over btl/vader crashes in
-/// MPI_Compare_and_swap of 8 bytes, at any target (mca_btl_vader_emu_acswap uses an endpoint that is not there). Its
-/// MPI_Fetch_and_op works, but under a lock of its own, so that the processor cannot compare and swap beside it: atomics
-/// must all be of one kind.
-[[nodiscard]] bool atomics_crash();
+/// Collective. Tries MPI's windows between the ranks of a communicator, with a window of its own: whether it can be created, and what
+/// WindowTrial tries. The result is the same on all ranks. Prints nothing.
+/// Open MPI 4.1 between hosts that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).
+///
+/// Under MPI_THREAD_MULTIPLE a call of MPI's that does not return within five seconds is given up, with the thread that is in it.
+[[nodiscard]] ProbeResult probe_windows(const ProbeRequest& request);
 
 /// Collective over the ranks of a node. Whether they can share memory through MPI.
 [[nodiscard]] bool probe_shared_windows(MPI_Comm node);

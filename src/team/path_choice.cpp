@@ -3,6 +3,7 @@
 #include "src/messages/progress_thread.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/team/team_registry.hpp"
 
 #include <lapwing/error.hpp>
 
@@ -142,6 +143,12 @@ bool small_by_messages(const PathFacts& facts) noexcept {
            (small == SmallTransfers::by_messages || (small == SmallTransfers::automatic && faster));
 }
 
+/// Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers: Lapwing's
+/// own are faster at any size, and ask for no window over all ranks.
+bool leaves_emulated_windows(const PathFacts& facts) noexcept {
+    return !facts.asked.path && facts.asked.small == SmallTransfers::automatic && has_threads(facts);
+}
+
 /// The path between several nodes, and why.
 struct Network {
     Path path;
@@ -151,9 +158,7 @@ Network network_of(const PathFacts& facts) {
     const PathRequest& asked = facts.asked;
     if (asked.path) return {*asked.path, fmt::format("LAPWING_PATH={}", name(*asked.path))};
     if (!facts.probe->works) return {Path::service, facts.probe->reason};
-    // Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers: Lapwing's
-    // own are faster at any size, and ask for no window over all ranks.
-    if (asked.small == SmallTransfers::automatic && small_by_messages(facts))
+    if (facts.probe->emulated && leaves_emulated_windows(facts))
         return {Path::service,
                 "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster"};
     return {Path::rma, "windows work between the nodes"};
@@ -168,8 +173,8 @@ bool needs_probe(const PathFacts& facts) noexcept {
 PathChoice choose(const PathFacts& facts) {
     refuse_impossible(facts);
     PathChoice choice{.progress = has_threads(facts) ? ProgressMode::thread : ProgressMode::caller,
+                      .thread_level = facts.thread_level,
                       .small_by_messages = small_by_messages(facts),
-                      .avoids_mpi_atomics = facts.mpi_atomics_crash,
                       .packet_bytes = facts.asked.packet_bytes,
                       .reason = facts.shares_memory
                                     ? ""
@@ -183,6 +188,10 @@ PathChoice choose(const PathFacts& facts) {
     choice.reason += network.reason;
     if (network.path != Path::rma) return choice;
     choice.data_needs_no_target = facts.probe->target_idle;
+    if (facts.probe->atomics.suffice()) choice.atomics = facts.probe->atomics;
+    if (!facts.probe->doubt.empty())
+        choice.reason += fmt::format("; {} ({})", choice.atomics.suffice() ? "some atomics are loops of compare-and-swap" : "no atomics of MPI's",
+                                     facts.probe->doubt);
     if (choice.small_by_messages) choice.reason += "; small operations as messages (LAPWING_RMA_SMALL)";
     if (choice.data_needs_no_target) choice.reason += "; gets and puts need no progress of their target";
     return choice;
@@ -194,19 +203,39 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
     facts.thread_level = agree(communicator, settings, facts.asked, level, who);
 
-    auto topology = std::make_unique<mpi::Topology>(communicator, facts.asked.node);
+    auto topology = std::make_shared<mpi::Topology>(communicator, facts.asked.node);
     if (topology->largest_node() > 1) {
         facts.shares_memory = mpi::all_agree(communicator, mpi::probe_shared_windows(topology->node_communicator()));
-        if (!facts.shares_memory) topology = std::make_unique<mpi::Topology>(communicator, mpi::NodeMode::each);
+        if (!facts.shares_memory) topology = std::make_shared<mpi::Topology>(communicator, mpi::NodeMode::each);
     }
     facts.nodes = topology->nodes();
-    facts.mpi_atomics_crash = topology->one_machine() && mpi::atomics_crash();
-    if (needs_probe(facts))
-        facts.probe = mpi::probe_windows(
-            communicator, *topology, level, [](std::chrono::microseconds time, std::int64_t* asleep) {
-                messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
-            });
-    return {std::move(topology), choose(facts)};
+    if (needs_probe(facts)) {
+        // As WindowMemory makes windows.
+        const auto kind = topology->largest_node() > 1 ? mpi::WindowKind::created : mpi::WindowKind::allocated;
+        facts.probe = try_windows(communicator, topology, facts.thread_level, kind, !leaves_emulated_windows(facts));
+    }
+    PathChoice choice = choose(facts);
+    if (facts.probe)
+        choice.reason += fmt::format("; MPI's windows were tried in {:.1f} ms",
+                                     std::chrono::duration<double, std::milli>{facts.probe->taken}.count());
+    return {std::move(topology), std::move(choice)};
+}
+
+mpi::ProbeResult try_windows(MPI_Comm communicator, std::shared_ptr<const mpi::Topology> topology, int thread_level,
+                             mpi::WindowKind kind, bool emulated_too) {
+    mpi::ProbeResult result = mpi::probe_windows(
+        {.communicator = communicator,
+         .topology = std::move(topology),
+         .thread_level = thread_level,
+         .sleep_outside_mpi =
+             [](std::chrono::microseconds time, std::int64_t* asleep) {
+                 messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
+             },
+         .kind = kind,
+         .emulated_too = emulated_too});
+    // A window stays, and a thread in MPI.
+    if (result.hangs) TeamRegistry::unfreed_windows().fetch_add(1, std::memory_order_relaxed);
+    return result;
 }
 
 } // namespace lapwing::team

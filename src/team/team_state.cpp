@@ -145,6 +145,11 @@ void TeamState::free_mpi() noexcept {
     communicators_.close_others();
 }
 
+mpi::ProbeResult TeamState::try_windows(mpi::WindowKind kind) const {
+    constexpr bool emulated_too = true; // the program uses them
+    return team::try_windows(communicator(), topology_, paths_.thread_level, kind, emulated_too);
+}
+
 Path TeamState::path(int target) const noexcept {
     if (target == rank_) return Path::self;
     return topology_->node_index(target) >= 0 ? Path::direct : paths_.network;

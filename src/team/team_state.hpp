@@ -65,6 +65,8 @@ public:
     [[nodiscard]] Communicators& communicators() noexcept { return communicators_; }
 
     [[nodiscard]] const mpi::Topology& topology() const noexcept { return *topology_; }
+    /// Collective. What becomes of operations on windows of this kind that Lapwing has not made itself.
+    [[nodiscard]] mpi::ProbeResult try_windows(mpi::WindowKind kind) const;
     [[nodiscard]] const PathChoice& paths() const noexcept { return paths_; }
     [[nodiscard]] Path path(int target) const noexcept;
     /// Puts and gets of fewer bytes are messages on the path rma, too. 0: none.
@@ -165,7 +167,7 @@ private:
     int rank_ = 0;
     int size_ = 0;
     std::string who_;
-    std::unique_ptr<mpi::Topology> topology_;
+    std::shared_ptr<mpi::Topology> topology_;
     PathChoice paths_;
     std::chrono::seconds wait_report_{0}; ///< 0: none
 

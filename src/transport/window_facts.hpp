@@ -34,6 +34,7 @@ struct WindowFacts {
     bool plain_rma = false; ///< the path is rma, and all ranks' displacements count bytes
     /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
     bool mpi_atomics = false;
+    mpi::TrustedAtomics trusted = {}; ///< of MPI's
     std::uint64_t alignment = 8;   ///< of all ranks' parts, as far as atomics need it
     MPI_Win remote = MPI_WIN_NULL; ///< over all ranks
     MPI_Win shared = MPI_WIN_NULL; ///< over those of the node

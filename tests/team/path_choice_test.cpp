@@ -21,7 +21,11 @@ constexpr std::string_view failure = "MPI_Win_allocate failed";
 
 mpi::ProbeResult probe_of(Windows windows) {
     if (windows == Windows::fail) return {.works = false, .reason = std::string{failure}};
-    return {.works = true, .reason = "", .emulated = windows == Windows::emulated, .target_idle = windows == Windows::idle_target};
+    return {.works = true,
+            .reason = "",
+            .emulated = windows == Windows::emulated,
+            .target_idle = windows == Windows::idle_target,
+            .atomics = mpi::TrustedAtomics::all()};
 }
 
 /// Three ranks on two nodes, and MPI_THREAD_MULTIPLE.
@@ -176,10 +180,25 @@ TEST_CASE("progress is made by a thread where MPI permits and nobody asks for ca
 
 TEST_CASE("what was found on the way is passed on and said") {
     PathFacts facts = facts_of(any_path, Windows::native);
-    CHECK_FALSE(choose(facts).avoids_mpi_atomics);
-    facts.mpi_atomics_crash = true;
+    CHECK(choose(facts).atomics.suffice());
     facts.shares_memory = false;
-    const PathChoice choice = choose(facts);
-    CHECK(choice.avoids_mpi_atomics);
-    CHECK(choice.reason == "MPI_Win_allocate_shared does not work, so every rank is a node of its own; " + works);
+    CHECK(choose(facts).reason == "MPI_Win_allocate_shared does not work, so every rank is a node of its own; " + works);
+}
+
+TEST_CASE("of MPI's atomics those are used that are right, if all others can be made of them") {
+    PathFacts facts = facts_of(any_path, Windows::native);
+    facts.probe->atomics.distrust_fetch(mpi::AtomicOperation::bit_and, mpi::AtomicType::int64);
+    facts.probe->doubt = "MPI_BAND of int64 left a wrong value";
+    PathChoice choice = choose(facts);
+    CHECK(choice.network == Path::rma);
+    CHECK(choice.atomics.suffice());
+    CHECK_FALSE(choice.atomics.fetches(mpi::AtomicOperation::bit_and, mpi::AtomicType::int64));
+    CHECK(choice.atomics.fetches(mpi::AtomicOperation::bit_and, mpi::AtomicType::uint64));
+    CHECK(choice.reason == works + "; some atomics are loops of compare-and-swap (MPI_BAND of int64 left a wrong value)");
+
+    facts.probe->atomics.distrust_swaps(mpi::AtomicType::float64);
+    choice = choose(facts);
+    CHECK(choice.network == Path::rma);
+    CHECK_FALSE(choice.atomics.suffice());
+    CHECK(choice.reason == works + "; no atomics of MPI's (MPI_BAND of int64 left a wrong value)");
 }

@@ -1,5 +1,5 @@
 // Windows of the host program, which Lapwing uses and the program keeps owning.
-#include "src/team/team_state.hpp"
+#include "src/mpi/components.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -257,7 +257,7 @@ TEST_CASE("a window that Lapwing has locked is not adopted a second time, since 
 TEST_CASE("atomics on windows that MPI allocated exclude the program's accumulates, also where puts and gets are loads and stores") {
     Runtime runtime;
     // Where MPI's atomics crash, and on the path service, Lapwing's are the processor's.
-    if (runtime.state().paths().avoids_mpi_atomics || runtime.settings().text("LAPWING_PATH") == "service") return test::skip();
+    if (lapwing::mpi::compare_and_swap_crashes() || runtime.settings().text("LAPWING_PATH") == "service") return test::skip();
     HostWindow host{Kind::allocated, 64, 1};
     Window window = Window::adopt(runtime, host.get());
     constexpr std::int64_t rounds = 300;
