@@ -1,8 +1,8 @@
 #include <lapwing/team.hpp>
 
+#include "src/mpi/thread_level.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
-#include "src/support/mpi_state.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 
@@ -133,7 +133,7 @@ std::string Team::report() const {
     MPI_Get_library_version(version.data(), &length);
     std::string_view library{version.data(), static_cast<std::size_t>(length)};
     library = library.substr(0, library.find_first_of(std::string_view{"\n\r\0", 3})); // Open MPI counts the final zero
-    const int level = support::mpi_thread_level();
+    const int level = mpi::thread_level(settings);
     constexpr std::array<const char*, 4> levels{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
                                                 "MPI_THREAD_MULTIPLE"};
     const char* level_name = level == MPI_THREAD_MULTIPLE     ? levels[3]

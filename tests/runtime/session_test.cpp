@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -163,7 +164,13 @@ void test_all(MPI_Comm communicator) {
     test_windows(runtime);
     test_adoption(runtime, communicator);
     test_arrays(runtime);
-    require(!runtime.report().empty(), "a runtime reports");
+#ifdef OPEN_MPI
+    const bool threads = runtime.settings().text("LAPWING_THREAD_LEVEL") == "multiple"; // Open MPI says MPI_THREAD_SINGLE
+#else
+    const bool threads = runtime.settings().text("LAPWING_THREAD_LEVEL") != "serialized";
+#endif
+    require(runtime.report().find(threads ? "progress by thread" : "progress by caller") != std::string::npos,
+            "there is a progress thread where the session has the level for it");
     runtime.close();
     require(!initialised(), "nobody initialises MPI");
 }
@@ -174,8 +181,21 @@ void test_two_at_a_time() {
     const Session other;
     const Communicator first{one.all(), "first"};
     const Communicator second{other.all(), "second"};
+    // All of them before there is a progress thread: beside one, Open MPI 5.0.7 hangs in MPI_Comm_create_from_group now and then.
+    MPI_Group some = other.all();
+    int own = 0;
+    int last = 0;
+    MPI_Group_rank(some, &own);
+    MPI_Group_size(some, &last);
+    --last;
+    std::optional<Communicator> fewer;
+    if (own != last) {
+        MPI_Group without_last = MPI_GROUP_NULL;
+        MPI_Group_excl(some, 1, &last, &without_last);
+        fewer.emplace(without_last, "fewer");
+    }
+    MPI_Group_free(&some);
     lapwing::Runtime runtime{first.get()};
-    const int last = runtime.size() - 1;
     {
         lapwing::Runtime inner{second.get()};
         lapwing::Window outside{runtime, 8};
@@ -188,19 +208,14 @@ void test_two_at_a_time() {
         require(inside.get<std::int64_t>(Rank{0}, Offset{0}) == 2 * runtime.size(), "and the other");
         runtime.barrier();
     }
-    MPI_Group some = other.all();
-    if (runtime.rank().value != last) {
-        MPI_Group without_last = MPI_GROUP_NULL;
-        MPI_Group_excl(some, 1, &last, &without_last);
-        const Communicator fewer{without_last, "fewer"};
-        lapwing::Runtime part{fewer.get()};
+    if (fewer) {
+        lapwing::Runtime part{fewer->get()};
         lapwing::Window window{part, 8};
         window.fetch_add<std::int64_t>(Rank{0}, Offset{0}, 1);
         part.barrier();
         require(window.get<std::int64_t>(Rank{0}, Offset{0}) == last, "a runtime of some ranks counts");
         part.barrier();
     }
-    MPI_Group_free(&some);
     runtime.barrier();
 }
 
