@@ -1,6 +1,7 @@
 #include "cache/cache_factory.hpp"
 
 #include "cache/window_cache.hpp"
+#include "src/mpi/thread_level.hpp"
 
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
@@ -192,9 +193,7 @@ public:
         configuration.largest_part = map.uniform_bytes;
         if (map.sizes != nullptr) configuration.largest_part = *std::max_element(map.sizes, map.sizes + map.ranks);
         // Below that, MPI itself asks that calls are kept apart.
-        int level = MPI_THREAD_MULTIPLE;
-        MPI_Query_thread(&level);
-        configuration.alone = level != MPI_THREAD_MULTIPLE;
+        configuration.alone = mpi::thread_level(settings) != MPI_THREAD_MULTIPLE;
         Budget& budget = window.team_state().part<TeamBudget>().budget(memory_setting.get(settings));
         return std::make_unique<WindowCache>(window, mode, scope_of(settings, options), configuration, budget);
     }

@@ -23,6 +23,8 @@ set(CMAKE_REQUIRED_DEFINITIONS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
 set(CMAKE_REQUIRED_QUIET ON)
 check_cxx_symbol_exists(OPEN_MPI mpi.h LAPWING_MPI_IS_OPENMPI)
 check_cxx_symbol_exists(MPICH_VERSION mpi.h LAPWING_MPI_IS_MPICH)
+# Asked for by name: Open MPI 5.0 has them, and says that it is MPI 3.1.
+check_cxx_symbol_exists(MPI_Session_init mpi.h LAPWING_MPI_HAS_SESSIONS)
 unset(CMAKE_REQUIRED_LIBRARIES)
 unset(CMAKE_REQUIRED_DEFINITIONS)
 unset(CMAKE_REQUIRED_QUIET)

@@ -4,6 +4,7 @@
 #include <lapwing/error.hpp>
 
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 
 #include <fmt/format.h>
 
@@ -24,8 +25,9 @@ using support::check_mpi;
 
 __extension__ typedef __int128 int128;
 
-/// "rank 2 of 4 of MPI_COMM_WORLD".
+/// "rank 2 of 4 of MPI_COMM_WORLD"; nothing where there is no MPI_COMM_WORLD.
 std::string who() {
+    if (!support::mpi_world_open()) return {};
     int rank = 0;
     int size = 0;
     if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return {};
@@ -71,13 +73,16 @@ void check_usable(MPI_Datatype type) {
     int finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    if (initialized == 0 || finalized != 0)
+    const bool session = initialized == 0 && finalized == 0 && support::mpi_has_sessions();
+    if (!session && (initialized == 0 || finalized != 0))
         throw UsageError{fmt::format("Layout::from_mpi: MPI is {}; datatypes can be used between MPI_Init and MPI_Finalize",
                                      initialized == 0 ? "not initialized" : "finalized")};
     if (type == MPI_DATATYPE_NULL)
         throw UsageError{fmt::format("{}: Layout::from_mpi: the datatype is MPI_DATATYPE_NULL; pass one that has been made, "
                                      "committed and not freed",
                                      who())};
+    // There is no communicator to pack with, and who would hear of an error there is the session's business.
+    if (session) return;
     // MPI has no call that asks whether a type is committed. Packing no elements of it fails if it is not, on Open MPI and
     // on MPICH. (MPI_Pack_size does so on MPICH only; on Open MPI 4.1 it crashes.)
     char nothing = 0;

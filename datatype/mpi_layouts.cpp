@@ -38,21 +38,20 @@ public:
 
     void add(MPI_Datatype type, std::shared_ptr<const Known> known, bool predefined) {
         // The attribute first: without it, nothing known would ever be forgotten. When another thread has added the same
-        // datatype meanwhile, MPI deletes that one's attribute for this one, which forgets what it says; then this says it.
-        if (!predefined) check_mpi(MPI_Type_set_attr(type, key(), nullptr), "MPI_Type_set_attr");
+        // datatype meanwhile, it has two, and the second deletion finds nothing to forget.
+        if (!predefined) watch(type);
         const std::unique_lock lock{mutex_};
         known_.try_emplace(type, std::move(known));
     }
 
 private:
-    /// Datatypes that are copied are looked at themselves.
-    [[nodiscard]] static int key() {
-        static const int key = [] {
-            int made = MPI_KEYVAL_INVALID;
-            check_mpi(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &made, nullptr), "MPI_Type_create_keyval");
-            return made;
-        }();
-        return key;
+    /// Datatypes that are copied are looked at themselves. A key for each: one that is kept would go with the last session.
+    static void watch(MPI_Datatype type) {
+        int key = MPI_KEYVAL_INVALID;
+        check_mpi(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &key, nullptr), "MPI_Type_create_keyval");
+        const int code = MPI_Type_set_attr(type, key, nullptr);
+        MPI_Type_free_keyval(&key); // the attribute keeps it
+        check_mpi(code, "MPI_Type_set_attr");
     }
     static int forget(MPI_Datatype type, int, void*, void*) {
         KnownTypes& types = instance();

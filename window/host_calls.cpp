@@ -23,6 +23,7 @@ struct Adopted {
 };
 std::mutex windows_mutex;
 std::vector<Adopted> windows;
+std::vector<MPI_Win> watched; ///< windows whose end MPI will tell
 std::atomic<std::size_t> transparent_count{0}; ///< so that programs without such windows take no lock
 
 /// With the mutex held.
@@ -58,20 +59,25 @@ int on_free(MPI_Win host, int, void*, void*) {
     constexpr bool gone = false; // MPICH deletes them first
 #endif
     tell_adopters(host, gone);
+    const std::lock_guard guard{windows_mutex};
+    std::erase(watched, host);
     return MPI_SUCCESS;
 }
 
-/// Has MPI call on_free(). The attribute stays when the window is closed: it has nothing to tell then.
+/// Has MPI call on_free(). The attribute stays when the window is closed: it has nothing to tell then. Its key is its own: one
+/// for all would go with the last session of a program that has no MPI_Init.
 void watch(MPI_Win host) {
-    static const int key = [] {
-        int made = MPI_KEYVAL_INVALID;
-        support::check_mpi(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_free, &made, nullptr), "MPI_Win_create_keyval");
-        return made;
-    }();
-    void* value = nullptr;
-    int watched = 0;
-    support::check_mpi(MPI_Win_get_attr(host, key, &value, &watched), "MPI_Win_get_attr");
-    if (watched == 0) support::check_mpi(MPI_Win_set_attr(host, key, nullptr), "MPI_Win_set_attr"); // another one would be a deletion
+    {
+        const std::lock_guard guard{windows_mutex};
+        if (std::ranges::find(watched, host) != watched.end()) return;
+    }
+    int key = MPI_KEYVAL_INVALID;
+    support::check_mpi(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_free, &key, nullptr), "MPI_Win_create_keyval");
+    const int code = MPI_Win_set_attr(host, key, nullptr);
+    MPI_Win_free_keyval(&key); // the attribute keeps it
+    support::check_mpi(code, "MPI_Win_set_attr");
+    const std::lock_guard guard{windows_mutex}; // not while MPI, which has locks of its own when it calls on_free(), is called
+    watched.push_back(host);
 }
 
 [[nodiscard]] bool releases(HostCall::Kind kind) {

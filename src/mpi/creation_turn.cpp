@@ -4,6 +4,7 @@
 #include "src/mpi/turns.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -42,9 +44,9 @@ std::atomic<bool> lost{false};
 bool needs_turns(MPI_Comm communicator) {
 #ifdef OPEN_MPI
     int size = 0;
-    int all = 0;
+    int all = std::numeric_limits<int>::max(); // of sessions: there may always be others
     check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
-    check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &all), "MPI_Comm_size");
+    if (support::mpi_world_open()) check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &all), "MPI_Comm_size");
     return size > 1 && size < all;
 #else
     (void)communicator;

@@ -81,7 +81,7 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 } // namespace
 
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
-    : runtime::MpiSession{settings}, Team{communicator, settings} {
+    : runtime::MpiUse{communicator, settings}, Team{communicator, settings} {
     model::use_profile(*this);
     if (rank().value != 0) return;
     if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))

@@ -2,6 +2,7 @@
 
 #include "src/support/backoff.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 
@@ -31,10 +32,8 @@ std::atomic<std::uintptr_t> served_version{0}; ///< another one after each chang
 
 [[nodiscard]] bool without_thread() noexcept {
     static const bool without = [] {
-        int level = MPI_THREAD_SINGLE;
-        MPI_Query_thread(&level);
         const char* const progress = std::getenv("LAPWING_PROGRESS");
-        return level < MPI_THREAD_MULTIPLE || (progress != nullptr && std::string_view{progress} == "caller");
+        return support::mpi_thread_level() < MPI_THREAD_MULTIPLE || (progress != nullptr && std::string_view{progress} == "caller");
     }();
     return without;
 }
@@ -75,6 +74,7 @@ bool HostWaits::serve() noexcept { return without_thread() || served_count.load(
 bool HostWaits::serve(MPI_Comm communicator) noexcept {
     if (without_thread()) return true;
     if (served_count.load(std::memory_order_relaxed) == 0 || communicator == MPI_COMM_NULL) return false;
+    if (!support::mpi_world_open()) return is_within_a_team(communicator); // the key would go with the last session
     const std::uintptr_t version = served_version.load(std::memory_order_acquire);
     void* value = nullptr;
     int found = 0;

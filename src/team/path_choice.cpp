@@ -2,6 +2,7 @@
 
 #include "src/messages/progress_thread.hpp"
 #include "src/mpi/agreement.hpp"
+#include "src/mpi/thread_level.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 
@@ -199,8 +200,7 @@ PathChoice choose(const PathFacts& facts) {
 
 ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const std::string& who) {
     PathFacts facts{.who = who, .asked = requested(settings)};
-    int level = MPI_THREAD_SINGLE;
-    check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+    const int level = mpi::thread_level(settings);
     facts.thread_level = agree(communicator, settings, facts.asked, level, who);
 
     auto topology = std::make_shared<mpi::Topology>(communicator, facts.asked.node);

@@ -1,5 +1,6 @@
 #include <lapwing/team.hpp>
 
+#include "src/mpi/thread_level.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
@@ -132,8 +133,7 @@ std::string Team::report() const {
     MPI_Get_library_version(version.data(), &length);
     std::string_view library{version.data(), static_cast<std::size_t>(length)};
     library = library.substr(0, library.find_first_of(std::string_view{"\n\r\0", 3})); // Open MPI counts the final zero
-    int level = 0;
-    MPI_Query_thread(&level);
+    const int level = mpi::thread_level(settings);
     constexpr std::array<const char*, 4> levels{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
                                                 "MPI_THREAD_MULTIPLE"};
     const char* level_name = level == MPI_THREAD_MULTIPLE     ? levels[3]

@@ -3,6 +3,7 @@
 #include "src/messages/progress_thread.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 #include "src/team/epoch_member.hpp"
 #include "src/team/team_state.hpp"
 
@@ -39,7 +40,8 @@ bool TeamRegistry::mpi_ended() noexcept {
 
 void TeamRegistry::add(TeamState& team) {
     const std::lock_guard guard{mutex_};
-    if (!watching_) {
+    // MPI_Session_finalize tells nobody: it comes after the close of the teams of its communicators.
+    if (!watching_ && support::mpi_world_open()) {
         // MPI_Finalize first deletes the attributes of MPI_COMM_SELF (MPI 3.1, section 8.7.1), when MPI still works: the
         // last moment to stop the progress thread.
         int key = MPI_KEYVAL_INVALID;

@@ -3,6 +3,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 #include "src/team/host_waits.hpp"
 #include "src/team/team_registry.hpp"
 
@@ -36,20 +37,25 @@ const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
                                                   .choices = {}},
                                                  0, 1'000'000};
 
-void require_mpi() {
-    int initialized = 0;
+void require_mpi(MPI_Comm communicator) {
+    if (support::mpi_world_open()) return;
     int finalized = 0;
-    MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    if (initialized == 0)
+    // Nothing tells a session's communicator from one that went with MPI_Finalize.
+    if (finalized != 0)
+        throw UsageError{"Team: MPI is finalized already; make runtimes before MPI_Finalize, those of sessions too"};
+    if (communicator == MPI_COMM_WORLD || communicator == MPI_COMM_SELF)
         throw UsageError{"Team: MPI is not initialised; call MPI_Init_thread before, or make a lapwing::Runtime, which does"};
-    if (finalized != 0) throw UsageError{"Team: MPI is finalized already; make runtimes before MPI_Finalize"};
+    if (!support::mpi_has_sessions())
+        throw UsageError{"Team: MPI is not initialised, and this MPI has no sessions (MPI 4.0) that the communicator could come from; "
+                         "call MPI_Init_thread before"};
 }
 
 void check_communicator(MPI_Comm communicator) {
     if (communicator == MPI_COMM_NULL)
         throw UsageError{
             "Team: the communicator is MPI_COMM_NULL; only ranks of the communicator may make a team of it"};
+    require_mpi(communicator);
     int is_inter = 0;
     check_mpi(MPI_Comm_test_inter(communicator, &is_inter), "MPI_Comm_test_inter");
     if (is_inter != 0)
@@ -72,7 +78,6 @@ void meet(MPI_Comm communicator) {
 } // namespace
 
 TeamState::TeamState(MPI_Comm communicator, const Settings& settings) : settings_{settings} {
-    require_mpi();
     check_communicator(communicator);
     meet(communicator);
     bool host_waits_know = false;

@@ -29,9 +29,9 @@ template <class Piece>
     const MPI_Aint at = *displacement(access.target, access.offset);
     if (access.bytes <= mpi::largest_piece_bytes) [[likely]]
         return piece(0, static_cast<int>(access.bytes), at);
-    // Only windows whose displacements count bytes get here: see carries().
-    mpi::for_each_piece(access.bytes,
-                        [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin)); });
+    const auto unit = static_cast<std::uint64_t>(this->unit(access.target)); // small enough: see carries()
+    mpi::for_each_piece(
+        access.bytes, [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin / unit)); }, unit);
 }
 
 bool RmaTransport::finish_locally(int target) {

@@ -31,7 +31,9 @@ public:
         if (facts_.plain_rma) [[likely]]
             return true;
         if (facts_.network != Path::rma) return false;
-        return displacement(target, offset).has_value() && bytes <= mpi::largest_piece_bytes;
+        // Pieces begin at displacements.
+        const bool cut = static_cast<std::uint64_t>(unit(target)) <= mpi::largest_piece_bytes;
+        return displacement(target, offset).has_value() && (cut || bytes <= mpi::largest_piece_bytes);
     }
     /// Of `offset` in the MPI window of `target`, or nothing if its displacement unit cannot express it.
     [[nodiscard]] std::optional<MPI_Aint> displacement(int target, std::uint64_t offset) const noexcept {

@@ -36,27 +36,58 @@ TEST_CASE("the pieces of a transfer follow each other, fit an int and make up th
     }
 }
 
-TEST_CASE("a put and a get of more than 2^31 bytes") {
-    constexpr std::uint64_t bytes = (std::uint64_t{1} << 31) + (std::uint64_t{1} << 20) + 8;
-    const auto available = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    if (!test::on_all_ranks(available > 4 * bytes)) {
-        WARN("too little memory is free for this test");
-        return test::skip();
+TEST_CASE("pieces begin at multiples of a unit") {
+    for (const std::uint64_t unit : {std::uint64_t{8}, std::uint64_t{24}, (std::uint64_t{1} << 29) + 1, std::uint64_t{1} << 30}) {
+        for (const std::uint64_t bytes : {unit, (std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 1}) {
+            std::uint64_t next = 0;
+            bool fits = true;
+            lapwing::mpi::for_each_piece(
+                bytes,
+                [&](std::uint64_t offset, int size) {
+                    fits = fits && offset == next && offset % unit == 0 && size > 0;
+                    next = offset + static_cast<std::uint64_t>(size);
+                },
+                unit);
+            CHECK(fits);
+            CHECK(next == bytes);
+        }
     }
+}
+
+namespace {
+
+constexpr std::uint64_t bytes = (std::uint64_t{1} << 31) + (std::uint64_t{1} << 20) + 8;
+
+/// Whether all ranks have room for a test; says so where they have not.
+bool memory_is_free() {
+    const auto available = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    if (test::on_all_ranks(available > 4 * bytes)) return true;
+    WARN("too little memory is free for this test");
+    test::skip();
+    return false;
+}
+
+std::uint64_t value(std::uint64_t index) { return index * 0x9E3779B97F4A7C15U; }
+
+/// How many of these values are others.
+std::uint64_t wrong(const std::byte* values) {
+    std::uint64_t count = 0;
+    for (std::uint64_t i = 0; i < bytes / 8; ++i) {
+        std::uint64_t seen = 0;
+        std::memcpy(&seen, values + 8 * i, 8);
+        if (seen != value(i)) ++count;
+    }
+    return count;
+}
+
+} // namespace
+
+TEST_CASE("a put and a get of more than 2^31 bytes") {
+    if (!memory_is_free()) return;
     lapwing::Runtime runtime;
     const Rank owner{runtime.size() - 1};
     const bool owns = runtime.rank() == owner;
     lapwing::Window window{runtime, owns ? bytes + 3 : 0};
-    const auto value = [](std::uint64_t index) { return index * 0x9E3779B97F4A7C15U; };
-    const auto wrong = [&](const std::byte* values) {
-        std::uint64_t count = 0;
-        for (std::uint64_t i = 0; i < bytes / 8; ++i) {
-            std::uint64_t seen = 0;
-            std::memcpy(&seen, values + 8 * i, 8);
-            if (seen != value(i)) ++count;
-        }
-        return count;
-    };
     std::vector<std::uint64_t> mine;
     if (runtime.rank() == Rank{0}) {
         mine.resize(bytes / 8);
@@ -74,4 +105,38 @@ TEST_CASE("a put and a get of more than 2^31 bytes") {
         CHECK(window.get<std::uint64_t>(owner, Offset{3 + bytes - 8}) == value(bytes / 8 - 1));
     }
     runtime.barrier();
+}
+
+TEST_CASE("more than 2^31 bytes of an adopted window whose displacements count elements") {
+    if (!memory_is_free()) return;
+    lapwing::Runtime runtime;
+    const Rank owner{runtime.size() - 1};
+    const bool owns = runtime.rank() == owner;
+    constexpr int unit = 24; // not a divisor of any power of 2
+    std::vector<std::uint64_t> exposed(owns ? bytes / 8 + 3 : 0);
+    MPI_Win host = MPI_WIN_NULL;
+    MPI_Win_create(exposed.data(), static_cast<MPI_Aint>(8 * exposed.size()), unit, MPI_INFO_NULL, MPI_COMM_WORLD, &host);
+    {
+        lapwing::Window window = lapwing::Window::adopt(runtime, host);
+        std::vector<std::uint64_t> mine;
+        if (runtime.rank() == Rank{0}) {
+            mine.resize(bytes / 8);
+            for (std::uint64_t i = 0; i < mine.size(); ++i) mine[i] = value(i);
+            window.put(owner, Offset{unit}, std::span<const std::uint64_t>{mine});
+        }
+        runtime.barrier();
+        if (owns) CHECK(wrong(reinterpret_cast<const std::byte*>(exposed.data()) + unit) == 0);
+        runtime.barrier();
+        if (runtime.rank() == Rank{0}) {
+            std::ranges::fill(mine, 0);
+            window.start_get(owner, Offset{unit}, std::span{mine}).wait();
+            CHECK(wrong(reinterpret_cast<const std::byte*>(mine.data())) == 0);
+            const lapwing::StatisticsValues counted = window.statistics();
+            const bool through_windows = window.path(owner) == lapwing::Path::rma;
+            CHECK(counted[lapwing::Counter::rma_put_bytes] == (through_windows ? bytes : 0));
+            CHECK(counted[lapwing::Counter::rma_get_bytes] == (through_windows ? bytes : 0));
+        }
+        runtime.barrier();
+    }
+    MPI_Win_free(&host);
 }

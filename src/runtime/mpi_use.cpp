@@ -2,6 +2,7 @@
 
 #include "src/runtime/launcher.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mpi_state.hpp"
 #include "src/team/team_registry.hpp"
 
 #include <mpi.h>
@@ -13,15 +14,15 @@
 namespace lapwing::runtime {
 namespace {
 
-std::mutex sessions_mutex;
-int sessions = 0;
-bool ours = false;         ///< a session initialised MPI
+std::mutex uses_mutex;
+int uses = 0;
+bool ours = false;         ///< a use initialised MPI
 bool at_exit = false;      ///< finalize_at_exit() is to be called
 
 void finalize_at_exit() {
-    const std::lock_guard guard{sessions_mutex};
+    const std::lock_guard guard{uses_mutex};
     at_exit = false;
-    if (sessions > 0) return; // of a static object that ends later
+    if (uses > 0) return; // of a static object that ends later
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (finalized == 0 && team::TeamRegistry::instance().can_finalize()) MPI_Finalize();
@@ -29,11 +30,12 @@ void finalize_at_exit() {
 
 } // namespace
 
-MpiSession::MpiSession(const Settings& settings) : exceptions_at_start_{std::uncaught_exceptions()} {
-    const std::lock_guard guard{sessions_mutex};
+MpiUse::MpiUse(MPI_Comm communicator, const Settings& settings) : exceptions_at_start_{std::uncaught_exceptions()} {
+    const std::lock_guard guard{uses_mutex};
     int initialized = 0;
     MPI_Initialized(&initialized);
-    if (initialized == 0) {
+    // Any other communicator comes from a session of the program's, which leaves MPI_Init to nobody.
+    if (initialized == 0 && (communicator == MPI_COMM_WORLD || communicator == MPI_COMM_SELF)) {
         // A progress thread needs MPI_THREAD_MULTIPLE. Without one, ask for no more than needed: some MPI components (Open
         // MPI's osc/pt2pt) work at lower levels only.
         const int wanted = settings.text("LAPWING_PROGRESS") == "caller" ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE;
@@ -41,13 +43,13 @@ MpiSession::MpiSession(const Settings& settings) : exceptions_at_start_{std::unc
         support::check_mpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided), "MPI_Init_thread");
         ours = true;
     }
-    warn_of_other_launcher();
-    ++sessions;
+    if (support::mpi_world_open()) warn_of_other_launcher();
+    ++uses;
 }
 
-MpiSession::~MpiSession() {
-    const std::lock_guard guard{sessions_mutex};
-    if (--sessions > 0 || !ours) return;
+MpiUse::~MpiUse() {
+    const std::lock_guard guard{uses_mutex};
+    if (--uses > 0 || !ours) return;
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (finalized != 0) return;

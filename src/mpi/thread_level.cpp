@@ -1,0 +1,36 @@
+#include "src/mpi/thread_level.hpp"
+
+#include "src/support/mpi_state.hpp"
+
+#include <mpi.h>
+
+#include <optional>
+
+namespace lapwing::support::settings_in {
+void mpi_thread_level() {} // see cmake/LapwingSettings.cmake
+} // namespace lapwing::support::settings_in
+
+namespace lapwing::mpi {
+namespace {
+
+const support::ChoiceSetting<std::optional<int>> level_setting{
+    {.name = "LAPWING_THREAD_LEVEL",
+     .default_value = "auto",
+     .unit = "",
+     .help = "thread level of the session that a runtime's communicator comes from; auto: what MPI says, which Open MPI does not know; "
+             "with MPI_Init MPI alone says it"},
+    {{"auto", {}},
+     {"single", MPI_THREAD_SINGLE},
+     {"funneled", MPI_THREAD_FUNNELED},
+     {"serialized", MPI_THREAD_SERIALIZED},
+     {"multiple", MPI_THREAD_MULTIPLE}}};
+
+} // namespace
+
+int thread_level(const Settings& settings) {
+    if (support::mpi_world_open()) return support::mpi_thread_level();
+    const std::optional<int> told = level_setting.get(settings);
+    return told ? *told : support::mpi_thread_level();
+}
+
+} // namespace lapwing::mpi
