@@ -37,17 +37,18 @@ message(STATUS "lapwing: MPI is ${LAPWING_MPI}, started by ${MPIEXEC_EXECUTABLE}
 # BUILD_INTERFACE keeps header-only libraries, and those whose objects are in lapwing itself, out of the exported link line even
 # of a static lapwing.
 function(lapwing_link_dependencies target)
-    target_link_libraries(
-        ${target}
-        PUBLIC MPI::MPI_CXX Threads::Threads
-        PRIVATE $<BUILD_INTERFACE:lapwing_boost> $<BUILD_INTERFACE:lapwing_xxhash>
-    )
     foreach(library IN ITEMS fmt hwy)
         if(library IN_LIST LAPWING_BUNDLED)
+            # Before MPI: where all of a cluster is installed in one directory, an older fmt lies beside mpi.h.
             target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:lapwing_${library}>)
             target_sources(${target} PRIVATE $<TARGET_OBJECTS:lapwing_${library}>)
         else()
             target_link_libraries(${target} PRIVATE ${LAPWING_INSTALLED_${library}})
         endif()
     endforeach()
+    target_link_libraries(
+        ${target}
+        PUBLIC MPI::MPI_CXX Threads::Threads
+        PRIVATE $<BUILD_INTERFACE:lapwing_xxhash> $<BUILD_INTERFACE:lapwing_boost>
+    )
 endfunction()

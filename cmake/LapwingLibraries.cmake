@@ -11,7 +11,9 @@ set(LAPWING_DEPENDENCIES
     "Where libraries come from: system (installed ones), fetch (those that are missing are downloaded), or a directory of sources"
 )
 set_property(CACHE LAPWING_DEPENDENCIES PROPERTY STRINGS system fetch)
+set(LAPWING_DEPENDENCIES_DIR "")
 if(NOT LAPWING_DEPENDENCIES MATCHES "^(system|fetch)$")
+    # Relative to the project, however deep Lapwing is in it.
     get_filename_component(LAPWING_DEPENDENCIES_DIR "${LAPWING_DEPENDENCIES}" ABSOLUTE BASE_DIR "${CMAKE_SOURCE_DIR}")
     if(NOT IS_DIRECTORY "${LAPWING_DEPENDENCIES_DIR}")
         message(
@@ -25,10 +27,10 @@ include(FetchContent)
 find_package(PkgConfig QUIET)
 set(LAPWING_BUNDLED "")
 
-# Sources of a library that need no configuration: sets ${name}_SOURCES_DIR where it is not to be an installed one.
+# lapwing_sources(name FILE file PATTERN directory… URL url SHA256 hash)
 #
-# lapwing_sources(name FILE file PATTERN directory… URL url SHA256 hash): the file that must be in it; names of directories under
-# LAPWING_DEPENDENCIES.
+# Sets ${name}_SOURCES_DIR, empty where the library is to be the installed one. FILE is what must be there, PATTERN are the names
+# that the directory may have below LAPWING_DEPENDENCIES.
 function(lapwing_sources name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILE;URL;SHA256" "PATTERN")
     set(sources "")
@@ -49,7 +51,10 @@ function(lapwing_sources name)
             DOWNLOAD_EXTRACT_TIMESTAMP OFF
             SOURCE_SUBDIR none
         )
-        message(STATUS "lapwing: ${name} comes from ${arg_URL}")
+        string(TOUPPER "FETCHCONTENT_SOURCE_DIR_LAPWING_${name}" given)
+        if(NOT ${given})
+            message(STATUS "lapwing: ${name} is not installed, and comes from ${arg_URL}")
+        endif()
         FetchContent_MakeAvailable(lapwing_${name})
         set(sources "${lapwing_${name}_SOURCE_DIR}")
         if(NOT EXISTS "${sources}/${arg_FILE}")
@@ -57,7 +62,7 @@ function(lapwing_sources name)
         endif()
     endif()
     if(sources)
-        message(STATUS "lapwing: ${name} is compiled from ${sources}")
+        message(STATUS "lapwing: ${name} is taken from ${sources}")
     elseif(NOT LAPWING_INSTALLED_${name})
         set(there "")
         if(LAPWING_DEPENDENCIES_DIR)
@@ -142,8 +147,12 @@ lapwing_headers(boost)
 # --- xxHash. Its code is compiled in, by its header: there is nothing to link.
 lapwing_find_installed(xxhash libxxhash 0.8)
 if(LAPWING_INSTALLED_xxhash)
-    find_path(LAPWING_XXHASH_INCLUDE_DIR xxhash.h HINTS ${XXHASH_INCLUDE_DIRS} DOC "Directory of xxHash's header" REQUIRED)
-    set(LAPWING_INSTALLED_xxhash "${LAPWING_XXHASH_INCLUDE_DIR}")
+    # The header alone, without the library of the pkg-config file.
+    find_path(LAPWING_XXHASH_INCLUDE_DIR xxhash.h HINTS ${XXHASH_INCLUDE_DIRS} DOC "Directory of xxHash's header")
+    set(LAPWING_INSTALLED_xxhash "")
+    if(LAPWING_XXHASH_INCLUDE_DIR)
+        set(LAPWING_INSTALLED_xxhash "${LAPWING_XXHASH_INCLUDE_DIR}")
+    endif()
 endif()
 lapwing_sources(
     xxhash
