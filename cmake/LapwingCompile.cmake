@@ -10,8 +10,25 @@ if(LAPWING_SANITIZE)
     endif()
 endif()
 
+# libstdc++ of GCC 12.2 calls in std::stable_sort what it declares as deprecated; Clang from 17 on warns of that in the header.
+set(LAPWING_WARNING_EXCEPTIONS "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    include(CheckCXXSourceCompiles)
+    set(CMAKE_REQUIRED_FLAGS "-std=c++20 -Werror=deprecated-declarations")
+    check_cxx_source_compiles(
+        "#include <algorithm>
+        #include <vector>
+        int main() { std::vector<int> v(9); std::stable_sort(v.begin(), v.end()); return v[0]; }"
+        LAPWING_STABLE_SORT_WITHOUT_WARNING
+    )
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(NOT LAPWING_STABLE_SORT_WITHOUT_WARNING)
+        set(LAPWING_WARNING_EXCEPTIONS -Wno-deprecated-declarations)
+    endif()
+endif()
+
 function(lapwing_warnings target)
-    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion ${LAPWING_WARNING_EXCEPTIONS})
     if(LAPWING_WERROR)
         target_compile_options(${target} PRIVATE -Werror)
     endif()

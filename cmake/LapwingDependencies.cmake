@@ -7,15 +7,7 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 # CXX alone: with C as well, a build that names only MPI_CXX_COMPILER would mix two MPIs.
 find_package(MPI 3.1 REQUIRED COMPONENTS CXX)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
-pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
-find_package(Boost 1.74 REQUIRED)
-# The compiled fmt, not its headers alone: a source file that formats then compiles in a third of the time, with a sanitizer in
-# a fifth. By pkg-config, like hwloc: a program may bring another fmt, whose CMake targets have the names of this one's.
-pkg_check_modules(FMT REQUIRED IMPORTED_TARGET fmt>=9)
-# Its code is compiled in, by its header: there is nothing to link.
-pkg_check_modules(XXHASH REQUIRED libxxhash>=0.8)
+include(LapwingLibraries)
 
 # Which MPI this is decides how tests are started, and is recorded in the installed package.
 set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_CXX)
@@ -44,16 +36,21 @@ foreach(program IN ITEMS MPI_CXX_COMPILER MPIEXEC_EXECUTABLE)
 endforeach()
 message(STATUS "lapwing: MPI is ${LAPWING_MPI}, started by ${MPIEXEC_EXECUTABLE}")
 
-# BUILD_INTERFACE keeps header-only libraries out of the exported link line even of a static lapwing.
+# BUILD_INTERFACE keeps header-only libraries, and those whose objects are in lapwing itself, out of the exported link line even
+# of a static lapwing.
 function(lapwing_link_dependencies target)
+    foreach(library IN ITEMS fmt hwy)
+        if(library IN_LIST LAPWING_BUNDLED)
+            # Before MPI: where all of a cluster is installed in one directory, an older fmt lies beside mpi.h.
+            target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:lapwing_${library}>)
+            target_sources(${target} PRIVATE $<TARGET_OBJECTS:lapwing_${library}>)
+        else()
+            target_link_libraries(${target} PRIVATE ${LAPWING_INSTALLED_${library}})
+        endif()
+    endforeach()
     target_link_libraries(
         ${target}
         PUBLIC MPI::MPI_CXX Threads::Threads
-        PRIVATE
-            $<BUILD_INTERFACE:Boost::headers>
-            PkgConfig::FMT
-            PkgConfig::HWLOC
-            PkgConfig::HWY
+        PRIVATE $<BUILD_INTERFACE:lapwing_xxhash> $<BUILD_INTERFACE:lapwing_boost>
     )
-    target_include_directories(${target} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
 endfunction()

@@ -34,9 +34,17 @@ install(
 )
 install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR})
 
-# The names of fmt's symbols say its major version.
-string(REGEX MATCH "^[0-9]+" FMT_MAJOR "${FMT_VERSION}")
-math(EXPR FMT_NEXT_MAJOR "${FMT_MAJOR} + 1")
+# What a static lapwing calls, as pkg-config names it; not what is compiled into lapwing itself.
+set(LAPWING_CALLED_MODULES "")
+if(NOT BUILD_SHARED_LIBS AND NOT "hwy" IN_LIST LAPWING_BUNDLED)
+    list(APPEND LAPWING_CALLED_MODULES libhwy)
+endif()
+if(NOT BUILD_SHARED_LIBS AND NOT "fmt" IN_LIST LAPWING_BUNDLED)
+    # The names of fmt's symbols say its major version.
+    string(REGEX MATCH "^[0-9]+" FMT_MAJOR "${FMT_VERSION}")
+    math(EXPR FMT_NEXT_MAJOR "${FMT_MAJOR} + 1")
+    list(APPEND LAPWING_CALLED_MODULES "fmt >= ${FMT_MAJOR}" "fmt < ${FMT_NEXT_MAJOR}")
+endif()
 configure_package_config_file(
     "${PROJECT_SOURCE_DIR}/cmake/lapwingConfig.cmake.in"
     "${PROJECT_BINARY_DIR}/package/lapwingConfig.cmake"
@@ -67,11 +75,8 @@ string(APPEND pkgconfig_cflags " -pthread")
 string(STRIP "${pkgconfig_cflags}" pkgconfig_cflags)
 list(JOIN MPI_CXX_LIBRARIES " " pkgconfig_mpi_libraries)
 set(pkgconfig_libraries "-llapwing ${pkgconfig_mpi_libraries} -pthread")
-set(pkgconfig_requires "")
-if(NOT BUILD_SHARED_LIBS)
-    # With only the archive installed, plain `pkg-config --libs` must name all that it calls.
-    set(pkgconfig_requires "hwloc, libhwy, fmt >= ${FMT_MAJOR}, fmt < ${FMT_NEXT_MAJOR}")
-endif()
+# With only the archive installed, plain `pkg-config --libs` must name all that it calls.
+list(JOIN LAPWING_CALLED_MODULES ", " pkgconfig_requires)
 file(
     RELATIVE_PATH
     LAPWING_PKGCONFIG_TO_PREFIX

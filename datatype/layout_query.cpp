@@ -240,10 +240,12 @@ bool Layout::surely_disjoint() const noexcept {
             continue;
         }
         if (level.stride == std::numeric_limits<std::int64_t>::min()) return false;
-        dimensions[count++] = {level.count, level.stride < 0 ? -level.stride : level.stride};
+        // In order as they come: std::sort has a branch for more than 16, which GCC 14 takes for an access beyond the array.
+        std::size_t place = count++;
+        const std::int64_t stride = level.stride < 0 ? -level.stride : level.stride;
+        for (; place > 0 && dimensions[place - 1].stride > stride; --place) dimensions[place] = dimensions[place - 1];
+        dimensions[place] = {level.count, stride};
     }
-    std::sort(dimensions.begin(), dimensions.begin() + static_cast<std::ptrdiff_t>(count),
-              [](const Dimension& a, const Dimension& b) { return a.stride < b.stride; });
     for (std::size_t d = 0; d < count; ++d) {
         const auto stride = static_cast<uint128>(dimensions[d].stride);
         if (stride < height) return false;

@@ -232,8 +232,7 @@ void EntryBuffer::repair() {
     // An atomic list may have lost the same value many times.
     const auto key = [](const Lost& lost) { return std::tuple{lost.target, lost.offset, lost.bytes}; };
     std::ranges::sort(lost_, {}, key);
-    const auto [first_again, last] = std::ranges::unique(lost_, {}, key);
-    lost_.erase(first_again, last);
+    lost_.erase(std::unique(lost_.begin(), lost_.end(), [&key](const Lost& a, const Lost& b) { return key(a) == key(b); }), lost_.end());
     for (const Lost& lost : lost_)
         of_owner(lost.target, [&](Entry& entry) {
             entry.for_copies(lost.offset, lost.offset + lost.bytes, [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
@@ -265,8 +264,9 @@ void EntryBuffer::collect_statistics() {
 
 template <class Function>
 void EntryBuffer::of_owner(int owner, Function&& function) {
-    const auto [first, last] = std::ranges::equal_range(by_owner_, owner, {}, [this](std::uint32_t place) { return entries_[place].owner(); });
-    for (auto place = first; place != last; ++place) {
+    const auto owner_at = [this](std::uint32_t place) { return entries_[place].owner(); };
+    const auto last = std::ranges::upper_bound(by_owner_, owner, {}, owner_at);
+    for (auto place = std::ranges::lower_bound(by_owner_, owner, {}, owner_at); place != last; ++place) {
         Entry& entry = entries_[*place];
         if (const std::uint64_t listed = entry.list_runs(); listed != 0) count_memory(static_cast<std::int64_t>(listed));
         function(entry);

@@ -10,6 +10,7 @@
 #include <lapwing/upc/reference.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -32,7 +32,7 @@ Completion Transfers::start_copy(const char* call, const lapwing_upc_pointer& de
 
 lapwing_upc_handle Transfers::handle_of(Completion completion) {
     if (completion.known_complete()) return LAPWING_UPC_COMPLETE_HANDLE;
-    return std::make_unique<lapwing_upc_transfer>(std::move(completion)).release();
+    return new lapwing_upc_transfer{std::move(completion)};
 }
 
 void Transfers::sync(lapwing_upc_handle handle) {

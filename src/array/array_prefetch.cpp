@@ -76,8 +76,8 @@ void SliceCollector::visit(const distribution::Section& section) {
 
 std::vector<int> OwnerCollector::take() {
     std::ranges::sort(owners_);
-    const auto [first, last] = std::ranges::unique(owners_);
-    owners_.erase(first, last);
+    // Not std::ranges::unique, here and elsewhere: Clang before 16 does not compile a subrange of libstdc++.
+    owners_.erase(std::unique(owners_.begin(), owners_.end()), owners_.end());
     return std::exchange(owners_, {});
 }
 

@@ -13,15 +13,16 @@
 
 #include <limits>
 
-HWY_BEFORE_NAMESPACE();
-namespace lapwing::kernels {
-namespace HWY_NAMESPACE {
-
 // Elsewhere Highway takes the words one by one.
 #undef LAPWING_HAS_LOOKUP
 #define LAPWING_HAS_LOOKUP LAPWING_MASKS_REACH_MEMORY
 
+// Around the namespace, too: Clang warns of a region for an instruction set (HWY_BEFORE_NAMESPACE) that has no function in it.
 #if LAPWING_HAS_LOOKUP
+HWY_BEFORE_NAMESPACE();
+namespace lapwing::kernels {
+namespace HWY_NAMESPACE {
+
 /// Blocks of one Word, 4 or 8 bytes.
 template <class Word, bool Ahead>
 void lookup_strided(std::byte* to, Placement to_place, const std::byte* from, Placement from_place, std::uint64_t count,
@@ -75,9 +76,9 @@ void lookup_indexed(std::byte* to, Placement to_place, const std::byte* from, Pl
     move_blocks<WholeBlock<WordRegister<Word>>, Place::contiguous, Place::indexed, false>(to, to_place, from, from_place,
                                                                                       count, block_bytes);
 }
-#endif
 
 } // namespace HWY_NAMESPACE
 } // namespace lapwing::kernels
 HWY_AFTER_NAMESPACE();
+#endif
 #endif

@@ -2,15 +2,18 @@
 
 #include "src/support/mpi_error.hpp"
 
-#include <hwloc.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <numeric>
 #include <set>
+#include <string>
 #include <string_view>
-#include <vector>
+#include <thread>
 
 #include <unistd.h>
 
@@ -19,20 +22,26 @@ namespace {
 
 using support::check_mpi;
 
-/// For each processor, by the system's number, the core that it is part of. Asked once: it takes milliseconds.
+/// Processors that the system lets this job use, whatever its processes are bound to: a cgroup may have fewer than the
+/// machine, and those of a parent outside of it. A thread that asks for all is given those; empty if that is not known.
+cpu_set_t permitted() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::thread{[&set] {
+        cpu_set_t all;
+        std::memset(&all, 0xff, sizeof all);
+        if (sched_setaffinity(0, sizeof all, &all) != 0 || sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
+    }}.join();
+    return set;
+}
+
+/// For each processor that the job may use, by the system's number, its core; -1 for others. Asked once: it reads many files.
 const std::vector<int>& core_of_processor() {
     static const std::vector<int> cores = [] {
-        std::vector<int> found;
-        hwloc_topology_t topology = nullptr;
-        if (hwloc_topology_init(&topology) != 0) return found;
-        if (hwloc_topology_load(topology) == 0) {
-            for (hwloc_obj_t unit = nullptr; (unit = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, unit)) != nullptr;) {
-                const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, unit);
-                if (found.size() <= unit->os_index) found.resize(unit->os_index + 1, -1);
-                found[unit->os_index] = static_cast<int>((core != nullptr ? core : unit)->logical_index);
-            }
-        }
-        hwloc_topology_destroy(topology);
+        std::vector<int> found = cores_of_processors("/sys/devices/system/cpu");
+        const cpu_set_t ours = permitted();
+        for (std::size_t i = 0; i < found.size(); ++i)
+            if (CPU_COUNT(&ours) != 0 && !CPU_ISSET(i, &ours)) found[i] = -1;
         return found;
     }();
     return cores;
@@ -68,6 +77,24 @@ int launched_ranks() {
 }
 
 } // namespace
+
+std::vector<int> cores_of_processors(const std::string& directory) {
+    std::vector<int> cores;
+    // Numbers may have gaps, where processors are switched off.
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+        std::ifstream file{fmt::format("{}/cpu{}/topology/thread_siblings_list", directory, i)};
+        // "2,34" or "2-3": the processors of the core in ascending order, of which the first stands for it.
+        int core = -1;
+        if (!(file >> core)) continue;
+        cores.resize(static_cast<std::size_t>(i) + 1, -1);
+        cores.back() = core;
+    }
+    if (!cores.empty()) return cores;
+    // A container may hide the files: then each processor counts as a core.
+    cores.resize(static_cast<std::size_t>(std::clamp(sysconf(_SC_NPROCESSORS_CONF), 1L, long{CPU_SETSIZE})));
+    std::iota(cores.begin(), cores.end(), 0);
+    return cores;
+}
 
 Processors::Processors(MPI_Comm machine) {
     check_mpi(MPI_Comm_size(machine, &ranks_), "MPI_Comm_size");

@@ -4,9 +4,16 @@
 
 #include <mpi.h>
 
+#include <string>
+#include <vector>
+
 #include <sched.h>
 
 namespace lapwing::mpi {
+
+/// For each processor, by the system's number, the core that it is part of; -1 for numbers that no processor has. The
+/// directory is Linux's, /sys/devices/system/cpu.
+[[nodiscard]] std::vector<int> cores_of_processors(const std::string& directory);
 
 /// The processors of this machine that the ranks on it, and their progress threads, share.
 ///

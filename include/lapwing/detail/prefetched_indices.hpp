@@ -151,7 +151,7 @@ private:
         for (std::size_t d = 0; d < N; ++d) {
             std::ranges::transform(dense_, firsts.begin(), [d](const PlacedBox<N>& one) { return one.box.first()[d]; });
             std::ranges::sort(firsts);
-            const auto different = static_cast<std::size_t>(std::ranges::unique(firsts).begin() - firsts.begin());
+            const auto different = static_cast<std::size_t>(std::unique(firsts.begin(), firsts.end()) - firsts.begin());
             if (different > std::exchange(most, std::max(most, different))) along_ = d;
         }
         by_start_.clear();
