@@ -34,7 +34,8 @@ TEST_CASE("a read beside fills returns the bytes of one fill") {
     std::uint64_t before = 0;
     while (!over.load(std::memory_order_relaxed)) {
         std::array<std::uint64_t, words> seen{};
-        if (!state.read_bytes(reinterpret_cast<const std::byte*>(copy.data()), std::as_writable_bytes(std::span{seen}))) continue;
+        if (!state.read_bytes(reinterpret_cast<const std::byte*>(copy.data()), std::as_writable_bytes(std::span{seen})))
+            continue;
         for (const std::uint64_t word : seen) torn += word != seen.front();
         torn += seen.front() < before; // fills are seen in their order
         before = seen.front();
