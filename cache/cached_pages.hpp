@@ -56,7 +56,8 @@ public:
     /// Empties all frames; `largest_part` is of all ranks.
     void lay_out(const PageCacheLayout& layout, std::uint64_t largest_part);
 
-    [[nodiscard]] std::uint64_t now() const noexcept { return epoch_.load(std::memory_order_relaxed); }
+    /// Acquire, to the release with which an epoch begins: what is fetched for an epoch is fetched after the acquire that began it.
+    [[nodiscard]] std::uint64_t now() const noexcept { return epoch_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
     [[nodiscard]] Frame frames() const noexcept { return static_cast<Frame>(pages_.size()); }
     [[nodiscard]] FilledHotPages& hot_pages() noexcept { return hot_pages_; }

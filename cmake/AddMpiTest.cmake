@@ -30,6 +30,9 @@ set(LAPWING_TEST_TIME_FACTOR 1)
 if(LAPWING_TESTS_SHARE_CORES)
     set(LAPWING_TEST_TIME_FACTOR 2)
 endif()
+if(CMAKE_CROSSCOMPILING)
+    set(LAPWING_TEST_TIME_FACTOR 6) # by an emulator
+endif()
 # Not what the user of this account has measured: tests are to do the same for everybody.
 set(LAPWING_TEST_ENVIRONMENT "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache-home")
 if("thread" IN_LIST LAPWING_SANITIZE)
@@ -156,7 +159,8 @@ function(add_mpi_test name)
                     COMMAND
                         "${PROJECT_SOURCE_DIR}/scripts/launch" --mpi ${LAPWING_MPI} --mpiexec "${MPIEXEC_EXECUTABLE}"
                         --network ${network} --path ${path} --support $<TARGET_FILE_DIR:lapwing_delay_shim> --timeout
-                        ${seconds} ${judge} ${options} -n ${ranks} $<TARGET_FILE:${name}> ${arg_ARGS}
+                        ${seconds} ${judge} ${options} -n ${ranks} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${name}>
+                        ${arg_ARGS}
                 )
                 lapwing_test_properties(${full} ${arg_TIMEOUT} ${arg_LABELS} ${path} ${network})
                 if(ranks GREATER 2)

@@ -3,6 +3,8 @@
 #include "src/kernels/copy_choices.hpp"
 #include "src/kernels/kernel_set.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -89,6 +91,9 @@ void gather_streamed(const KernelSet& set, Kernel kernel, std::byte* to, const s
         std::memmove(buffer.data(), buffer.data() + out, held);
         room = buffer_bytes;
     }
+    // Streaming stores on x86 may reach other processors after plain stores that follow them, so a release store would not
+    // publish them: C++'s orders know nothing of them. Elsewhere they are plain stores, and this is nothing.
+    hwy::FlushStream();
 }
 
 void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* from, const Placement& from_placement,

@@ -87,7 +87,8 @@ struct KernelSet {
     using OfBlocks = std::array<std::array<Kernel, block_classes>, methods>;
 
     std::array<std::array<OfBlocks, places>, places> kernels; ///< [place at the target][place at the source]
-    /// Copies contiguous bytes with non-temporal stores, and waits until they are visible to others.
+    /// Copies contiguous bytes with non-temporal stores, which no memory order of C++ keeps before later ones: the caller ends with
+    /// hwy::FlushStream().
     void (*stream)(std::byte* to, const std::byte* from, std::uint64_t bytes);
     /// How many blocks one permutation takes; below 2 it is not for them.
     std::uint64_t (*permuted_blocks)(std::uint64_t block_bytes, std::int64_t stride);

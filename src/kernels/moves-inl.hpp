@@ -63,6 +63,10 @@ struct VectorRegisters {
     using Tag = hn::FixedTag<std::uint8_t, lane_bytes>;
     struct Value {
         hn::Vec<Tag> part[Bytes / lane_bytes];
+
+        // Written out, for the compiler's own constructor is compiled for the baseline: where Highway's vectors have a constructor
+        // that must be inlined, as on Arm, GCC then refuses to inline it.
+        HWY_INLINE Value() {}
     };
 
     static HWY_INLINE Value load(const std::byte* from) {

@@ -73,12 +73,15 @@ TEST_CASE("nudges at any moment end sleeps") {
 
 TEST_CASE("sleeps last also where the system forbids to wait for sockets") {
     bool forbidden = false;
-    std::thread{[&] { // the filter stays on the thread
+    bool filters = true; // emulators know none
+    std::thread{[&] {    // the filter stays on the thread
         forbidden = forbid_epoll_pwait2();
+        filters = forbidden || errno != EINVAL;
         Sleeper sleeper;
         for (int i = 0; i < 3; ++i) CHECK(time_of_sleep(sleeper, true) >= 20ms);
         sleeper.nudge();
         CHECK(sleeper.sleep(2s, true) == Sleeper::Woken::by_nudge);
     }}.join();
-    CHECK(forbidden);
+    if (!filters) WARN("this system has no filters of calls: tried without one");
+    CHECK(forbidden == filters);
 }
