@@ -43,6 +43,7 @@ set(ENV{PKG_CONFIG_PATH} "")
 
 # The MPI's compilers in the sysroot do not run here. What they would say is asked for by name, where Debian has it.
 set(MPI_SKIP_COMPILER_WRAPPER ON)
+set(MPI_CXX_SKIP_MPICXX ON) # Open MPI's C++ interface has a library of its own, which Lapwing does without
 set(libraries "${LAPWING_SYSROOT}/usr/lib/${triple}")
 if(LAPWING_CROSS_MPI STREQUAL "mpich")
     set(MPI_CXX_HEADER_DIR "${LAPWING_SYSROOT}/usr/include/${triple}/mpich")
