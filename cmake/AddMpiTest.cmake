@@ -4,6 +4,7 @@
 #     [RANKS 1 2 3 4]                         default 2
 #     [PATHS auto direct rma service]         default auto: ways to remote memory, see scripts/launch --path
 #     [NETWORKS shm tcp cluster]              default shm, see scripts/launch --network
+#     [HOSTS number]                          of virtual hosts on the network cluster, see scripts/launch --hosts
 #     [TIMEOUT seconds]                       default 60; more with a sanitizer
 #     [LABELS label…]  [ENV NAME=VALUE…]  [ARGS argument…]  [LIBRARIES target…]
 #     [VARIANT word]                          registers the executable of an earlier call again, under another name
@@ -102,7 +103,7 @@ function(add_mpi_test name)
         1
         arg
         "ALONE;DELAY;PLAIN"
-        "TIMEOUT;VARIANT"
+        "HOSTS;TIMEOUT;VARIANT"
         "SOURCES;RANKS;PATHS;NETWORKS;LABELS;ENV;ARGS;LIBRARIES"
     )
     if(arg_UNPARSED_ARGUMENTS)
@@ -141,6 +142,9 @@ function(add_mpi_test name)
     endif()
     if(arg_DELAY)
         list(APPEND options --delay)
+    endif()
+    if(arg_HOSTS)
+        list(APPEND options --hosts ${arg_HOSTS})
     endif()
     foreach(pair IN LISTS arg_ENV)
         list(APPEND options --env "${pair}")
