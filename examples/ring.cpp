@@ -3,6 +3,7 @@
 //     mpirun -n 4 ring
 #include <lapwing/lapwing.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -24,7 +25,7 @@ int main() {
     for (int round = 0; round < rounds; ++round) {
         if (own != 0 || round > 0) {
             window.wait_notified(arrived); // what came with the notification can be read
-            message.assign(place.begin(), place.end());
+            std::ranges::copy(place, message.begin());
         }
         message[0] += own;
         ++message[static_cast<std::size_t>(1 + own)];

@@ -1,7 +1,7 @@
 // Reads of copies that another thread fills: all or nothing of a fill.
 #include <lapwing/detail/copy_state.hpp>
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <array>
 #include <atomic>

@@ -1,7 +1,7 @@
 // A mutex that one thread nearly always has: it excludes also at the moment when the bias goes.
 #include "src/support/biased_mutex.hpp"
 
-#include <catch2/catch.hpp>
+#include "support/catch.hpp"
 
 #include <atomic>
 #include <mutex>
