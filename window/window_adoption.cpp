@@ -65,7 +65,8 @@ private:
 
 /// Begins Lapwing's epoch on the program's window, or finds the program's there (`locked`). Returns what is in the way, or
 /// nothing. MPI tells of most that is: of a fence epoch once it has been used, of locks and of MPI_Win_start, but not of
-/// MPI_Win_post; Open MPI 4.1.4 not of MPI_Win_lock of one rank, and in shared windows, where nothing depends on it, of less.
+/// MPI_Win_post; Open MPI 4.1.4 not of MPI_Win_lock of one rank, and in shared windows of less; Open MPI 5.0.7 of locks alone between
+/// ranks of one machine. Nothing depends on it there: memory is shared.
 [[nodiscard]] std::string begin_epoch(MPI_Win window, bool locked, int own_rank) {
     if (forbids_locks(window))
         return "it was made with the info key no_locks=true, and Lapwing's accesses need a lock; make it without that key";

@@ -1,6 +1,8 @@
 #include "tests/window/simulated_job.hpp"
 
 #include "src/messages/progress_thread.hpp"
+#include "src/mpi/trusted_atomics.hpp"
+#include "src/mpi/watched_call.hpp"
 #include "src/team/team_state.hpp"
 
 #include <mpi.h>
@@ -12,9 +14,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <chrono>
 #include <cxxabi.h>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -405,6 +409,7 @@ void combine_as(std::byte* to, const void* from, int count, MPI_Op operation) {
         else if (operation == MPI_MAX) a = std::max(a, b);
         else if constexpr (std::is_integral_v<T>) {
             if (operation == MPI_BOR) a = static_cast<T>(a | b);
+            else if (operation == MPI_BAND) a = static_cast<T>(a & b);
             else fail("a reduction that is not simulated");
         } else {
             fail("a reduction that is not simulated");
@@ -963,6 +968,7 @@ int MPI_Win_lock_all(int, MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_unlock_all(MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_sync(MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_flush(int, MPI_Win) { return MPI_SUCCESS; }
+int MPI_Win_flush_local(int, MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_flush_all(MPI_Win) { return MPI_SUCCESS; }
 int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int, MPI_Datatype, MPI_Win to) {
     std::memcpy(window(to).bases[static_cast<std::size_t>(target)] + at, from, static_cast<std::size_t>(count) * size_of(type));
@@ -972,4 +978,43 @@ int MPI_Get(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int
     std::memcpy(to, window(from).bases[static_cast<std::size_t>(target)] + at, static_cast<std::size_t>(count) * size_of(type));
     return MPI_SUCCESS;
 }
+int MPI_Rput(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there, MPI_Win to,
+             MPI_Request* request) {
+    *request = MPI_REQUEST_NULL;
+    return MPI_Put(from, count, type, target, at, there, type_there, to);
+}
+int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there, MPI_Win from,
+             MPI_Request* request) {
+    *request = MPI_REQUEST_NULL;
+    return MPI_Get(to, count, type, target, at, there, type_there, from);
+}
+/// Of requests of windows' operations, which are complete already.
+int MPI_Waitall(int, MPI_Request*, MPI_Status*) { return MPI_SUCCESS; }
+int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation, MPI_Win on) {
+    for (unsigned k = 0; k < lapwing::mpi::TrustedAtomics::operation_count; ++k)
+        for (unsigned t = 0; t < lapwing::mpi::TrustedAtomics::type_count; ++t) {
+            const auto of{static_cast<lapwing::mpi::AtomicOperation>(k)};
+            const auto atomic{static_cast<lapwing::mpi::AtomicType>(t)};
+            if (lapwing::mpi::mpi_operation(of) != operation || lapwing::mpi::mpi_type(atomic) != type) continue;
+            lapwing::mpi::processor_fetch(of, atomic, window(on).bases[static_cast<std::size_t>(target)] + at, operand, before);
+            return MPI_SUCCESS;
+        }
+    return MPI_ERR_OP;
+}
+int MPI_Accumulate(const void* operand, int, MPI_Datatype type, int target, MPI_Aint at, int, MPI_Datatype, MPI_Op operation, MPI_Win on) {
+    std::int64_t before = 0;
+    return MPI_Fetch_and_op(operand, &before, type, target, at, operation, on);
+}
+int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Win on) {
+    const bool wide = type == MPI_INT64_T || type == MPI_UINT64_T;
+    lapwing::mpi::processor_compare_swap(wide ? lapwing::mpi::AtomicType::uint64 : lapwing::mpi::AtomicType::uint32,
+                                         window(on).bases[static_cast<std::size_t>(target)] + at, expected, desired, before);
+    return MPI_SUCCESS;
+}
+}
+
+/// There are no threads here.
+bool lapwing::mpi::ends_within(std::chrono::milliseconds, std::function<void()> work) {
+    work();
+    return true;
 }
