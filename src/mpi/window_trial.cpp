@@ -304,19 +304,9 @@ bool WindowTrial::operations_are_fast() {
 
 // ---- data -----------------------------------------------------------------------------------------------------------
 
-bool WindowTrial::moves_data() {
+/// Puts from memory that is written again as soon as a flush of its kind permits.
+bool WindowTrial::reuses_sources() {
     Buffers& own = *buffers_;
-    own.source.fill(untouched);
-    own.got.fill(untouched);
-    own.got_with_request.fill(untouched);
-    memory_.read.fill(untouched);
-    memory_.put.fill(untouched);
-    memory_.put_with_request.fill(untouched);
-    for_each_piece([&](std::size_t at, std::size_t size) {
-        for (std::size_t i = at; i < at + size; ++i) own.source[i] = memory_.read[i] = pattern(rank_, i);
-    });
-    meet();
-
     const int second = (rank_ + 2) % size_;
     const auto put_word = [&](std::int64_t& word, int target, std::size_t place) {
         word = rank_;
@@ -331,7 +321,23 @@ bool WindowTrial::moves_data() {
             put_word(own.reused[2], second, offsetof(Memory, after_flush_all));
     works = works && calls("MPI_Win_flush_all", [&] { return MPI_Win_flush_all(window_); });
     own.reused[1] = own.reused[2] = -1;
+    return works;
+}
 
+bool WindowTrial::moves_data() {
+    Buffers& own = *buffers_;
+    own.source.fill(untouched);
+    own.got.fill(untouched);
+    own.got_with_request.fill(untouched);
+    memory_.read.fill(untouched);
+    memory_.put.fill(untouched);
+    memory_.put_with_request.fill(untouched);
+    for_each_piece([&](std::size_t at, std::size_t size) {
+        for (std::size_t i = at; i < at + size; ++i) own.source[i] = memory_.read[i] = pattern(rank_, i);
+    });
+    meet();
+
+    bool works = reuses_sources();
     std::array<MPI_Request, 2 * sizes.size()> requests{};
     std::size_t requested = 0;
     for_each_piece([&](std::size_t at, std::size_t bytes) {

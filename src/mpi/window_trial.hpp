@@ -71,6 +71,7 @@ private:
     /// Operations that are timed together.
     enum class Batch : std::uint8_t { gets, puts, gets_with_requests, puts_with_requests, other_flushes };
     bool runs_batch(Batch batch);
+    bool reuses_sources();
     void note(std::string problem);
     void meet() const;
 

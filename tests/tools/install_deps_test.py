@@ -35,7 +35,7 @@ SYSTEMS = {
 }
 
 DEBIAN = """g++ clang cmake ninja-build pkg-config make git openmpi-bin libopenmpi-dev mpich libmpich-dev libboost-dev libhwy-dev
-    libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev catch2 iproute2 util-linux mmdebstrap python3 gnuplot-nox graphviz
+    libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev catch2 iproute2 util-linux mount mmdebstrap python3 gnuplot-nox graphviz
     doxygen""".split()
 FEDORA = """gcc-c++ clang cmake ninja-build pkgconf-pkg-config make git openmpi-devel mpich-devel environment-modules boost-devel
     highway-devel fmt-devel xxhash-devel cli11-devel json-devel catch-devel iproute util-linux python3 gnuplot graphviz
