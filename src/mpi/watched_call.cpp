@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -17,23 +18,29 @@ bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) 
         std::condition_variable ended;
         bool done = false;
         std::exception_ptr failure;
+        std::function<void()> work;
     };
     const auto shared = std::make_shared<Shared>(); // may outlive this call
-    {
+    shared->work = std::move(work);
+    try {
         const support::SignalsBlocked blocked;
-        std::thread{[shared, work = std::move(work)]() mutable {
+        std::thread{[shared] {
             std::exception_ptr failure;
             try {
-                work();
+                shared->work();
             } catch (...) {
                 failure = std::current_exception();
             }
-            work = {}; // gone before its end is told
+            shared->work = {}; // gone before its end is told
             const std::lock_guard guard{shared->mutex};
             shared->failure = failure;
             shared->done = true;
             shared->ended.notify_one();
         }}.detach();
+    } catch (const std::system_error&) {
+        // No more threads here; but the other ranks have begun.
+        shared->work();
+        return true;
     }
     std::unique_lock guard{shared->mutex};
     if (!shared->ended.wait_for(guard, longest, [&] { return shared->done; })) return false;
