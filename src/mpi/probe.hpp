@@ -43,7 +43,7 @@ struct ProbeRequest {
 /// WindowTrial tries. The result is the same on all ranks. Prints nothing.
 /// Open MPI 4.1 between hosts that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).
 ///
-/// Under MPI_THREAD_MULTIPLE a call of MPI's that does not return within five seconds is given up, with the thread that is in it.
+/// Under MPI_THREAD_MULTIPLE a call of MPI's that does not return within twenty seconds is given up, with the thread that is in it.
 [[nodiscard]] ProbeResult probe_windows(const ProbeRequest& request);
 
 /// Collective over the ranks of a node. Whether they can share memory through MPI.
