@@ -18,7 +18,7 @@ namespace {
 using support::check_mpi;
 using Clock = std::chrono::steady_clock;
 
-/// A thousand times what a trial takes on an idle machine: with MPICH four ranks on two busy processors took more than five seconds.
+/// A thousand times what a trial takes on an idle machine: ranks that share busy processors may take long.
 constexpr std::chrono::milliseconds longest{20'000};
 
 /// A window for the trial, in an epoch, on all ranks or on none.
