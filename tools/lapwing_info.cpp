@@ -208,7 +208,7 @@ int main(int argument_count, char** arguments) {
     bool json = false;
     bool with_mpi = false;
     app.set_version_flag("--version", LAPWING_VERSION_STRING);
-    auto* const markdown_flag = app.add_flag("--markdown", as_markdown, "the settings alone, as the table in README.md");
+    auto* const markdown_flag = app.add_flag("--markdown", as_markdown, "the settings alone, as the table in docs/settings.md");
     app.add_flag("--json", json, "everything, for programs")->excludes(markdown_flag);
     app.add_flag("--with-mpi", with_mpi, "start MPI although no launcher is seen");
     CLI11_PARSE(app, argument_count, arguments);

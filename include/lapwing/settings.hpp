@@ -11,7 +11,7 @@
 
 namespace lapwing {
 
-/// What `lapwing-info` and the README's table say about one setting.
+/// What `lapwing-info` and docs/settings.md say about one setting.
 struct SettingInfo {
     std::string name;          ///< name of the environment variable, LAPWING_…
     std::string default_value; ///< as it would be written in the environment

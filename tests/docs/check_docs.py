@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares the documentation with what it describes.
 
-  check_docs.py settings PROGRAM     the table of settings in README.md is what `PROGRAM --markdown` prints
+  check_docs.py settings PROGRAM     the table in docs/settings.md is what `PROGRAM --markdown` prints
   check_docs.py scale PROGRAM        the tables of docs/architecture.md on scale are what `PROGRAM --markdown` prints
-  check_docs.py example              the program in README.md is examples/hello.cpp
+  check_docs.py example              the program in README.md is examples/hello.cpp, and the page is short
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
   check_docs.py walks                every function that docs/road-map.md names together with a file occurs in that file, and every
@@ -45,8 +45,8 @@ def same(documented, actual, documented_name, actual_name):
 
 def settings(root, program):
     printed = subprocess.run([program, "--markdown"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    readme = part((root / "README.md").read_text(), "settings", "README.md")
-    return same(readme, printed, "README.md", "lapwing-info --markdown")
+    documented = part((root / "docs" / "settings.md").read_text(), "settings", "docs/settings.md")
+    return same(documented, printed, "docs/settings.md", "lapwing-info --markdown")
 
 
 def scale(root, program):
@@ -55,8 +55,17 @@ def scale(root, program):
     return same(documented, printed, "docs/architecture.md", "scale_test --markdown")
 
 
+# Lines of README.md: what a reader takes in before deciding.
+LONGEST_FIRST_PAGE = 120
+
+
 def example(root):
-    readme = part((root / "README.md").read_text(), "examples/hello.cpp", "README.md")
+    page = (root / "README.md").read_text()
+    lines = page.count("\n")
+    if lines > LONGEST_FIRST_PAGE:
+        print(f"README.md has {lines} lines; at most {LONGEST_FIRST_PAGE}: the rest belongs in docs/")
+        return False
+    readme = part(page, "examples/hello.cpp", "README.md")
     shown = re.fullmatch(r"```cpp\n(.*)```\n", readme, re.DOTALL)
     if not shown:
         raise SystemExit("README.md: the program is not one block of cpp")
