@@ -1,4 +1,4 @@
-# Finds what Lapwing stands on, and keeps it out of the way of programs that use the installed package: they need MPI and
+# Finds the libraries that Lapwing needs, and hides them from programs that use the installed package: they need MPI and
 # threads, and with a static lapwing also the libraries that it calls.
 
 include(CheckCXXSymbolExists)

@@ -62,7 +62,7 @@ install(
     DESTINATION ${LAPWING_INSTALL_CMAKEDIR}
 )
 
-# The flags of the MPI that lapwing was built with stand in the file themselves: compiler wrappers of several MPIs can be
+# The file has the flags of the MPI that lapwing was built with: compiler wrappers of several MPIs can be
 # installed side by side, and a program must not be linked to another MPI than its lapwing.
 set(pkgconfig_cflags "")
 foreach(directory IN LISTS MPI_CXX_INCLUDE_DIRS)

@@ -44,7 +44,7 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
     }
 }
 
-/// Blocks one behind the other.
+/// Consecutive blocks.
 kernels::Placement packed_blocks(const kernels::Run& run) { return {.stride = static_cast<std::int64_t>(run.block_bytes)}; }
 
 void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes,

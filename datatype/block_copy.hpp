@@ -7,7 +7,7 @@
 
 namespace lapwing::datatype {
 
-/// Packs the next `bytes` bytes of a layout of memory at `base`, and moves the cursor behind them.
+/// Packs the next `bytes` bytes of a layout of memory at `base`, and moves the cursor past them.
 void pack(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes) noexcept;
 /// The other way round.
 void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std::uint64_t bytes) noexcept;

@@ -17,7 +17,7 @@ void LayoutCursor::seek(std::uint64_t position) noexcept {
     index_[0] = 0;
     in_block_ = position_;
     if (position_ == layout.total_) {
-        // Behind the last byte there is no block; nothing looks at where it would be.
+        // There is no block after the last byte; nothing reads its place.
         in_block_ = 0;
         return;
     }

@@ -81,7 +81,7 @@ void check_usable(MPI_Datatype type) {
         throw UsageError{fmt::format("{}: Layout::from_mpi: the datatype is MPI_DATATYPE_NULL; pass one that has been made, "
                                      "committed and not freed",
                                      who())};
-    // There is no communicator to pack with, and who would hear of an error there is the session's business.
+    // There is no communicator to pack with, and the session decides who is told of an error.
     if (session) return;
     // MPI has no call that asks whether a type is committed. Packing no elements of it fails if it is not, on Open MPI and
     // on MPICH. (MPI_Pack_size does so on MPICH only; on Open MPI 4.1 it crashes.)
@@ -197,7 +197,7 @@ private:
     std::vector<MPI_Datatype> types_;
 };
 
-/// A predefined type: one block, or a pair with a gap inside or behind it.
+/// A predefined type: one block, or a pair with a gap inside or after it.
 Layout predefined(MPI_Datatype type) {
     MPI_Count bytes = 0;
     MPI_Count lower = 0;

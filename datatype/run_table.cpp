@@ -12,7 +12,7 @@ namespace lapwing::datatype {
 namespace {
 
 enum class Form : std::uint32_t {
-    strided,    ///< nothing behind the record
+    strided,    ///< nothing after the record
     offsets_32, ///< `count` distances from `offset`, 4 bytes each
     offsets_64, ///< the same, 8 bytes each
     blocks,     ///< `count` ByteBlocks relative to `offset`; block_bytes is of no meaning
@@ -34,7 +34,7 @@ constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8
 /// Offsets that are expanded at a time for a kernel call.
 constexpr std::uint64_t expanded = 512;
 
-/// Bytes of an entry behind a record, of a form that has one for each block of block_bytes; 0: another form.
+/// Bytes of an entry after a record, for a form that has one for each block of block_bytes; 0: another form.
 constexpr std::uint64_t entry_bytes(Form form) {
     switch (form) {
     case Form::deltas_16: return sizeof(std::uint16_t);
@@ -58,7 +58,7 @@ std::uint64_t encode_deltas(std::span<const std::int64_t> offsets, std::uint64_t
     return count;
 }
 
-/// A record, and what stands behind it.
+/// A record and what follows it.
 struct Encoded {
     Record record;
     std::uint64_t entries_bytes = 0;
@@ -227,7 +227,7 @@ private:
         return true;
     }
 
-    /// The offsets that entries stand for. `before` is that of the block before the first delta, then of the last.
+    /// The offsets that entries mean. `before` is that of the block before the first delta, then of the last.
     static void expand(Form form, const std::byte* entries, std::span<std::int64_t> offsets, std::int64_t& before) {
         if (form == Form::offsets_64) {
             std::memcpy(offsets.data(), entries, offsets.size_bytes());

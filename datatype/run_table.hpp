@@ -20,7 +20,7 @@ struct RunTable {
 /// A table with room for this can describe one run at least, so that encode_runs() gets on.
 inline constexpr std::uint64_t least_table_bytes = 64;
 
-/// Describes at most `limit` of the bytes from the cursor on in at most `room` bytes at `table`, and moves the cursor behind
+/// Describes at most `limit` of the bytes from the cursor on in at most `room` bytes at `table`, and moves the cursor past
 /// what it has described. At least one byte where room >= least_table_bytes. Ranks of one job read what others wrote: fields
 /// travel as they are in memory. Allocates nothing.
 [[nodiscard]] RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table, std::uint64_t room) noexcept;

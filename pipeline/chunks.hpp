@@ -20,18 +20,18 @@ struct Chunks {
             // A rest smaller than half a chunk is not worth an operation of its own.
             return left < wanted + wanted / 2 && left <= largest ? left : std::min(wanted, left);
         }
-        // What the chunks behind this one hold, counted from the end.
-        std::uint64_t behind = 0;
+        // Bytes of the later chunks, counted from the end.
+        std::uint64_t later = 0;
         std::uint64_t size = first;
-        while (left - behind > size) {
-            behind += size;
+        while (left - later > size) {
+            later += size;
             if (size == largest) { // the same from here on
-                behind += (left - behind - 1) / size * size;
+                later += (left - later - 1) / size * size;
                 break;
             }
             size = grown(size);
         }
-        return left - behind;
+        return left - later;
     }
 
 private:

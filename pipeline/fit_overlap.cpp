@@ -20,7 +20,7 @@ constexpr std::array<std::uint64_t, 3> chunk_counts{2, 4, 8};
 using Gains = std::array<double, chunk_counts.size()>;
 constexpr std::size_t least_count = 10; // half of them with everything at once first
 
-/// Executes each of the plans behind the first in turns with that one, of everything at once, and takes the medians.
+/// Executes each plan after the first in turns with the first, of everything at once, and takes the medians.
 template <class TimeOf>
 Gains measured_gains(std::vector<Plan>& plans, TimeOf time_of, double seconds) {
     // In turns the first and the second: machines are faster at times.

@@ -282,7 +282,7 @@ Completion pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byt
     Completion completion;
     if (plan->window.cache() == nullptr) completion = start_past_cache(plan, memory);
     else carry_out(plan, memory);
-    // Chunks that have not been started, too: accesses to their bytes come behind them from now on.
+    // Also chunks not started yet: accesses to their bytes follow them from now on.
     if (plan->direction == Direction::put) plan->tell_written(memory);
     return completion;
 }
@@ -311,7 +311,7 @@ void Plan::execute_notify(const void* memory, unsigned counter) {
         throw UsageError{fmt::format("{}: the plan is of a get, which tells its target nothing; make one with Plan::put",
                                      window.who("put_notify"))};
     execute(memory);
-    // Chunks and blocks may arrive in any order, and by MPI's operations behind any message.
+    // Chunks and blocks may arrive in any order, and those of MPI's operations after any message.
     if (state_->mapped == nullptr) window.order().flush(state_->rank);
     window.notifications().put(state_->rank, 0, {}, counter);
 }

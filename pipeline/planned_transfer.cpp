@@ -25,7 +25,7 @@ PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* mem
         const bool put = plan_->direction == Direction::put;
         if (!plan_->remote.is_contiguous())
             table_room_ = put ? chunk_table_room(chunks_.largest) : plan_->window.team_state().engine().inline_limit();
-        // A put goes behind its table; a get arrives at its place.
+        // A put follows its table; a get arrives at its place.
         if (!one_block_here() || (put && table_room_ != 0)) data_room_ = chunks_.largest;
     } else if (source_ != nullptr || (decision.strategy != Strategy::per_block && !one_block_here())) {
         // One block here needs no copy: its chunks leave from, or arrive at, their place.

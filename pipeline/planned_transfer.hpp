@@ -143,7 +143,7 @@ private:
     [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept {
         return (own_memory_ != nullptr ? own_memory_ : buffers_->memory).get() + slot * slot_space();
     }
-    /// Where the packed bytes of a get are, behind room for its table.
+    /// Where the packed bytes of a get are, after the room for its table.
     [[nodiscard]] std::byte* slot_data(std::uint64_t slot) const noexcept { return slot_memory(slot) + table_space(); }
 
     std::shared_ptr<PlanState> plan_;

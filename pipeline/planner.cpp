@@ -53,7 +53,7 @@ double stall(double remaining, double copying, double overlap) {
 
 /// Every chunk of a packed transfer through a small simulation of one processor and one wire.
 double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire, const model::CopyModel& copies) {
-    // What the owner unpacks is put behind its table, even from memory that is one block.
+    // Bytes that the owner unpacks follow their table, even from memory that is one block.
     const bool copied = shape.packs() || (wire.owner != nullptr && shape.remote.blocks > 1 && shape.direction == Direction::put);
     const auto copy = [&](std::uint64_t part) { return copied ? copies.time(shape.local, part) : 0.0; };
     const double overlap = wire.transfers.overlap();
@@ -185,7 +185,7 @@ struct Inputs {
         return shape.produced ? std::min(most, shape.produced_chunk()) : most;
     }
     [[nodiscard]] bool is_get() const noexcept { return shape.direction == Direction::get; }
-    /// Whether all may leave at once: at the end of a computation that leaves nothing to hide behind it.
+    /// Whether all may leave at once: at the end of a computation, which leaves nothing to overlap with.
     [[nodiscard]] bool may_leave_whole() const noexcept {
         return !shape.produced || options.strategy != Strategy::automatic || shape.bytes <= smallest_chunk;
     }
@@ -254,7 +254,7 @@ public:
         best_.improve(chunks, slots, predict_packed(in_.shape, chunks, slots, in_.transfers, in_.copies));
     }
 
-    /// Chunks hide copies behind the wire, and make the wire itself no faster: where a model says so, its sizes were measured at
+    /// Chunks overlap copies with the wire, and make the wire itself no faster: where a model says so, its sizes were measured at
     /// different times.
     [[nodiscard]] Candidate best() const {
         Candidate best = best_;

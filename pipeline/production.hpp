@@ -53,7 +53,7 @@ private:
 /// Plan::execute_filled().
 void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granule, const FillBytes& fill);
 
-/// A transfer of this plan comes behind the long ones to the same bytes that were started before it.
+/// A transfer of this plan follows earlier long transfers to the same bytes.
 void finish_earlier(PlanState& plan);
 
 } // namespace lapwing::pipeline

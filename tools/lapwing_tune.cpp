@@ -146,7 +146,7 @@ std::vector<kernels::CopyChoice> measure_choices(double seconds) {
 void run(const Options& options) {
     const Settings given;
     Settings without_profile;
-    without_profile.set("LAPWING_PROFILE", "none"); // what is measured is to stand there
+    without_profile.set("LAPWING_PROFILE", "none"); // the profile to be measured goes there
     Runtime runtime{MPI_COMM_WORLD, without_profile}; // keeps MPI from start to end, and tells what there is
     const bool first = runtime.rank() == Rank{0};
     if (runtime.size() < 2) throw UsageError{"lapwing-tune measures between ranks; start it with mpirun -n 2 at least"};

@@ -59,7 +59,7 @@ TransferModel fit(std::span<const TransferSample> samples, const Aggregation& ag
         lines.push_back(line);
     }
     if (lines.empty()) return {};
-    // What hides behind other transfers was seen of sizes up to the largest only. Of longer ones every further byte is taken to
+    // Overlap with other transfers was measured only up to the largest size. Of longer ones every further byte is taken to
     // take its whole time: within one transfer, too, what can hide hides.
     if (lines.size() < TransferModel::most_lines && lines.back().latency_per_byte > 0) {
         const auto largest = static_cast<double>(std::ranges::max_element(samples, {}, &TransferSample::bytes)->bytes);

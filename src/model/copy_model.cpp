@@ -135,7 +135,7 @@ double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexce
     const double cold = std::clamp(beyond, 0.0, 1.0);
     if (cold == 0) return call + blocks * kernel;
 
-    // What the processor fetches ahead behind the end of a block, up to the end of its page, is fetched in vain.
+    // Whatever the processor prefetches beyond the end of a block, up to the end of its page, is wasted.
     const double ahead = std::max(own, std::min(1.5 * own, page_bytes / line));
     const double fetched = std::min(ahead, std::max(stride, length) / line);
     // A few packed chunks are under way together; when they leave the cache, their lines come from outside too.

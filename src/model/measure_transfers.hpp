@@ -13,7 +13,7 @@
 
 namespace lapwing::model {
 
-/// What one measurement runs: `operations` transfers of `bytes` each, to places that lie one behind the other.
+/// What one measurement runs: `operations` transfers of `bytes` each, to consecutive places.
 struct TransferCell {
     std::uint64_t bytes = 0;
     std::uint64_t operations = 1;

@@ -169,7 +169,7 @@ private:
     bool read_choice(std::string_view key, std::string_view value) {
         const auto next = [&key]<class Enum>(Enum& to) {
             const std::string_view word = key.substr(0, key.find('.'));
-            // The last word has no point behind it.
+            // The last word is not followed by a point.
             key.remove_prefix(key.size() > word.size() + 1 ? word.size() + 1 : word.size());
             const auto found = kernels::named<Enum>(word);
             if (found) to = *found;

@@ -147,7 +147,7 @@ Solution fit_line(std::span<const TransferSample> samples, const Aggregation& ag
         equations.push_back({.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, further},
                              .value = sample.seconds});
     }
-    // Within a long transfer what can hide behind its other bytes does: a wire that several share is no faster.
+    // Within a long transfer, whatever can overlap with its other bytes already does: sharing the wire makes it no faster.
     constexpr std::uint64_t long_bytes = 32 * 1024;
     const bool all_long = samples.front().bytes >= long_bytes;
     return solve_robustly(std::move(equations), all_long ? all_terms & ~(1U << hidden_term) : all_terms);

@@ -37,9 +37,9 @@ struct Aggregation {
 ///     latency + latency_per_byte * bytes + operations * (overhead + per_byte * bytes) + further_messages * message
 ///
 /// (Schneider, Gerstenberger and Hoefler, "Compiler Optimizations for Non-Contiguous Remote Data Movement", section 4: L, o
-/// and G), where the latency of several differs from that of one: the service path sends the first at once, and gathers those
-/// behind it until its answer is here. The last term is of operations that are aggregated, see Aggregation; the second is
-/// what the memory at both ends takes and hides behind the wire while there are others. Of all that, the calls that start the
+/// and G), where the latency of several differs from that of one: the service path sends the first at once, and gathers the
+/// others until its answer arrives. The last term is of operations that are aggregated, see Aggregation; the second is
+/// the time of the memory at both ends, which overlaps with other transfers. Of all that, the calls that start the
 /// transfers keep the origin's processor for issue + issue_per_byte * bytes each.
 struct TransferLine {
     std::uint64_t begin_bytes = 0;

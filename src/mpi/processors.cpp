@@ -83,7 +83,7 @@ std::vector<int> cores_of_processors(const std::string& directory) {
     // Numbers may have gaps, where processors are switched off.
     for (int i = 0; i < CPU_SETSIZE; ++i) {
         std::ifstream file{fmt::format("{}/cpu{}/topology/thread_siblings_list", directory, i)};
-        // "2,34" or "2-3": the processors of the core in ascending order, of which the first stands for it.
+        // "2,34" or "2-3": the processors of the core in ascending order, of which the first represents it.
         int core = -1;
         if (!(file >> core)) continue;
         cores.resize(static_cast<std::size_t>(i) + 1, -1);

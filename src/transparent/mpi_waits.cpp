@@ -1,4 +1,4 @@
-// lapwing::transparent: stands in the place of MPI's blocking calls, by its profiling interface (MPI 3.1, chapter 14). Where
+// lapwing::transparent: replaces MPI's blocking calls, by its profiling interface (MPI 3.1, chapter 14). Where
 // there is no progress thread, they become non-blocking ones that serve Lapwing's teams until they are complete; else a
 // program pays one comparison a call.
 #include "src/team/host_waits.hpp"
