@@ -97,7 +97,7 @@ public:
 
 private:
     WindowFacts& facts_;
-    support::BiasedMutex mutex_;
+    support::BiasedMutex mutex_{support::LockRank::access_ledger};
     OutstandingAccesses outstanding_;
     /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
     OutstandingAccesses sent_adds_;
