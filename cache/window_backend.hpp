@@ -33,10 +33,10 @@ public:
         transfer->wait();
     }
     void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
-        window_.puts_and_gets().get_uncached(rank, offset, destination);
+        window_.puts_and_gets().get_uncached(rank, offset, destination, transport::Access::Starter::cache);
     }
     void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
-        window_.puts_and_gets().put_uncached(rank, offset, source);
+        window_.puts_and_gets().put_uncached(rank, offset, source, transport::Access::Starter::cache);
     }
     void put_runs(int rank, std::span<const DirtyRun> runs) override { window_.puts_and_gets().put_runs_uncached(rank, runs); }
     std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }

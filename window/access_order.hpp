@@ -27,8 +27,10 @@ public:
     AccessOrder& operator=(const AccessOrder&) = delete;
 
     /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or everything if
-    /// too much is under way to tell. Puts and gets that the cache serves come here when it starts its own; plans on cached windows
-    /// are waited for at once, so that nothing chunked is under way beside them.
+    /// too much is under way to tell. Puts and gets that the cache serves come here when it starts its own, with the mutex of
+    /// the cache held, and so wait for no chunked transfer: who moves those on has their turn, and may want the cache. Nothing is to
+    /// be waited for. Plans on cached windows are carried out at once; chunked beside a cache are only gets past it
+    /// (pipeline::start_past_cache), whose bytes nobody writes before they are complete.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
         enter(access);
         if (access.continues) return begun(access);
@@ -48,7 +50,7 @@ public:
     void complete();
     /// Before one more of a group of accesses that do not conflict with each other, and that have begun.
     void make_room() {
-        if (ledger_.full()) complete();
+        if (ledger_.full()) complete_started();
     }
     // What Window's calls of these names do.
     void flush(int target);
@@ -84,7 +86,7 @@ private:
     /// What all accesses begin with; gathered adds wait for nothing else before they are sent.
     void enter(const transport::Access& access) {
         facts_.state.check_reachable(access.call, access.target);
-        if (!access.continues && !chunked_transfers_.empty()) [[unlikely]]
+        if (!access.continues && access.starter != transport::Access::Starter::cache && !chunked_transfers_.empty()) [[unlikely]]
             chunked_transfers_.before(access.target, access.offset, access.bytes, access.writes());
         // Every part of a write comes here: lines may have been read since the last one.
         if (!access.continues || access.writes()) cache_before(access);
