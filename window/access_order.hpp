@@ -6,6 +6,7 @@
 #include "src/transport/rma_transport.hpp"
 #include "window/chunked_transfer.hpp"
 #include "window/gathered_adds.hpp"
+#include "window/lost_writes.hpp"
 #include "window/remote_cache.hpp"
 #include "window/told_copies.hpp"
 
@@ -61,13 +62,15 @@ public:
     [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
     void start_release();
     [[nodiscard]] bool under_way() const noexcept {
-        return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost();
+        return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || any_lost();
     }
     void finish_release();
     [[nodiscard]] bool has_copies() const noexcept { return cache_ != nullptr || !copies_.empty(); }
     void drop_copies();
 
     [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
+    /// Writes that a rank has not got before it left: the next flush or release throws PeerLeftError with them.
+    [[nodiscard]] LostWrites& lost() noexcept { return lost_; }
     /// The window is about to go.
     void end_transfers(void (transport::WindowTransfer::*end)());
     /// Null: not cached, or not any more. The caller keeps the cache.
@@ -114,10 +117,12 @@ private:
     void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
-    /// A step of a release: when it fails because a rank left, lost adds say more.
-    template <class Step>
-    void with_lost_adds(const char* call, Step&& step);
-    [[noreturn]] void throw_lost_adds(const char* call);
+    [[nodiscard]] bool any_lost() const noexcept { return adds_.any_lost() || lost_.any(); }
+    /// Steps of a flush or release, all of which are tried: what one cannot complete keeps nothing back in the others. Then what has
+    /// been lost is told, which says more than a step that fails because a rank left.
+    template <class... Steps>
+    void with_lost(const char* call, Steps&&... steps);
+    [[noreturn]] void throw_lost(const char* call);
     void release_all(const char* call);
 
     transport::WindowFacts& facts_;
@@ -126,6 +131,7 @@ private:
     transport::MessageTransport& messages_;
     ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
+    LostWrites lost_;
     RemoteCache* cache_ = nullptr;
     ToldCopies copies_;
 };
