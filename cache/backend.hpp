@@ -26,9 +26,9 @@ public:
     [[nodiscard]] virtual Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) = 0;
     /// Starts a put; when it is complete `source` may be reused.
     [[nodiscard]] virtual Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) = 0;
-    /// Whether an operation is complete; makes progress. Its token is then void.
+    /// Whether an operation is complete; makes progress. Its token is then void, and where this throws.
     [[nodiscard]] virtual bool test(Token token) = 0;
-    /// Returns when an operation is complete; its token is then void.
+    /// Returns when an operation is complete; its token is then void, and where this throws.
     virtual void wait(Token token) = 0;
 
     /// Blocking forms. The put is complete locally on return.
@@ -39,6 +39,11 @@ public:
 
     /// Bytes in the part of `rank`.
     [[nodiscard]] virtual std::uint64_t part_bytes(int rank) const = 0;
+
+    /// Whether operations on this rank throw PeerLeftError from now on.
+    [[nodiscard]] virtual bool has_left(int rank) = 0;
+    /// So many bytes that were written cannot be put to a rank that has left; the next release tells the program.
+    virtual void note_lost(int rank, std::uint64_t bytes) = 0;
 };
 
 } // namespace lapwing::cache

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "src/support/mutex.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -58,7 +60,7 @@ private:
     const std::uint64_t limit_;
     std::atomic<std::uint64_t> generation_{0}; ///< moves when shares may change
     std::atomic<bool> told_{false};
-    mutable std::mutex mutex_; ///< guards the fields below
+    mutable support::Mutex mutex_{support::LockRank::leaf}; ///< guards the fields below
     std::multiset<std::uint64_t> wanted_;
     std::uint64_t used_ = 0;
     std::uint64_t level_;

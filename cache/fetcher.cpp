@@ -22,7 +22,7 @@ void Fetcher::start(Frame frame, Lines lines) {
     page_size_.fetched(end - begin);
     under_way_.finish(page); // a put under way from these bytes
     const std::span<std::byte> destination{pages_.data(frame) + begin, end - begin};
-    under_way_.begin(backend_.start_get(page.rank, page.start + begin, destination), frame, 1, false);
+    under_way_.begin_get(backend_.start_get(page.rank, page.start + begin, destination), frame, 1);
     pages_.make_valid(frame, lines);
 }
 
@@ -68,7 +68,7 @@ void Fetcher::send_block() {
     page_size_.fetched(bytes);
     page_size_.read_ahead(block.count);
     const std::span<std::byte> destination{pages_.data(block.first), bytes};
-    under_way_.begin(backend_.start_get(first.rank, first.start, destination), block.first, block.count, false);
+    under_way_.begin_get(backend_.start_get(first.rank, first.start, destination), block.first, block.count);
     // Only now: a page is not readable because it was going to be asked for.
     for (Frame frame = block.first; frame < block.first + block.count; ++frame) {
         pages_[frame].unread = true;

@@ -13,42 +13,57 @@ constexpr std::size_t most_operations = 128;
 OperationsUnderWay::OperationsUnderWay(Backend& backend, CachedPages& pages)
     : backend_{backend}, pages_{pages}, operations_(most_operations) {}
 
-void OperationsUnderWay::begin(Backend::Token token, Frame first, Frame count, bool put) {
+void OperationsUnderWay::begin(Backend::Token token, Frame first, Frame count, std::uint64_t put_bytes) {
     if (token == Backend::complete) return;
     // The oldest makes room.
     const std::uint32_t index = next_;
     next_ = (next_ + 1) % static_cast<std::uint32_t>(most_operations);
     Operation& operation = operations_[index];
     try {
-        if (operation.count != 0) finish(index);
+        if (operation.count != 0) finish(index, Missing::left_out);
     } catch (...) {
         backend_.wait(token); // the frames must not be reused before
         throw;
     }
-    operation = {token, first, count, put};
+    operation = {token, first, count, put_bytes};
     for (Frame frame = first; frame < first + count; ++frame) pages_[frame].operation = index;
 }
 
-void OperationsUnderWay::finish(std::uint32_t index) {
+template <class Function>
+auto OperationsUnderWay::end(const Operation& operation, Missing missing, Function&& function) {
+    try {
+        return function();
+    } catch (...) {
+        const int rank = pages_[operation.first].rank;
+        for (Frame frame = operation.first; frame < operation.first + operation.count; ++frame) pages_.lose(frame);
+        if (!backend_.has_left(rank)) throw;
+        if (operation.put()) backend_.note_lost(rank, operation.put_bytes);
+        else if (missing == Missing::refused) throw;
+        return decltype(function())();
+    }
+}
+
+void OperationsUnderWay::finish(std::uint32_t index, Missing missing) {
     Operation& operation = operations_[index];
     const Operation done = operation;
     operation.count = 0;
     for (Frame frame = done.first; frame < done.first + done.count; ++frame) pages_[frame].operation = no_operation;
     if (done.token == Backend::complete) return;
-    try {
-        backend_.wait(done.token);
-    } catch (...) {
-        for (Frame frame = done.first; frame < done.first + done.count; ++frame) pages_.lose(frame);
-        throw;
-    }
+    end(done, missing, [&] { backend_.wait(done.token); });
 }
 
 bool OperationsUnderWay::uses(const Page& page) {
     if (page.operation == no_operation) return false;
     Operation& operation = operations_[page.operation];
-    if (operation.token != Backend::complete && !backend_.test(operation.token)) return true;
-    operation.token = Backend::complete;
-    return false;
+    if (operation.token == Backend::complete) return false;
+    const Operation tested = operation;
+    operation.token = Backend::complete; // unless it is not, which the next lines find out
+    const bool done = end(tested, Missing::refused, [&] {
+        if (backend_.test(tested.token)) return true;
+        operation.token = tested.token;
+        return false;
+    });
+    return !done && operation.token != Backend::complete;
 }
 
 template <class Wanted>
@@ -58,7 +73,7 @@ void OperationsUnderWay::finish_if(Wanted&& wanted) {
     for (std::uint32_t index = 0; index < operations_.size(); ++index) {
         if (operations_[index].count == 0 || !wanted(operations_[index])) continue;
         try {
-            finish(index);
+            finish(index, Missing::left_out);
         } catch (...) {
             if (problem == nullptr) problem = std::current_exception();
         }
@@ -71,7 +86,7 @@ void OperationsUnderWay::finish_all() {
 }
 
 void OperationsUnderWay::finish_puts() {
-    finish_if([](const Operation& operation) { return operation.put; });
+    finish_if([](const Operation& operation) { return operation.put(); });
 }
 
 void OperationsUnderWay::abandon() noexcept {

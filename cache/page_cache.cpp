@@ -45,6 +45,7 @@ void PageCache::lay_out(std::uint64_t page_bytes) {
 }
 
 void PageCache::adapt_page_size() {
+    if (may_be_dirty()) return; // a release that failed: what it could not put stays for the next
     const std::uint64_t bytes = page_size_.choose(slow_reads_ + pages_.hot_pages().hits());
     if (bytes == page_bytes()) return;
     finish_all();

@@ -33,7 +33,9 @@ namespace lapwing::cache {
 /// lands on dirty bytes, and the source of a put under way is not written.
 ///
 /// Where the backend throws, so does the call. It may be made again: lines whose get was not started, or failed, are not valid,
-/// and bytes whose put was not started stay dirty.
+/// and bytes whose put was not started stay dirty. A rank that has left the team is another matter: dirty bytes of its pages are dropped
+/// and noted as lost (Backend::note_lost), and no call throws because of them, so that accesses to other ranks go on and all that is
+/// dirty for those is put.
 ///
 /// Calls are made by one thread at a time. The one that owns the hot-page table may use that without being kept apart from
 /// write_back_for_another_thread() by others.

@@ -41,7 +41,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
             return;
         }
         if (hit && pages_[frame].unread) use_unread(frame, rank, offset);
-        if (hit) under_way_.finish(pages_[frame]);
+        if (hit) under_way_.finish_for_read(pages_[frame]);
     }
     if (!hit) {
         const bool first = !known || stale; // since it came, or since the acquire
@@ -64,7 +64,7 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     ++slow_reads_;
     if (!hit) page_size_.missed();
     if (bypass_.judge(hit, pages_.hot_pages().hits())) collect_hits();
-    under_way_.finish(pages_[frame]);
+    under_way_.finish_for_read(pages_[frame]);
     replacement_->used(frame);
     std::memcpy(destination.data(), pages_.data(frame) + within, destination.size());
     enter_reads(frame);

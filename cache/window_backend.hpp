@@ -23,7 +23,12 @@ public:
         return keep(window_.puts_and_gets().begin_put(rank, offset, source, transport::Access::Starter::cache));
     }
     bool test(Token token) override {
-        if (!transfers_[token - 1]->test()) return false;
+        try {
+            if (!transfers_[token - 1]->test()) return false;
+        } catch (...) {
+            drop(token);
+            throw;
+        }
         drop(token);
         return true;
     }
@@ -33,13 +38,18 @@ public:
         transfer->wait();
     }
     void get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
-        window_.puts_and_gets().get_uncached(rank, offset, destination);
+        window_.puts_and_gets().get_uncached(rank, offset, destination, transport::Access::Starter::cache);
     }
     void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
-        window_.puts_and_gets().put_uncached(rank, offset, source);
+        window_.puts_and_gets().put_uncached(rank, offset, source, transport::Access::Starter::cache);
     }
     void put_runs(int rank, std::span<const DirtyRun> runs) override { window_.puts_and_gets().put_runs_uncached(rank, runs); }
     std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }
+    bool has_left(int rank) override {
+        team::Membership& membership = window_.team_state().membership();
+        return membership.broken() && membership.has_left(rank);
+    }
+    void note_lost(int rank, std::uint64_t bytes) override { window_.order().lost().note(rank, bytes); }
 
 private:
     Token keep(std::unique_ptr<transport::PendingTransfer> transfer) {

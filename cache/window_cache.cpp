@@ -176,7 +176,8 @@ void WindowCache::finish_write_back() {
     if (own == nullptr) return;
     const support::BiasedMutex::Guard guard{own->mutex};
     own->pages->finish_release();
-    if (own->share.outdated()) [[unlikely]]
+    // After a release that failed the cache stays with what it could not put, and the next one gives memory back.
+    if (own->share.outdated() && !own->pages->may_be_dirty()) [[unlikely]]
         fit(*own);
 }
 

@@ -70,7 +70,7 @@ private:
     /// The cache of one thread. Its mutex is held around all but the hot-page table's accesses.
     struct OfThread {
         OfThread(window::WindowState& window, Budget& budget) : share{budget}, backend{window} {}
-        support::BiasedMutex mutex;
+        support::BiasedMutex mutex{support::LockRank::cache};
         std::atomic<std::uint64_t> epoch{0}; ///< of CacheAcquire::thread
         std::atomic<std::uint32_t> dirty_pages{0};
         Budget::Share share;

@@ -2,10 +2,14 @@
 
 #include "cache/bits.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace lapwing::cache {
 namespace {
@@ -61,7 +65,7 @@ private:
         behind_.statistics_.add(Counter::cache_write_backs, Counter::cache_write_back_bytes, open_.bytes);
         if (frames_ != 0 && open_.bytes >= least_run_from_memory) {
             const Backend::Token token = behind_.backend_.start_put(rank_, open_.offset, {open_.source, open_.bytes});
-            behind_.under_way_.begin(token, first_, frames_, true);
+            behind_.under_way_.begin_put(token, first_, frames_, open_.bytes);
         } else {
             if (!behind_.runs_.empty() && (small_rank_ != rank_ || behind_.runs_.size() == most_runs)) send_small();
             small_rank_ = rank_;
@@ -172,6 +176,20 @@ void WriteBehind::clean_sorted() {
 }
 
 void WriteBehind::clean() {
+    drop_lost();
+    for (;;) {
+        try {
+            put_all();
+            break;
+        } catch (const PeerLeftError&) {
+            // The news may have come meanwhile. What was put before it is put again: the same bytes.
+            if (!drop_lost()) throw;
+        }
+    }
+    for (const Frame frame : to_clean_) detach_mask(frame);
+}
+
+void WriteBehind::put_all() {
     for (const Frame frame : to_clean_) under_way_.finish(pages_[frame]);
     try {
         Writer writer{*this};
@@ -183,7 +201,20 @@ void WriteBehind::clean() {
             if (pages_[frame].operation != no_operation) pages_.hot_pages().leave_writes(pages_[frame].number);
         throw;
     }
-    for (const Frame frame : to_clean_) detach_mask(frame);
+}
+
+bool WriteBehind::drop_lost() {
+    const auto lost = [&](Frame frame) {
+        const Page& page = pages_[frame];
+        if (!backend_.has_left(page.rank)) return false;
+        std::uint64_t bytes = 0;
+        for (const std::uint64_t word : std::as_const(pages_).dirty().bits(page.dirty)) bytes += static_cast<std::uint64_t>(std::popcount(word));
+        backend_.note_lost(page.rank, bytes);
+        detach_mask(frame);
+        pages_.lose(frame); // or reads would find what nobody else ever will
+        return true;
+    };
+    return std::erase_if(to_clean_, lost) != 0;
 }
 
 void WriteBehind::write_back_for_another_thread() {
@@ -212,8 +243,14 @@ void WriteBehind::write_back_for_another_thread() {
                 sent = end;
             });
         } catch (...) {
-            // The next release puts what this one could not; the owner may have set bits again meanwhile.
             bits::clear(taken, 0, sent);
+            if (backend_.has_left(page.rank)) {
+                std::uint64_t lost = 0;
+                for (const std::uint64_t word : taken) lost += static_cast<std::uint64_t>(std::popcount(word));
+                backend_.note_lost(page.rank, lost);
+                continue;
+            }
+            // The next release puts what this one could not; the owner may have set bits again meanwhile.
             for (std::uint64_t group = 0; group < page_bytes / 8; ++group)
                 if (taken_bits[group] != 0)
                     std::atomic_ref<std::uint8_t>{bits[group]}.fetch_or(taken_bits[group], std::memory_order_release);

@@ -12,7 +12,8 @@
 
 namespace lapwing::cache {
 
-/// Decides when dirty bytes are put, and in which messages. Where a put cannot be started, the bytes stay dirty.
+/// Decides when dirty bytes are put, and in which messages. Where a put cannot be started, the bytes stay dirty, unless their rank has
+/// left: those are dropped, and noted as lost.
 class WriteBehind {
 public:
     WriteBehind(Backend& backend, CachedPages& pages, OperationsUnderWay& under_way, support::Statistics& statistics);
@@ -50,6 +51,9 @@ private:
     /// Puts the dirty bytes of the pages of `to_clean_`, in the order of their numbers or in this one.
     void clean_sorted();
     void clean();
+    void put_all();
+    /// Drops those of the pages of `to_clean_` whose rank has left. Whether there were any.
+    bool drop_lost();
     void detach_mask(Frame frame);
 
     Backend& backend_;

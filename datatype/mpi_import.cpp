@@ -5,6 +5,7 @@
 
 #include "src/support/mpi_error.hpp"
 #include "src/support/mpi_state.hpp"
+#include "src/support/mutex.hpp"
 
 #include <fmt/format.h>
 
@@ -57,8 +58,8 @@ private:
         const std::lock_guard lock{mutex()};
         return self() == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&self());
     }
-    static std::mutex& mutex() {
-        static std::mutex instance;
+    static support::Mutex& mutex() {
+        static support::Mutex instance{support::LockRank::leaf};
         return instance;
     }
     static MPI_Comm& self() {

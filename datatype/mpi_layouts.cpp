@@ -1,6 +1,7 @@
 #include "datatype/mpi_layouts.hpp"
 
 #include "src/support/mpi_error.hpp"
+#include "src/support/mutex.hpp"
 
 #include <memory>
 #include <mutex>
@@ -64,7 +65,7 @@ private:
         return MPI_SUCCESS;
     }
 
-    std::shared_mutex mutex_;
+    support::SharedMutex mutex_{support::LockRank::leaf};
     std::unordered_map<MPI_Datatype, std::shared_ptr<const Known>> known_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/support/aligned_memory.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/completion.hpp>
@@ -35,7 +36,7 @@ public:
     [[nodiscard]] std::uint64_t bytes() const;
 
 private:
-    mutable std::mutex mutex_;
+    mutable support::Mutex mutex_{support::LockRank::leaf};
     std::vector<std::unique_ptr<ChunkBuffers>> free_;
     std::vector<std::unique_ptr<ChunkBuffers>> kept_;
     std::uint64_t bytes_ = 0;

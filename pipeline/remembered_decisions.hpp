@@ -2,6 +2,7 @@
 
 #include "pipeline/planner.hpp"
 #include "src/model/cost_model.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
 #include <cstddef>
@@ -26,7 +27,7 @@ private:
     };
     static constexpr std::size_t most_remembered = 64;
 
-    std::mutex mutex_;
+    support::Mutex mutex_{support::LockRank::leaf};
     std::vector<Remembered> remembered_; ///< by the hash of the shape; a later one takes the place of an earlier
 };
 

@@ -118,7 +118,7 @@ private:
     const PrefetchOptions options_;
     CopyState state_;
     /// Held while copies are filled, so that no own write gets between a transfer and its end.
-    support::BiasedMutex mutex_;
+    support::BiasedMutex mutex_{support::LockRank::prefetch_buffer};
     std::vector<Entry> entries_; ///< in the order in which they are filled
     std::vector<std::uint32_t> by_owner_; ///< places in entries_, ordered by owner
     std::vector<support::AlignedMemory> memory_;

@@ -1,10 +1,13 @@
 #include "window/access_order.hpp"
 
+#include "src/support/first_problem.hpp"
+
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 namespace lapwing::window {
@@ -86,33 +89,42 @@ void AccessOrder::complete_sent_adds() {
     for (const int target : targets) ledger_.complete_adds(target, reached);
 }
 
-template <class Step>
-inline void AccessOrder::with_lost_adds(const char* call, Step&& step) {
+// ---- completion -----------------------------------------------------------------------------------------------------
+
+template <class... Steps>
+inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
+    support::FirstProblem problem;
+    (problem.attempt(steps), ...);
     try {
-        step();
+        problem.rethrow();
     } catch (const PeerLeftError&) { // says less
-        if (adds_.any_lost()) throw_lost_adds(call);
+        if (any_lost()) throw_lost(call);
         throw;
     }
-    if (adds_.any_lost()) [[unlikely]]
-        throw_lost_adds(call);
+    if (any_lost()) [[unlikely]]
+        throw_lost(call);
 }
 
-void AccessOrder::throw_lost_adds(const char* call) {
-    throw PeerLeftError{fmt::format("{}: {} could not be delivered, because the rank left the team; those to others "
-                                    "have been sent; see that rank's error",
-                                    facts_.who(call), adds_.take_lost())};
+void AccessOrder::throw_lost(const char* call) {
+    std::string lost = adds_.take_lost();
+    const std::string writes = lost_.take();
+    if (!lost.empty() && !writes.empty()) lost += ", ";
+    throw PeerLeftError{fmt::format("{}: {} could not be delivered, because the rank left the team; what others are to get "
+                                    "has been sent; see that rank's error",
+                                    facts_.who(call), lost + writes)};
 }
-
-// ---- completion -----------------------------------------------------------------------------------------------------
 
 void AccessOrder::flush(int target) {
     facts_.state.progress_driver().serve_now_and_then();
-    if (!adds_.empty()) adds_.send(target); // first: cached writes to their bytes come after them
-    with_lost_adds("flush", [&] {
-        if (cache_ != nullptr) cache_->write_back(target);
-        complete(target);
-    });
+    with_lost(
+        "flush",
+        [&] { // first: cached writes to their bytes come after them
+            if (!adds_.empty()) adds_.send(target);
+        },
+        [&] {
+            if (cache_ != nullptr) cache_->write_back(target);
+        },
+        [&] { complete(target); });
     drop_copies();
 }
 
@@ -129,11 +141,15 @@ void AccessOrder::release() {
 }
 
 void AccessOrder::release_all(const char* call) {
-    if (!adds_.empty()) adds_.send(); // first: cached writes to their bytes come after them
-    with_lost_adds(call, [&] {
-        if (cache_ != nullptr) cache_->write_back();
-        complete();
-    });
+    with_lost(
+        call,
+        [&] { // first: cached writes to their bytes come after them
+            if (!adds_.empty()) adds_.send();
+        },
+        [&] {
+            if (cache_ != nullptr) cache_->write_back();
+        },
+        [&] { complete(); });
     facts_.order_memory();
 }
 
@@ -145,15 +161,23 @@ void AccessOrder::acquire() {
 }
 
 void AccessOrder::start_release() {
-    if (!adds_.empty()) adds_.send(); // first, as above
-    if (cache_ != nullptr) with_lost_adds("release", [&] { cache_->start_write_back(); });
+    with_lost(
+        "release",
+        [&] { // first, as above
+            if (!adds_.empty()) adds_.send();
+        },
+        [&] {
+            if (cache_ != nullptr) cache_->start_write_back();
+        });
 }
 
 void AccessOrder::finish_release() {
-    with_lost_adds("release", [&] {
-        if (cache_ != nullptr) cache_->finish_write_back();
-        complete();
-    });
+    with_lost(
+        "release",
+        [&] {
+            if (cache_ != nullptr) cache_->finish_write_back();
+        },
+        [&] { complete(); });
 }
 
 void AccessOrder::drop_copies() {
@@ -163,16 +187,20 @@ void AccessOrder::drop_copies() {
 
 void AccessOrder::complete(int target) {
     facts_.state.check_usable("Window::flush");
+    support::FirstProblem problem;
     if (!chunked_transfers_.empty()) [[unlikely]]
-        chunked_transfers_.finish(target);
-    complete_started(target);
+        problem.attempt([&] { chunked_transfers_.finish(target); });
+    problem.attempt([&] { complete_started(target); });
+    problem.rethrow();
 }
 
 void AccessOrder::complete() {
     facts_.state.check_usable("Window::flush");
+    support::FirstProblem problem;
     if (!chunked_transfers_.empty()) [[unlikely]]
-        chunked_transfers_.finish();
-    complete_started();
+        problem.attempt([&] { chunked_transfers_.finish(); });
+    problem.attempt([&] { complete_started(); });
+    problem.rethrow();
 }
 
 void AccessOrder::complete_started(int target) {
@@ -213,7 +241,8 @@ void AccessOrder::complete_started() {
     const transport::AccessLedger::Versions reached = ledger_.versions();
     if (ledger_.messages_under_way() && messages_.busy()) {
         guard.unlock();
-        messages_.flush();
+        // Those to ranks that left are over, too, for which nobody is held up who goes on with others.
+        for (const int target : messages_.flush()) lost_.note_under_way(target);
         guard.lock();
     }
     ledger_.complete(transport::AccessLedger::any_rank, reached);

@@ -6,6 +6,7 @@
 #include "src/transport/rma_transport.hpp"
 #include "window/chunked_transfer.hpp"
 #include "window/gathered_adds.hpp"
+#include "window/lost_writes.hpp"
 #include "window/remote_cache.hpp"
 #include "window/told_copies.hpp"
 
@@ -27,8 +28,10 @@ public:
     AccessOrder& operator=(const AccessOrder&) = delete;
 
     /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or everything if
-    /// too much is under way to tell. Puts and gets that the cache serves come here when it starts its own; plans on cached windows
-    /// are waited for at once, so that nothing chunked is under way beside them.
+    /// too much is under way to tell. Puts and gets that the cache serves come here when it starts its own, with the mutex of
+    /// the cache held, and so wait for no chunked transfer: who moves those on has their turn, and may want the cache. Nothing is to
+    /// be waited for. Plans on cached windows are carried out at once; chunked beside a cache are only gets past it
+    /// (pipeline::start_past_cache), whose bytes nobody writes before they are complete.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
         enter(access);
         if (access.continues) return begun(access);
@@ -48,7 +51,7 @@ public:
     void complete();
     /// Before one more of a group of accesses that do not conflict with each other, and that have begun.
     void make_room() {
-        if (ledger_.full()) complete();
+        if (ledger_.full()) complete_started();
     }
     // What Window's calls of these names do.
     void flush(int target);
@@ -59,13 +62,15 @@ public:
     [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
     void start_release();
     [[nodiscard]] bool under_way() const noexcept {
-        return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost();
+        return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || any_lost();
     }
     void finish_release();
     [[nodiscard]] bool has_copies() const noexcept { return cache_ != nullptr || !copies_.empty(); }
     void drop_copies();
 
     [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
+    /// Writes that a rank has not got before it left: the next flush or release throws PeerLeftError with them.
+    [[nodiscard]] LostWrites& lost() noexcept { return lost_; }
     /// The window is about to go.
     void end_transfers(void (transport::WindowTransfer::*end)());
     /// Null: not cached, or not any more. The caller keeps the cache.
@@ -84,7 +89,7 @@ private:
     /// What all accesses begin with; gathered adds wait for nothing else before they are sent.
     void enter(const transport::Access& access) {
         facts_.state.check_reachable(access.call, access.target);
-        if (!access.continues && !chunked_transfers_.empty()) [[unlikely]]
+        if (!access.continues && access.starter != transport::Access::Starter::cache && !chunked_transfers_.empty()) [[unlikely]]
             chunked_transfers_.before(access.target, access.offset, access.bytes, access.writes());
         // Every part of a write comes here: lines may have been read since the last one.
         if (!access.continues || access.writes()) cache_before(access);
@@ -112,10 +117,12 @@ private:
     void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
-    /// A step of a release: when it fails because a rank left, lost adds say more.
-    template <class Step>
-    void with_lost_adds(const char* call, Step&& step);
-    [[noreturn]] void throw_lost_adds(const char* call);
+    [[nodiscard]] bool any_lost() const noexcept { return adds_.any_lost() || lost_.any(); }
+    /// Steps of a flush or release, all of which are tried: what one cannot complete keeps nothing back in the others. Then what has
+    /// been lost is told, which says more than a step that fails because a rank left.
+    template <class... Steps>
+    void with_lost(const char* call, Steps&&... steps);
+    [[noreturn]] void throw_lost(const char* call);
     void release_all(const char* call);
 
     transport::WindowFacts& facts_;
@@ -124,6 +131,7 @@ private:
     transport::MessageTransport& messages_;
     ChunkedTransfers chunked_transfers_;
     GatheredAdds adds_{*this};
+    LostWrites lost_;
     RemoteCache* cache_ = nullptr;
     ToldCopies copies_;
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "src/support/mutex.hpp"
+
 #include <lapwing/detail/direction.hpp>
 
 #include <boost/intrusive/list.hpp>
@@ -63,7 +65,7 @@ public:
 
     private:
         ChunkedTransfers& transfers_;
-        std::lock_guard<std::mutex> guard_;
+        std::lock_guard<support::Mutex> guard_;
     };
 
     [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
@@ -89,9 +91,9 @@ private:
         return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
 
-    std::mutex turn_;
+    support::Mutex turn_{support::LockRank::chunked_turn};
     std::atomic<std::thread::id> holder_{};
-    std::mutex mutex_; ///< of the list; taken after the turn
+    support::Mutex mutex_{support::LockRank::leaf}; ///< of the list
     boost::intrusive::list<ChunkedTransfer> list_;
     std::atomic<std::size_t> count_{0}; ///< release: who sees it empty sees what the transfers wrote
 };

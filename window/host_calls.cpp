@@ -2,6 +2,7 @@
 
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/mutex.hpp"
 #include "window/window_state.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Adopted {
     WindowState* window;
     CacheMode mode;
 };
-std::mutex windows_mutex;
+support::Mutex windows_mutex{support::LockRank::leaf};
 std::vector<Adopted> windows;
 std::vector<MPI_Win> watched; ///< windows whose end MPI will tell
 std::atomic<std::size_t> transparent_count{0}; ///< so that programs without such windows take no lock

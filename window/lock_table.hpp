@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
 #include <cstddef>
@@ -56,7 +57,7 @@ public:
 private:
     void add_block(Team& team);
 
-    mutable std::mutex mutex_; ///< of the fields below; no collective call is made with it held
+    mutable support::Mutex mutex_{support::LockRank::leaf}; ///< of the fields below; no collective call is made with it held
     std::vector<std::unique_ptr<WindowState>> blocks_;
     std::uint32_t slots_ = 0;
     std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;

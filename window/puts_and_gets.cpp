@@ -23,20 +23,27 @@ void PutsAndGets::put(int target, std::uint64_t offset, std::span<const std::byt
     order_.copies().written(target, offset, source);
 }
 
-void PutsAndGets::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination) {
-    const transport::BegunAccess access = order_.begin(
-        {.target = target, .offset = offset, .bytes = destination.size(), .call = "Window::get", .past_cache = true});
+void PutsAndGets::get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination,
+                               transport::Access::Starter starter) {
+    const transport::BegunAccess access = order_.begin({.target = target,
+                                                        .offset = offset,
+                                                        .bytes = destination.size(),
+                                                        .call = "Window::get",
+                                                        .starter = starter,
+                                                        .past_cache = true});
     if (rma_.carries(target, offset, destination.size())) [[likely]]
         rma_.get(access, destination);
     else messages_.get(access, destination);
 }
 
-void PutsAndGets::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source) {
+void PutsAndGets::put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source,
+                               transport::Access::Starter starter) {
     const transport::BegunAccess access = order_.begin({.target = target,
                                                         .offset = offset,
                                                         .bytes = source.size(),
                                                         .kind = transport::Access::Kind::write,
                                                         .call = "Window::put",
+                                                        .starter = starter,
                                                         .past_cache = true});
     if (rma_.carries(target, offset, source.size())) [[likely]]
         rma_.put(access, source);
@@ -48,7 +55,7 @@ void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) 
     const bool staged = std::ranges::all_of(
         runs, [](const DirtyRun& run) { return run.bytes <= transport::RmaTransport::largest_staged_bytes; });
     if (facts_.network != Path::rma || (staged && runs.size() < least_runs_by_messages)) {
-        for (const DirtyRun& run : runs) put_uncached(target, run.offset, {run.source, run.bytes});
+        for (const DirtyRun& run : runs) put_uncached(target, run.offset, {run.source, run.bytes}, transport::Access::Starter::cache);
         return;
     }
     const auto begin = [&](const DirtyRun& run, bool continues) {
@@ -66,7 +73,7 @@ void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) 
     for (const DirtyRun& run : runs) {
         order_.make_room();
         if (run.bytes <= messages_.inline_limit()) messages_.put(begin(run, true), {run.source, run.bytes}, 0);
-        else put_uncached(target, run.offset, {run.source, run.bytes});
+        else put_uncached(target, run.offset, {run.source, run.bytes}, transport::Access::Starter::cache);
     }
 }
 

@@ -37,8 +37,10 @@ public:
 
     // Past the cache: what the cache itself is made of, and parts of transfers. Copies are told by who makes the whole: of what a
     // cache writes back they have heard when the program wrote it. A null transfer is complete.
-    void get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination);
-    void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source);
+    void get_uncached(int target, std::uint64_t offset, std::span<std::byte> destination,
+                      transport::Access::Starter starter = transport::Access::Starter::program);
+    void put_uncached(int target, std::uint64_t offset, std::span<const std::byte> source,
+                      transport::Access::Starter starter = transport::Access::Starter::program);
     /// Small runs, copied, in as few messages as there can be.
     void put_runs_uncached(int target, std::span<const DirtyRun> runs);
     [[nodiscard]] std::unique_ptr<transport::PendingTransfer>

@@ -96,7 +96,7 @@ private:
 
     const transport::WindowFacts& facts_;
     CopiesObserver& observer_;
-    support::BiasedMutex mutex_;
+    support::BiasedMutex mutex_{support::LockRank::told_copies};
     std::vector<ReadCopies*> list_;
     std::atomic<std::size_t> count_{0}; ///< of the list; written with the mutex held
     std::atomic<std::uint64_t> changes_{0};

@@ -1,5 +1,7 @@
 #include "src/kernels/copy_choices.hpp"
 
+#include "src/support/mutex.hpp"
+
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
@@ -194,7 +196,7 @@ const CopyChoices& copy_choices() noexcept {
 }
 
 void use_copy_choices(const CopyChoices& choices) {
-    static std::mutex mutex;
+    static support::Mutex mutex{support::LockRank::leaf};
     static std::vector<std::unique_ptr<const CopyChoices>> tables; // a copy under way may still read an old one
     const std::scoped_lock lock{mutex};
     tables.push_back(std::make_unique<const CopyChoices>(choices));

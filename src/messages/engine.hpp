@@ -11,6 +11,7 @@
 #include "src/messages/reply_queue.hpp"
 #include "src/messages/request.hpp"
 #include "src/messages/target_side.hpp"
+#include "src/support/mutex.hpp"
 
 #include <lapwing/statistics.hpp>
 
@@ -133,7 +134,7 @@ public:
     [[nodiscard]] std::uint64_t wakes() const noexcept { return target_side_.wakes(); }
 
     /// For calls "from the listener" that come from elsewhere, and for the listener's own state.
-    [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
+    [[nodiscard]] support::Mutex& mutex() noexcept { return mutex_; }
     /// Makes progress; true when everything queued here has been acknowledged and every answer owed has left.
     [[nodiscard]] bool idle();
     /// Takes back the posted receives. Nothing may be sent to this rank any more (or it will stay unread).
@@ -148,7 +149,7 @@ private:
 
     const EngineLimits limits_;
     EngineListener& listener_;
-    std::mutex mutex_;
+    support::Mutex mutex_{support::LockRank::engine};
     Endpoint endpoint_;
     PacketStream request_packets_;
     PacketStream reply_packets_;

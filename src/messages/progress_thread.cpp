@@ -47,7 +47,7 @@ ProgressThread& ProgressThread::instance() {
     return *thread;
 }
 
-std::unique_lock<std::mutex> ProgressThread::lock_teams() {
+std::unique_lock<support::Mutex> ProgressThread::lock_teams() {
     teams_wanted_.fetch_add(1, std::memory_order_relaxed); // a hint: the mutex orders what matters
     std::unique_lock guard{teams_mutex_};
     teams_wanted_.fetch_sub(1, std::memory_order_relaxed);

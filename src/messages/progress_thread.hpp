@@ -3,6 +3,7 @@
 #include "src/messages/polling_policy.hpp"
 #include "src/messages/sleeper.hpp"
 #include "src/support/backoff.hpp"
+#include "src/support/mutex.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -86,10 +87,11 @@ private:
     Progressing::Clock::time_point look_at_clock();
     Progressing::Round round(Progressing::Clock::time_point now, Progressing::Waits& waits);
     /// Waits for the end of a round at most: the thread, which takes the mutex again at once, gives way.
-    [[nodiscard]] std::unique_lock<std::mutex> lock_teams();
+    [[nodiscard]] std::unique_lock<support::Mutex> lock_teams();
 
-    std::mutex start_stop_mutex_; ///< held while the thread is started or joined: so of two callers the second finds it done
-    std::mutex teams_mutex_;      ///< held during a round
+    /// Held while the thread is started or joined: so of two callers the second finds it done.
+    support::Mutex start_stop_mutex_{support::LockRank::progress_start};
+    support::Mutex teams_mutex_{support::LockRank::progress_teams}; ///< held during a round
     std::atomic<int> teams_wanted_{0}; ///< threads that wait for teams_mutex_
     std::vector<Progressing*> teams_;
     Options options_;

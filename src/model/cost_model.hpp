@@ -3,6 +3,7 @@
 #include "src/kernels/copy_choices.hpp"
 #include "src/model/copy_model.hpp"
 #include "src/model/transfer_model.hpp"
+#include "src/support/mutex.hpp"
 
 #include <lapwing/path.hpp>
 
@@ -90,7 +91,7 @@ private:
     static constexpr std::size_t size_classes = 17;
     [[nodiscard]] static std::size_t index(Path path, Direction direction) noexcept;
 
-    mutable std::mutex mutex_;
+    mutable support::Mutex mutex_{support::LockRank::leaf};
     CostTables tables_;
     std::array<Source, 6> sources_{};
     std::array<std::array<Drift, size_classes>, 3> drifts_{}; ///< by path and size

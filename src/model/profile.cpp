@@ -1,6 +1,7 @@
 #include "src/model/profile.hpp"
 
 #include "src/support/log.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -255,7 +256,7 @@ std::optional<std::string> read_file(const std::string& file, std::string& probl
 
 /// Once a process, however many runtimes it makes.
 void say_once(const std::string& line) {
-    static std::mutex mutex;
+    static support::Mutex mutex{support::LockRank::leaf};
     static std::set<std::string> said;
     const std::lock_guard guard{mutex};
     if (said.insert(line).second) support::log_line(line);

@@ -1,5 +1,6 @@
 #include "src/mpi/watched_call.hpp"
 
+#include "src/support/mutex.hpp"
 #include "src/support/signals_blocked.hpp"
 
 #include <condition_variable>
@@ -14,8 +15,8 @@ namespace lapwing::mpi {
 
 bool ends_within(std::chrono::milliseconds longest, std::function<void()> work) {
     struct Shared {
-        std::mutex mutex;
-        std::condition_variable ended;
+        support::Mutex mutex{support::LockRank::leaf};
+        std::condition_variable_any ended;
         bool done = false;
         std::exception_ptr failure;
         std::function<void()> work;

@@ -3,6 +3,7 @@
 #include "src/runtime/launcher.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mpi_state.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/team_registry.hpp"
 
 #include <mpi.h>
@@ -14,7 +15,7 @@
 namespace lapwing::runtime {
 namespace {
 
-std::mutex uses_mutex;
+support::Mutex uses_mutex{support::LockRank::mpi_use};
 int uses = 0;
 bool ours = false;         ///< a use initialised MPI
 bool at_exit = false;      ///< finalize_at_exit() is to be called

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "src/support/mutex.hpp"
+
 #include <lapwing/statistics.hpp>
 
 #include <atomic>
@@ -26,8 +28,11 @@ public:
                 how_ = How::by_bias;
             } else if (mutex_.mutex_.try_lock()) {
                 how_ = How::by_mutex;
-                if (mutex_.entered_.load(std::memory_order_acquire)) unlock(); // the owner has it by its bias still
+            } else {
+                return;
             }
+            mutex_.taken();
+            if (how_ == How::by_mutex && mutex_.entered_.load(std::memory_order_acquire)) unlock(); // the owner has it by its bias still
         }
         ~Guard() {
             if (how_ != How::not_at_all) unlock();
@@ -36,15 +41,18 @@ public:
         Guard& operator=(const Guard&) = delete;
 
         void lock() {
+            mutex_.before();
             if (mutex_.enter()) [[likely]] {
                 how_ = How::by_bias;
-                return;
+            } else {
+                mutex_.mutex_.lock();
+                how_ = How::by_mutex;
+                mutex_.wait_for_owner();
             }
-            mutex_.mutex_.lock();
-            how_ = How::by_mutex;
-            mutex_.wait_for_owner();
+            mutex_.taken();
         }
         void unlock() {
+            mutex_.released();
             if (how_ == How::by_bias) [[likely]]
                 mutex_.entered_.store(false, std::memory_order_release);
             else
@@ -60,7 +68,23 @@ public:
         How how_ = How::not_at_all;
     };
 
+    explicit BiasedMutex([[maybe_unused]] LockRank rank) noexcept {
+        if constexpr (internal_assertions) rank_ = rank;
+    }
+    BiasedMutex(const BiasedMutex&) = delete;
+    BiasedMutex& operator=(const BiasedMutex&) = delete;
+
 private:
+    // The order of mutexes.
+    void before() const noexcept {
+        if constexpr (internal_assertions) LockOrder::before(this, rank_);
+    }
+    void taken() const noexcept {
+        if constexpr (internal_assertions) LockOrder::taken(this, rank_);
+    }
+    void released() const noexcept {
+        if constexpr (internal_assertions) LockOrder::released(this);
+    }
     /// Takes the lock if the calling thread has the bias.
     bool enter() {
         if (owner_.load(std::memory_order_relaxed) != this_thread()) [[unlikely]]
@@ -84,6 +108,7 @@ private:
     std::atomic<bool> entered_{false};
     std::atomic<bool> revoked_{false};
     std::mutex mutex_;
+    LockRank rank_{}; ///< where internal_assertions are on
 };
 
 } // namespace lapwing::support

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "src/support/mutex.hpp"
+
 #include <cstddef>
 #include <mutex>
 #include <new>
@@ -46,7 +48,7 @@ private:
 #endif
     struct Pieces {
         Pieces() { list.reserve(most); }
-        std::mutex mutex;
+        Mutex mutex{LockRank::innermost};
         std::vector<void*> list;
     };
     static Pieces& pieces() {

@@ -1,3 +1,5 @@
+#include "src/support/mutex.hpp"
+
 #include <lapwing/statistics.hpp>
 
 #include <array>
@@ -23,7 +25,7 @@ namespace support {
 namespace {
 
 /// The numbers that threads have.
-std::mutex numbers_mutex;
+support::Mutex numbers_mutex{support::LockRank::innermost};
 std::bitset<numbered_threads> taken_numbers;
 
 /// Returns the thread's number when the thread ends.

@@ -35,7 +35,7 @@ private:
     void order_memory();
 
     TeamState& team_;
-    support::BiasedMutex mutex_; ///< for looks and entries; nothing is waited for under it
+    support::BiasedMutex mutex_{support::LockRank::epoch}; ///< for looks and entries; nothing is waited for under it
     std::vector<EpochMember*> members_;
     std::vector<EpochMember*> members_with_copies_;
     std::uint64_t next_window_number_ = 1;

@@ -3,6 +3,7 @@
 #include "src/support/backoff.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mpi_state.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 
@@ -25,7 +26,7 @@ struct Served {
     const TeamState* team;
     MPI_Group group;
 };
-std::mutex served_mutex;
+support::Mutex served_mutex{support::LockRank::leaf};
 std::vector<Served> served;                  ///< the teams without a progress thread
 std::atomic<std::size_t> served_count{0};    ///< so that other programs take no lock
 std::atomic<std::uintptr_t> served_version{0}; ///< another one after each change

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/messages/engine.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/barrier.hpp"
 
 #include <atomic>
@@ -108,7 +109,7 @@ private:
 
     std::atomic<bool> troubled_{false};
     std::atomic<bool> broken_{false};
-    std::mutex mutex_; ///< where they change with the engine's, too
+    support::Mutex mutex_{support::LockRank::membership}; ///< where they change with the engine's, too
     std::vector<Departed> departed_;
     Failure failure_;
     std::vector<News> news_; ///< guarded by the engine's mutex; the own departure first

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "src/support/mutex.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -71,7 +73,7 @@ public:
 private:
     TeamRegistry() = default;
 
-    std::mutex mutex_;
+    support::Mutex mutex_{support::LockRank::team_registry};
     std::vector<TeamState*> teams_; ///< in the order they were made, which is the same on all ranks that share them
     std::vector<std::unique_ptr<TeamState>> kept_;
     std::vector<std::unique_ptr<TeamState>> retained_teams_;

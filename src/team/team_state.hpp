@@ -4,6 +4,7 @@
 #include "src/mpi/topology.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/backoff.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/communicators.hpp"
 #include "src/team/engine_events.hpp"
 #include "src/team/epoch.hpp"
@@ -180,9 +181,9 @@ private:
     Lifecycle lifecycle_{*this};
 
     support::AlignedMemory calibration_;
-    std::mutex given_up_mutex_;
+    support::Mutex given_up_mutex_{support::LockRank::leaf};
     std::vector<Memory> given_up_;
-    std::mutex parts_mutex_;
+    support::Mutex parts_mutex_{support::LockRank::team_parts};
     std::unordered_map<std::type_index, std::unique_ptr<TeamPart>> parts_;
 };
 

@@ -11,7 +11,8 @@ struct Access {
         write,
         update, ///< reads and writes there, as an atomic does, or writes only some of these bytes
     };
-    /// Who starts it. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts.
+    /// Who starts it. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts, with its mutex
+    /// held: so nothing that it starts may wait for the turn of chunked transfers.
     enum class Starter : std::uint8_t { program, cache };
 
     int target = 0;

@@ -12,6 +12,9 @@ void AccessLedger::complete(int target, Versions versions) noexcept {
     if (target != any_rank) {
         outstanding_.complete(target, versions.transfers);
         if (!sent_adds_.empty()) sent_adds_.complete(target, versions.adds);
+        std::uint64_t last = last_message_[place(target)].load(std::memory_order_relaxed);
+        if (last <= versions.messages && static_cast<std::size_t>(facts_.state.size()) <= places)
+            last_message_[place(target)].compare_exchange_strong(last, 0, std::memory_order_relaxed);
         return;
     }
     outstanding_.complete(versions.transfers);

@@ -8,7 +8,9 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -47,9 +49,10 @@ public:
     void enter(WindowTransfer& transfer) { transfers_.push_back(transfer); }
     /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush by another
     /// thread in between would count it among the complete ones.
-    void count_message() noexcept {
+    void count_message(int target) noexcept {
         // Release: who counts it among the started sees the engine busy with it, too.
-        messages_started_.fetch_add(1, std::memory_order_release);
+        const std::uint64_t number = messages_started_.fetch_add(1, std::memory_order_release) + 1;
+        last_message_[place(target)].store(number, std::memory_order_relaxed);
     }
 
     // What there is. The first three are asked without the mutex: what a thread must wait for, it has seen before.
@@ -60,6 +63,10 @@ public:
     [[nodiscard]] bool messages_under_way() const noexcept {
         // Acquire: what another thread has completed, such as this one's gets, is seen by this one, too.
         return messages_complete_.load(std::memory_order_acquire) != messages_started_.load(std::memory_order_relaxed);
+    }
+    /// Whether a message to this rank, or to one that shares its place, may be under way.
+    [[nodiscard]] bool may_have_message(int target) const noexcept {
+        return last_message_[place(target)].load(std::memory_order_relaxed) > messages_complete_.load(std::memory_order_relaxed);
     }
     [[nodiscard]] bool full() const noexcept { return outstanding_.full(); }
     [[nodiscard]] bool full_of_adds() const noexcept { return sent_adds_.full(); }
@@ -97,7 +104,7 @@ public:
 
 private:
     WindowFacts& facts_;
-    support::BiasedMutex mutex_;
+    support::BiasedMutex mutex_{support::LockRank::access_ledger};
     OutstandingAccesses outstanding_;
     /// Where messages with gathered adds have gone: apart from the others, since adds do not wait for adds.
     OutstandingAccesses sent_adds_;
@@ -107,6 +114,11 @@ private:
     /// small transfers, and what an adopted window's displacement units cannot express.
     std::atomic<std::uint64_t> messages_started_{0};
     std::atomic<std::uint64_t> messages_complete_{0};
+    /// The number of the last message to a rank, so that a departure is told to the windows alone that had something under way to that
+    /// rank. Many ranks share a place.
+    static constexpr std::size_t places = 64;
+    [[nodiscard]] static std::size_t place(int target) noexcept { return static_cast<std::size_t>(target) % places; }
+    std::array<std::atomic<std::uint64_t>, places> last_message_{};
 };
 
 } // namespace lapwing::transport

@@ -1,6 +1,9 @@
 #include "src/transport/message_transport.hpp"
 
 #include "src/mpi/atomics.hpp"
+#include "src/support/first_problem.hpp"
+
+#include <lapwing/error.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -31,7 +34,7 @@ void MessageTransport::start_counted(const BegunAccess& access, bool noted, Try&
         support::BiasedMutex::Guard guard{ledger_.mutex(), std::defer_lock};
         if (noted) guard.lock();
         if (!attempt()) return false;
-        ledger_.count_message();
+        ledger_.count_message(access.target);
         if (noted) note();
         return true;
     });
@@ -170,16 +173,33 @@ void MessageTransport::flush(std::span<const int> targets) {
     facts_.statistics.add(Counter::service_flushes);
 }
 
-void MessageTransport::flush() {
+std::vector<int> MessageTransport::flush() {
     std::vector<int> targets = engine().busy_targets();
-    if (facts_.state.membership().broken()) {
-        // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
+    team::Membership& membership = facts_.state.membership();
+    const auto has_messages_of_this_window = [this](int target) {
         const support::BiasedMutex::Guard guard{ledger_.mutex()};
-        std::erase_if(targets, [this](int target) {
-            return !ledger_.touches(target) && facts_.state.membership().has_left(target);
+        return ledger_.touches(target) || ledger_.may_have_message(target);
+    };
+    // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
+    if (membership.broken())
+        std::erase_if(targets, [&](int target) { return membership.has_left(target) && !has_messages_of_this_window(target); });
+    // Start all before waiting for the first.
+    std::vector<messages::Engine::FlushTicket> tickets;
+    for (const int target : targets) tickets.push_back(start_flush(target));
+    std::vector<int> lost;
+    support::FirstProblem problem;
+    for (std::size_t i = 0; i < targets.size(); ++i)
+        problem.attempt([&] {
+            try {
+                facts_.state.wait_until([&] { return engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
+            } catch (const PeerLeftError&) {
+                if (!membership.has_left(targets[i])) throw;
+                if (has_messages_of_this_window(targets[i])) lost.push_back(targets[i]);
+            }
         });
-    }
-    flush(targets);
+    problem.rethrow();
+    facts_.statistics.add(Counter::service_flushes);
+    return lost;
 }
 
 } // namespace lapwing::transport

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace lapwing::transport {
 
@@ -51,7 +52,8 @@ public:
     /// Waits until messages to the targets that were given to the engine before are carried out.
     void flush(std::span<const int> targets);
     /// The same for all targets that have some.
-    void flush();
+    /// Tries all, whatever becomes of the first. Returns the ranks that left with messages of this window under way.
+    [[nodiscard]] std::vector<int> flush();
     /// Two halves of one target's flush.
     [[nodiscard]] messages::Engine::FlushTicket start_flush(int target) { return engine().start_flush(target); }
     void finish_flush(int target, messages::Engine::FlushTicket ticket);

@@ -4,6 +4,8 @@
 
 #include "cache/backend.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -43,31 +45,31 @@ public:
     int unreachable = -1;  ///< a rank that runs cannot be put to
     unsigned failures = 0; ///< of 1000 calls so many throw Unreachable, and start nothing; waits for puts never do
     int calls_until_failure = -1; ///< the call after so many throws, once; -1: none
+    int left = -1;          ///< a rank that has left: what is under way to it may end in time, and all else throws PeerLeftError
+    std::uint64_t lost = 0; ///< bytes noted
 
     Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {
+        check_left(rank);
         may_fail();
         ++gets;
         get_bytes += destination.size();
         return start({.rank = rank, .offset = offset, .destination = destination});
     }
     Token start_put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+        check_left(rank);
         may_fail();
         ++puts;
         return start({.rank = rank, .offset = offset, .source = source, .snapshot = {source.begin(), source.end()}});
     }
     bool test(Token token) override {
-        may_fail();
+        end_by_failure(token);
         some_progress();
         return std::ranges::none_of(operations_, [&](const Operation& operation) { return operation.token == token; });
     }
     void wait(Token token) override {
         ++waits;
+        end_by_failure(token);
         const auto at = std::ranges::find(operations_, token, &Operation::token);
-        if (at != operations_.end() && !at->destination.empty() && fails()) {
-            std::ranges::fill(at->destination, std::byte{0xDD}); // what a get that failed leaves is nothing to read
-            operations_.erase(at);
-            throw Unreachable{};
-        }
         if (at != operations_.end()) carry_out(static_cast<std::size_t>(at - operations_.begin()));
         some_progress();
     }
@@ -75,11 +77,13 @@ public:
         wait(start_get(rank, offset, destination));
     }
     void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
+        check_left(rank);
         may_fail();
         ++puts;
         (void)start({.rank = rank, .offset = offset, .snapshot = {source.begin(), source.end()}, .copied = true});
     }
     void put_runs(int rank, std::span<const lapwing::window::DirtyRun> runs) override {
+        check_left(rank);
         if (rank == unreachable) throw Unreachable{};
         may_fail();
         ++puts;
@@ -87,6 +91,11 @@ public:
             (void)start({.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
     }
     std::uint64_t part_bytes(int rank) const override { return parts_[static_cast<std::size_t>(rank)].size(); }
+    bool has_left(int rank) override { return rank == left; }
+    void note_lost(int rank, std::uint64_t bytes) override {
+        if (rank != left) throw std::logic_error{"bytes of a rank that has not left are lost"};
+        lost += bytes;
+    }
 
 private:
     struct Operation {
@@ -100,6 +109,20 @@ private:
         [[nodiscard]] std::uint64_t bytes() const { return destination.empty() ? snapshot.size() : destination.size(); }
     };
 
+    void check_left(int rank) const {
+        if (rank == left) throw lapwing::PeerLeftError{"it has left"};
+    }
+    /// A get may fail, and all that is under way to a rank that has left does.
+    void end_by_failure(Token token) {
+        const auto at = std::ranges::find(operations_, token, &Operation::token);
+        if (at == operations_.end()) return;
+        const bool gone = at->rank == left;
+        if (!gone && (at->destination.empty() || !fails())) return;
+        std::ranges::fill(at->destination, std::byte{0xDD}); // what a get that failed leaves is nothing to read
+        operations_.erase(at);
+        if (gone) throw lapwing::PeerLeftError{"it has left"};
+        throw Unreachable{};
+    }
     [[nodiscard]] bool fails() {
         if (calls_until_failure >= 0 && calls_until_failure-- == 0) return true;
         return failures != 0 && random_() % 1000 < failures;

@@ -251,6 +251,45 @@ TEST_CASE("several threads read slices, while one of them acquires") {
     CHECK(wrong == 0);
 }
 
+TEST_CASE("a fill in chunks by one thread and releases by another of a cached window do not wait for each other") {
+    if (!test::many_threads_allowed()) return;
+    constexpr std::uint64_t bytes = std::uint64_t{4} << 20;
+    constexpr std::uint64_t period = 4096;
+    for (const char* const strategy : {"superpipeline", "per-block"}) {
+        INFO(strategy);
+        Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_STRATEGY", strategy}, {"LAPWING_NODE", "each"}}};
+        Window window{runtime, bytes, {.name = "filled", .cache = {.mode = CacheMode::epoch}}};
+        const Rank owner = test::next(runtime);
+        runtime.barrier();
+        const std::int64_t fills = strategy[0] == 's' ? 150 : 40;
+        {
+            std::atomic<bool> stop{false};
+            std::jthread releases{[&] {
+                while (!stop) window.release();
+            }};
+            Prefetch ahead{window, {.consistent = false, .static_domain = true}};
+            (void)ahead.request(owner, Offset{0}, Layout::strided(bytes / period, period / 2, period));
+            for (std::int64_t fill = 0; fill < fills; ++fill) {
+                Completion under_way = ahead.update_async();
+                // Between the blocks of the fill: within the bytes that it may touch, and none of those that it reads.
+                for (std::int64_t k = 0; k < 20; ++k)
+                    window.put(owner, Offset{static_cast<std::uint64_t>(20 * fill + k) * 7919 % (bytes / period) * period + period / 2}, fill);
+                under_way.wait();
+            }
+            stop = true;
+        }
+        runtime.barrier();
+        std::int64_t wrong = 0;
+        std::vector<std::int64_t> expected(bytes / period, 0);
+        for (std::int64_t fill = 0; fill < fills; ++fill)
+            for (std::int64_t k = 0; k < 20; ++k) expected[static_cast<std::uint64_t>(20 * fill + k) * 7919 % (bytes / period)] = fill;
+        for (std::uint64_t row = 0; row < bytes / period; ++row)
+            wrong += window.local_as<std::int64_t>()[(row * period + period / 2) / sizeof(std::int64_t)] == expected[row] ? 0 : 1;
+        CHECK(wrong == 0);
+        runtime.barrier();
+    }
+}
+
 TEST_CASE("slices that were evicted are refused, others can be requested, and an object that was moved goes on") {
     Tested tested{manual};
     const PrefetchedSlice before = tested.ahead->request(tested.owner);

@@ -16,6 +16,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/mman.h>
@@ -234,6 +235,83 @@ TEST_CASE("memory of the program's that is left by an exception is not served an
     }
     MPI_Win_free(&host);
     munmap(memory, bytes);
+    check_all_can_start_again();
+}
+
+namespace {
+
+/// Collective over all processes, of which the last leaves while the others hold back bytes for all ranks in a cached window.
+/// `between(window, other)` is what they do before their release, with one that stayed.
+void check_cached_writes(const lapwing::Settings& settings, const lapwing::CacheOptions& cache,
+                         const std::function<void(Window&, Rank)>& between) {
+    constexpr std::uint64_t segment = 1U << 20;
+    constexpr std::uint64_t values = 10;
+    const int last = test::world_size() - 1;
+    if (last < 2) return;
+    MPI_Comm stayed = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, test::world_rank() == last ? 1 : 0, 0, &stayed);
+    try {
+        Runtime runtime{MPI_COMM_WORLD, settings};
+        Window first{runtime, segment, {.name = "first", .cache = cache}};
+        Window second{runtime, segment, {.name = "second", .cache = cache}};
+        Window news{runtime, 64};
+        const int rank = runtime.rank().value;
+        const auto value = [](int from, int to, std::uint64_t k) { return 1000 * from + 100 * to + static_cast<std::int64_t>(k); };
+        const auto offset = [](int from, std::uint64_t k) { return Offset{static_cast<std::uint64_t>(from) * 65536 + k * 4096}; };
+        if (rank != last)
+            for (int to = 0; to <= last; ++to)
+                for (std::uint64_t k = 0; to != rank && k < values; ++k) first.put(Rank{to}, offset(rank, k), value(rank, to, k));
+        test::world_barrier();
+        if (rank == last) throw std::logic_error{"an error of the program"};
+        (void)message_of<PeerLeftError>([&] { // until the news is here, without a release
+            for (;;) (void)news.fetch_add(Rank{last}, Offset{0}, std::int64_t{1});
+        });
+        const Rank other{(rank + 1) % last};
+        CHECK_NOTHROW((void)second.get<std::int64_t>(other, Offset{0}));
+        CHECK_NOTHROW(between(first, other));
+        // What those that stayed hold back for the last is told once, with how much it was.
+        CHECK_THAT(message_of<PeerLeftError>([&] { runtime.release(); }),
+                   says({runtime.who(), "Window(\"first\")", "80 bytes", "to rank " + std::to_string(last), "left the team"}));
+        CHECK_NOTHROW(runtime.release());
+        CHECK_NOTHROW(first.flush(other));
+        MPI_Request all = MPI_REQUEST_NULL;
+        MPI_Ibarrier(stayed, &all);
+        for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) (void)runtime.progress();
+        first.acquire();
+        std::uint64_t wrong = 0;
+        for (int from = 0; from < last; ++from)
+            for (std::uint64_t k = 0; from != rank && k < values; ++k)
+                wrong += first.local_as<std::int64_t>()[offset(from, k).bytes / 8] == value(from, rank, k) ? 0 : 1;
+        CHECK(wrong == 0);
+        CHECK(first.get<std::int64_t>(other, offset(rank, 1)) == value(rank, other.value, 1));
+        MPI_Ibarrier(stayed, &all);
+        for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) (void)runtime.progress();
+        throw std::logic_error{"an error of the program"};
+    } catch (const std::logic_error& error) {
+        CHECK(std::string{error.what()} == "an error of the program");
+    }
+    MPI_Comm_free(&stayed);
+    test::world_barrier();
+}
+
+} // namespace
+
+TEST_CASE("cached bytes for those that stay arrive after a departure, and those for the one that left are reported") {
+    const lapwing::CacheOptions large{.mode = lapwing::CacheMode::epoch};
+    const auto nothing = [](Window&, Rank) {};
+    // The release gives memory back: two caches want more than there is.
+    check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}, {"LAPWING_CACHE_MEMORY", "3m"}}, large, nothing);
+    check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}}, large, nothing);
+    // Reads of those that stayed need the places of dirty pages, and of dirty masks.
+    check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}},
+                        {.mode = lapwing::CacheMode::epoch, .bytes = 65536, .page_bytes = 1024}, [](Window& window, Rank other) {
+                            for (std::uint64_t at = 0; at < 1U << 20; at += 512) (void)window.get<std::int64_t>(other, Offset{at});
+                        });
+    // Another thread of the rank reads with dirty bytes of its own, and goes.
+    if (test::many_threads_allowed())
+        check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}}, large, [](Window& window, Rank other) {
+            std::jthread{[&] { (void)window.get<std::int64_t>(other, Offset{8}); }};
+        });
     check_all_can_start_again();
 }
 

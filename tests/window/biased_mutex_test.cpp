@@ -8,12 +8,13 @@
 #include <thread>
 
 using lapwing::support::BiasedMutex;
+using lapwing::support::LockRank;
 
 TEST_CASE("a biased mutex keeps threads apart while its bias is taken away") {
     constexpr int mutexes = 200;
     constexpr int locks = 200;
     for (int i = 0; i < mutexes; ++i) {
-        BiasedMutex mutex;
+        BiasedMutex mutex{LockRank::leaf};
         long long plain = 0; // not atomic: two that are inside together lose steps
         std::atomic<bool> begun{false};
         std::thread owner{[&] {

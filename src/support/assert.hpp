@@ -1,0 +1,23 @@
+#pragma once
+
+namespace lapwing::support {
+
+/// Whether this build checks the invariants of the library itself (the CMake option LAPWING_INTERNAL_ASSERTIONS, which the presets
+/// debug, asan and tsan set): LAPWING_ASSERT, and the order of mutexes. What a program may do wrong is checked in every build
+/// and thrown; this is for faults of the library.
+#ifdef LAPWING_INTERNAL_ASSERTIONS
+inline constexpr bool internal_assertions = true;
+#else
+inline constexpr bool internal_assertions = false;
+#endif
+
+/// Prints which invariant does not hold, and where, and ends the process: what comes behind it would not be true.
+[[noreturn]] void assertion_failed(const char* condition, const char* file, int line, const char* function) noexcept;
+
+} // namespace lapwing::support
+
+/// An invariant: `LAPWING_ASSERT(begin <= end)`. Compiled in every build, and evaluated where internal_assertions is true.
+#define LAPWING_ASSERT(...)                                                                                                      \
+    (!::lapwing::support::internal_assertions || static_cast<bool>(__VA_ARGS__)                                                  \
+         ? static_cast<void>(0)                                                                                                  \
+         : ::lapwing::support::assertion_failed(#__VA_ARGS__, __FILE__, __LINE__, static_cast<const char*>(__func__)))

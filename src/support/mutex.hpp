@@ -1,0 +1,115 @@
+#pragma once
+
+#include "src/support/assert.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <shared_mutex>
+#include <type_traits>
+
+namespace lapwing::support {
+
+/// The order in which a thread takes mutexes: one of these only while all that it holds stand before it. So no two threads ever wait
+/// for each other, whatever windows and teams they use. What each guards, and why it stands there: docs/architecture.md, "The
+/// order of mutexes". A mutex that is taken by try_lock alone waits for nobody, and may be taken at any time.
+enum class LockRank : std::uint8_t {
+    mpi_use,          ///< held while MPI is initialised and finalized
+    progress_start,   ///< held while the progress thread is started or joined
+    told_copies,      ///< held while the copies beside a cache are told
+    prefetch_buffer,  ///< held while copies are filled
+    chunked_turn,     ///< held while chunked transfers are moved on
+    cache,            ///< of one thread; held while the cache gets and puts
+    gathered_adds,    ///< held while adds are sent
+    access_ledger,    ///< held while an operation is started and entered
+    progress_teams,   ///< held during a round of the progress thread
+    team_registry,    ///< held during a round for other teams
+    epoch,
+    team_parts,
+    engine,
+    membership,
+    leaf,      ///< those that hold nothing else meanwhile
+    innermost, ///< those that any allocation, or counter, may take
+};
+
+/// Keeps to the order of mutexes in builds with internal_assertions.
+class LockOrder {
+public:
+    /// What a thread holds. A thread that turns into another, as fibers do, swaps it.
+    struct Held {
+        struct Entry {
+            const void* mutex = nullptr;
+            LockRank rank{};
+        };
+        static constexpr std::size_t most = 32;
+        std::array<Entry, most> entries{};
+        std::size_t count = 0;
+    };
+    [[nodiscard]] static Held& held() noexcept;
+
+    /// Before the calling thread waits for a mutex: ends the process if it holds one that does not stand before this one.
+    static void before(const void* mutex, LockRank rank) noexcept;
+    /// It holds it now, and does not any more.
+    static void taken(const void* mutex, LockRank rank) noexcept;
+    static void released(const void* mutex) noexcept;
+};
+
+/// A std::mutex with a place in the order.
+template <class Standard>
+class RankedMutex {
+public:
+    explicit constexpr RankedMutex([[maybe_unused]] LockRank rank) noexcept : place_{rank} {}
+    RankedMutex(const RankedMutex&) = delete;
+    RankedMutex& operator=(const RankedMutex&) = delete;
+
+    void lock() {
+        before();
+        mutex_.lock();
+        taken();
+    }
+    [[nodiscard]] bool try_lock() {
+        if (!mutex_.try_lock()) return false;
+        taken();
+        return true;
+    }
+    void unlock() {
+        released();
+        mutex_.unlock();
+    }
+    void lock_shared() {
+        before();
+        mutex_.lock_shared();
+        taken();
+    }
+    void unlock_shared() {
+        released();
+        mutex_.unlock_shared();
+    }
+
+private:
+    struct Place {
+        LockRank rank;
+    };
+    struct NoPlace {
+        explicit constexpr NoPlace(LockRank) noexcept {}
+    };
+
+    void before() const noexcept {
+        if constexpr (internal_assertions) LockOrder::before(this, place_.rank);
+    }
+    void taken() const noexcept {
+        if constexpr (internal_assertions) LockOrder::taken(this, place_.rank);
+    }
+    void released() const noexcept {
+        if constexpr (internal_assertions) LockOrder::released(this);
+    }
+
+    Standard mutex_;
+    [[no_unique_address]] std::conditional_t<internal_assertions, Place, NoPlace> place_;
+};
+
+using Mutex = RankedMutex<std::mutex>;
+using SharedMutex = RankedMutex<std::shared_mutex>;
+
+} // namespace lapwing::support

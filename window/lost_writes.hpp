@@ -1,0 +1,38 @@
+#pragma once
+
+#include "src/support/mutex.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lapwing::window {
+
+/// What has been written to ranks that left the team before it could be delivered. It is no reason to hold back what goes to others, nor
+/// for a read of another rank to fail: it is noted here, and the next flush or release says so, once.
+class LostWrites {
+public:
+    /// Bytes that were held back, or of a put that the rank has not answered.
+    void note(int rank, std::uint64_t bytes);
+    /// Messages that the rank has not acknowledged: how much of them has arrived, nobody knows.
+    void note_under_way(int rank);
+
+    [[nodiscard]] bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
+    /// "80 bytes to rank 1, what was under way to rank 2"; there is nothing to say any more.
+    [[nodiscard]] std::string take();
+
+private:
+    struct Lost {
+        int rank = 0;
+        std::uint64_t bytes = 0;
+        bool under_way = false;
+    };
+    [[nodiscard]] Lost& of(int rank);
+
+    std::atomic<bool> any_{false}; ///< written with the mutex held
+    support::Mutex mutex_{support::LockRank::leaf};
+    std::vector<Lost> lost_;
+};
+
+} // namespace lapwing::window
