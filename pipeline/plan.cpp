@@ -283,7 +283,7 @@ Completion pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byt
     if (plan->window.cache() == nullptr) completion = start_past_cache(plan, memory);
     else carry_out(plan, memory);
     // Also chunks not started yet: accesses to their bytes follow them from now on.
-    if (plan->direction == Direction::put) plan->tell_written(memory);
+    if (plan->direction == Direction::put && plan->tells_copies) plan->tell_written(memory);
     return completion;
 }
 

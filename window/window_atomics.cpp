@@ -40,6 +40,13 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
     else facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
     const std::uint64_t mark = order_.copies().mark();
+    fetch_untold(operation, type, target, offset, operand, result);
+    tell(operation, type, target, offset, operand, result, mark);
+    if (acquires(order)) order_.acquire();
+}
+
+void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                                 const void* operand, void* result) {
     if (facts_.mpi_atomics && !facts_.trusted.fetches(operation, type)) {
         fetch_by_swaps(operation, type, target, offset, operand, result);
     } else if (std::byte* const base = processor_base(target)) {
@@ -63,15 +70,13 @@ void WindowAtomics::fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
             messages_.atomic(access, request, payload, result);
         }
     }
-    tell(operation, type, target, offset, operand, result, mark);
-    if (acquires(order)) order_.acquire();
 }
 
 void WindowAtomics::tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                          const void* operand, const void* before, std::uint64_t mark) {
     if (!order_.copies().concern(target) || operation == mpi::AtomicOperation::read) return;
-    if (facts_.mpi_atomics && mpi::is_floating_extreme(operation, type))
-        return order_.copies().lost(target, offset, mpi::size_of(type));
+    // MPIs differ in what they make of a NaN. Asked for in any case, so that a copy does not depend on where the ranks run.
+    if (mpi::is_floating_extreme(operation, type)) return order_.copies().lost(target, offset, mpi::size_of(type));
     if (before == nullptr) return order_.copies().updated(target, offset, operation, type, operand, mark);
     const mpi::AtomicValueBytes after = mpi::value_after(operation, type, before, operand);
     order_.copies().left(target, offset, std::span{after}.first(mpi::size_of(type)), mark);
@@ -83,24 +88,26 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
     const std::uint64_t mark = order_.copies().mark();
     if (std::byte* const base = processor_base(target)) {
         mpi::processor_fetch(operation, type, base + offset, operand, &before);
-        return tell(operation, type, target, offset, operand, &before, mark);
+    } else if (facts_.map.base(target) != nullptr) {
+        facts_.state.progress_driver().serve_now_and_then();
+        fetch_untold(operation, type, target, offset, operand, &before);
+    } else {
+        order_.add({.target = target,
+                    .offset = offset,
+                    .bytes = mpi::size_of(type),
+                    .kind = transport::Access::Kind::update,
+                    .call = "Window::add"},
+                   {operation, type}, operand);
     }
-    if (facts_.map.base(target) != nullptr)
-        return fetch(operation, type, target, offset, operand, &before, std::memory_order_relaxed);
-    order_.add({.target = target,
-                .offset = offset,
-                .bytes = mpi::size_of(type),
-                .kind = transport::Access::Kind::update,
-                .call = "Window::add"},
-               {operation, type}, operand);
+    // What it found at the owner is known on the node only: copies get the same everywhere.
     tell(operation, type, target, offset, operand, nullptr, mark);
 }
 
 void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                                    const void* operand, void* result) {
-    constexpr bool failed = false; // compare_swap() throws
+    constexpr bool failed = false; // swap_untold() throws
     mpi::fetch_by_swaps(operation, type, operand, result, [&](const void* expected, const void* desired, void* before) {
-        compare_swap(type, target, offset, expected, desired, before, std::memory_order_relaxed);
+        swap_untold(type, target, offset, expected, desired, before);
         return failed;
     });
 }
@@ -110,6 +117,17 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
     facts_.state.progress_driver().serve_now_and_then();
     if (releases(order)) order_.release();
     const std::uint64_t mark = order_.copies().mark();
+    swap_untold(type, target, offset, expected, desired, result);
+    if (order_.copies().concern(target)) {
+        const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
+        const auto* const after = static_cast<const std::byte*>(swapped ? desired : result);
+        order_.copies().left(target, offset, {after, mpi::size_of(type)}, mark);
+    }
+    if (acquires(order)) order_.acquire();
+}
+
+void WindowAtomics::swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
+                                const void* desired, void* result) {
     if (std::byte* const base = processor_base(target)) {
         mpi::processor_compare_swap(type, base + offset, expected, desired, result);
     } else {
@@ -132,12 +150,6 @@ void WindowAtomics::compare_swap(mpi::AtomicType type, int target, std::uint64_t
             messages_.atomic(access, request, payload, result);
         }
     }
-    if (order_.copies().concern(target)) {
-        const bool swapped = std::memcmp(result, expected, mpi::size_of(type)) == 0;
-        const auto* const after = static_cast<const std::byte*>(swapped ? desired : result);
-        order_.copies().left(target, offset, {after, mpi::size_of(type)}, mark);
-    }
-    if (acquires(order)) order_.acquire();
 }
 
 } // namespace lapwing::window

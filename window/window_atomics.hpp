@@ -37,7 +37,13 @@ private:
     [[nodiscard]] std::byte* processor_base(int target) const noexcept {
         return facts_.mpi_atomics ? nullptr : facts_.map.base(target);
     }
-    /// To copies, when the operation has been carried out or sent: what it has made of `before`, which is null if nobody knows it.
+    /// The operations themselves, relaxed, of which copies do not hear yet.
+    void fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                      const void* operand, void* result);
+    void swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
+                     void* result);
+    /// To copies, when the operation has been carried out or sent: what it has made of `before`, or, where that is null, of
+    /// their own value.
     void tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
               const void* operand, const void* before, std::uint64_t mark);
     /// An operation that MPI gets wrong here, of its compare-and-swaps.

@@ -173,6 +173,12 @@ protected:
     /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
     void begin_collective(std::string_view call) const;
 
+    /// The barrier that they end with where something may fail on some ranks only: throws on every rank where `failure` is not null on one, there
+    /// `failure` itself, elsewhere UsageError with the text of the first. `outcome`: what the call leaves, in words.
+    void end_collective(const char* call, const std::exception_ptr& failure, const char* outcome) const;
+    /// Collective: where all ranks know already that one has failed.
+    [[noreturn]] void throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const;
+
     void require_open(const char* call) const {
         if (window_.closed()) [[unlikely]]
             throw_closed(call);

@@ -101,17 +101,24 @@ public:
     /// Combines each element with that of the source: at the owner, without a race.
     template <class U>
     const ArraySlice& operator+=(const ArraySlice<U, M>& source) const {
-        return combine(source, [](T& target, const auto& value) { target = static_cast<T>(target + value); });
+        return combine(source, [](T& target, const auto& value) noexcept(noexcept(static_cast<T>(target + value))) {
+            target = static_cast<T>(target + value);
+        });
     }
     template <class U>
     const ArraySlice& operator-=(const ArraySlice<U, M>& source) const {
-        return combine(source, [](T& target, const auto& value) { target = static_cast<T>(target - value); });
+        return combine(source, [](T& target, const auto& value) noexcept(noexcept(static_cast<T>(target - value))) {
+            target = static_cast<T>(target - value);
+        });
     }
     template <class U>
     const ArraySlice& operator*=(const ArraySlice<U, M>& source) const {
-        return combine(source, [](T& target, const auto& value) { target = static_cast<T>(target * value); });
+        return combine(source, [](T& target, const auto& value) noexcept(noexcept(static_cast<T>(target * value))) {
+            target = static_cast<T>(target * value);
+        });
     }
     /// `function(target, value)` for each element, by its owner: `a(x).combine(b(y), [](double& a, float b) { a = 2 * b + 3 * a; })`.
+    /// One that throws on a rank leaves the elements of all ranks as they were, and all ranks throw; one that is noexcept needs less memory.
     template <class U, class Function>
     const ArraySlice& combine(const ArraySlice<U, M>& source, Function function) const {
         Assignment{}.add(*this, source, std::move(function)).execute();

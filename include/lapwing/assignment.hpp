@@ -84,14 +84,18 @@ public:
             add_slices(target, source, {});
             return *this;
         } else {
-            return add(target, source, [](T& element, const U& value) { element = static_cast<T>(value); });
+            return add(target, source, [](T& element, const U& value) noexcept(noexcept(static_cast<T>(value))) {
+                element = static_cast<T>(value);
+            });
         }
     }
-    /// `function(element of the target, element of the source)` for each pair, by the owner of the first. Throws as above.
+    /// `function(element of the target, element of the source)` for each pair, by the owner of the first. Throws as above. Where the function
+    /// may throw (it is not noexcept) an execution keeps what the rank's part of the target was, in as much memory.
     template <class T, class U, std::size_t M, class Function>
         requires(!std::is_const_v<T> && std::invocable<Function&, T&, const U&>)
     Assignment& add(const ArraySlice<T, M>& target, const ArraySlice<U, M>& source, Function function) {
-        add_slices(target, source, slices::apply_values<T, std::remove_const_t<U>>(std::move(function)));
+        constexpr bool may_throw = !std::is_nothrow_invocable_v<Function&, T&, const std::remove_const_t<U>&>;
+        add_slices(target, source, slices::apply_values<T, std::remove_const_t<U>>(std::move(function)), may_throw);
         return *this;
     }
     /// Each element of the target becomes `value`.
@@ -102,11 +106,14 @@ public:
         return *this;
     }
 
-    /// Collective over the team of the targets, with the same slices on all ranks: a barrier, the transfers, a barrier. `compare`: whether
-    /// the slices are compared first, which the program's assertion level 3 asks for; it costs a reduction in the first call. What any rank wrote to the sources before is read, and on return every rank sees the targets.
-    /// Throws UsageError when an array was closed, MismatchError, PeerLeftError, MpiError; after an error of a transfer the targets hold
-    /// anything. The first call plans; later ones find the plans, but where a rank has very many partners.
-    void execute(bool compare = assertion_level >= 3);
+    /// Collective over the team of the targets, with the same slices on all ranks: a barrier, the transfers, a barrier. `compare`: the arrays
+    /// and slices are compared as part of the first barrier. What any rank wrote to the sources before is read, and on return every rank sees
+    /// the targets.
+    /// Throws UsageError when an array was closed, MismatchError, PeerLeftError, MpiError, and what a function throws. An error of one rank is
+    /// one of all: the others throw UsageError with its text. Functions that may throw come before all copies, and after an error of one all
+    /// targets are what they were; after an error of a transfer, or of memory, targets of copies hold anything.
+    /// The first call plans; later ones find the plans, but where a rank has very many partners.
+    void execute(bool compare = assertion_level >= 1);
 
     /// Transfers of this rank in each execution, which are to ranks of other nodes, and their bytes.
     [[nodiscard]] std::uint64_t transfers() const;
@@ -115,7 +122,8 @@ public:
     [[nodiscard]] std::string explain() const;
 
 private:
-    void add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply);
+    void add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply,
+                    bool may_throw = false);
     void add_value(const slices::SliceBase& target, const void* value);
 
     std::unique_ptr<slices::AssignmentState> state_;

@@ -1,6 +1,7 @@
 // Room: array
 #pragma once
 
+#include <lapwing/detail/element_expressions.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/window.hpp>
@@ -33,9 +34,12 @@ class GlobalArray;
 /// It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store, or a put
 /// that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a write, not atomic.
 ///
-/// Where a function takes anything it gets the reference: `std::printf("%g", +a(0))`, or `a(0).get()`, passes the value.
+/// In expressions it stands for its value: all operators that take a `const T&` take it, and so do the mathematical functions that are called
+/// without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also of complex and of the program's own types. Functions that deduce the type of
+/// their argument, and are called with their namespace, cannot: `std::abs(+a(0))`, or `a(0).get()`, passes the value, and so do
+/// `std::printf("%g", +a(0))` and `std::max(a(0).get(), 1.0)`.
 template <class T, std::size_t N>
-class ElementReference {
+class ElementReference : public array::ElementExpressions<ElementReference<T, N>, T> {
 public:
     using value_type = T;
 
@@ -46,7 +50,7 @@ public:
     /// Another reference to the same element.
     ElementReference(const ElementReference&) noexcept = default;
 
-    /// The value. In short: `+a(i)`, for numbers.
+    /// The value. In short: `+a(i)`, where T has the operator.
     [[nodiscard, gnu::always_inline]] T get() const {
         if (address_ != nullptr) [[likely]]
             return *address_;

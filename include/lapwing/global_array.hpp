@@ -442,14 +442,15 @@ public:
     /// local_domains(), one domain after the other, each with the last index fastest; then the ranks' results are combined
     /// in the order of the ranks. So the result is the same each time, on every rank, also if `combine` does not commute or
     /// rounds; but it is the row-major order of the whole array only where ranks own whole rows in turn.
+    /// What a function throws on one rank is thrown there, and all others throw UsageError with its text.
     /// Cost: ceil(log2(ranks)) barriers and gets, and a broadcast; of a replicated array two barriers.
     template <class Combine>
     [[nodiscard]] T reduce(T identity, Combine combine) const {
         return transform_reduce(identity, combine, [](const T& element) -> const T& { return element; });
     }
     /// The reduction of `transform(element)` or of `transform(index, element)`, a value of type R:
-    /// `a.transform_reduce(0.0, std::plus<>{}, square)`. R is trivially copyable, has a default constructor and at most
-    /// 4 MiB. A transform that can be called with the element alone is.
+    /// `a.transform_reduce(0.0, std::plus<>{}, square)`. R is trivially copyable, has a default constructor and less
+    /// than 4 MiB. A transform that can be called with the element alone is.
     template <array::Reducible R, class Combine, array::TransformOf<T, N> Transform>
     [[nodiscard]] R transform_reduce(R identity, Combine combine, Transform transform) const;
 

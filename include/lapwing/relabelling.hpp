@@ -47,7 +47,7 @@ public:
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
     /// A team of the same ranks in the new order, with the settings of the array's. Collective where it is asked for the first time, which
-    /// makes it. Arrays that were redistributed so keep it open, all else that is made on it must be closed before this object is.
+    /// makes it. The barriers, releases, acquires, fences and locks of this team and of the array's order the windows of both. Arrays that were redistributed so keep it open, all else that is made on it must be closed before this object is.
     /// Throws UsageError after close(); what the constructor of Team does.
     [[nodiscard]] Team& team() { return *shared_team(); }
     /// The same for arrays.

@@ -1,6 +1,7 @@
 #include <lapwing/array_base.hpp>
 
 #include "src/array/pending_transfers.hpp"
+#include "src/mpi/agreement.hpp"
 #include "src/slices/exchange.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
@@ -64,6 +65,17 @@ std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const
 
 void ArrayBase::begin_collective(std::string_view call) const {
     team_->state().synchronisation().barrier(team::CollectiveCall::on_window, team::identity_on_window(call, number_));
+}
+
+void ArrayBase::end_collective(const char* call, const std::exception_ptr& failure, const char* outcome) const {
+    if (!team_->state().synchronisation().barrier_of_end(failure == nullptr)) throw_failure(call, failure, outcome);
+}
+
+void ArrayBase::throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const {
+    const mpi::Problem first = mpi::first_problem(team_->state().communicator(), mpi::text_of(failure));
+    if (failure != nullptr) std::rethrow_exception(failure);
+    throw UsageError{
+        fmt::format("{}: {}, since rank {} could not: {}", start_of_text(call), outcome, first.rank, first.text)};
 }
 
 ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,

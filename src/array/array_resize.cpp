@@ -69,15 +69,7 @@ namespace {
 /// Collective. The first rank that has a failure, and its text; nobody has one: the text is empty.
 [[nodiscard]] mpi::Problem first_failure(Team& team, const std::exception_ptr& failure) {
     if (team.max(failure == nullptr ? 0 : 1) == 0) return {};
-    std::string own;
-    try {
-        if (failure != nullptr) std::rethrow_exception(failure);
-    } catch (const std::exception& error) {
-        own = error.what();
-    } catch (...) {
-    }
-    if (failure != nullptr && own.empty()) own = "an exception without a text";
-    return mpi::first_problem(team.state().communicator(), own);
+    return mpi::first_problem(team.state().communicator(), mpi::text_of(failure));
 }
 
 } // namespace

@@ -16,6 +16,19 @@ namespace {
 using Position = std::int64_t;
 __extension__ typedef __int128 Wide;
 
+/// The smallest x from 0 on for which lowest <= a * x mod m <= highest; -1 if there is none. 0 <= a < m, 0 <= lowest <= highest < m. Cost: the
+/// steps of Euclid's algorithm.
+[[nodiscard]] Wide first_multiple_between(Wide a, Wide m, Wide lowest, Wide highest) noexcept {
+    if (lowest == 0) return 0;
+    if (a == 0) return -1;
+    const Wide least = (lowest + a - 1) / a;
+    if (a * least <= highest) return least;
+    // No multiple of a is between the two. With a * x = m * y + r and r between them, m * y is between their negatives, modulo a.
+    const auto negative = [a](Wide value) { return (a - value % a) % a; };
+    const Wide y = first_multiple_between(m % a, a, negative(highest), negative(lowest));
+    return y < 0 ? -1 : (lowest + m * y + a - 1) / a;
+}
+
 /// The positions of one side, cut by the blocks of its dimension.
 class Side {
 public:
@@ -52,8 +65,13 @@ public:
     [[nodiscard]] Position next(Position k, int process, Position end) const noexcept {
         if (is_flat()) return std::min(k, end);
         if (size_ > block_) { // which passes over blocks
-            while (k < end && at(k).process != process) ++k;
-            return std::min(k, end);
+            const Wide round = Wide{block_} * processes_;
+            const auto modulo = [round](Wide value) { return (value % round + round) % round; };
+            const Wide from = modulo(Wide{process} * block_ - (first_ + Wide{k} * stride_));
+            const Wide last = from + block_ - 1;
+            if (last >= round) return std::min(k, end); // it is there
+            const Wide steps = first_multiple_between(modulo(stride_), round, from, last);
+            return steps < 0 || steps > end - k ? end : std::min(k + static_cast<Position>(steps), end);
         }
         const std::int64_t block = floor_divide(first_ + k * stride_, block_);
         const std::int64_t here = block - floor_divide(block, processes_) * processes_;
@@ -162,7 +180,8 @@ private:
         const Side& outer = by_here ? here_ : there_;
         const Side& inner = by_here ? there_ : here_;
         const bool one_interval_each = outer.one_block_each();
-        const auto next = [&](Position k) { return by_here ? here_.next(k, process_, count_) : k; };
+        // Whichever side that is: most intervals have nothing of this process.
+        const auto next = [&](Position k) { return here_.next(k, process_, count_); };
         for (Position k = next(0); k < count_;) {
             const Position end = std::min(outer.at(k).end, count_);
             const Wide period = inner.period();

@@ -50,8 +50,8 @@ struct Match {
 ///
 /// Cost and memory: proportional to the runs of `process` in one period, the least common multiple of both sides' periods. Where that is
 /// more than half of the sequence, to all runs of `process`; but to one period of the side with the smaller blocks where no process of
-/// the other side has more than one block, as of Block and BlockCyclic. Where a stride is larger than the block, the positions of the
-/// period that other processes have are visited, too.
+/// the other side has more than one block, as of Block and BlockCyclic. What other processes have is not visited; where a stride is larger than
+/// the block, the next position of a process is found in the steps of Euclid's algorithm.
 [[nodiscard]] std::vector<Match> match(const DimensionMap& here, int process, const IndexSequence& here_indices, const DimensionMap& there,
                                        const IndexSequence& there_indices);
 

@@ -88,6 +88,8 @@ struct BarrierToken {
     std::uint64_t round = 0;
     std::int64_t lowest_identity = 0; ///< of those seen so far
     std::int64_t highest_identity = 0;
+    std::int64_t lowest_arguments = 0; ///< of the calls, as a number
+    std::int64_t highest_arguments = 0;
     std::int32_t lowest_call = 0; ///< which collective calls the ranks are in
     std::int32_t highest_call = 0;
     std::int32_t origin = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,18 @@ namespace lapwing::mpi {
     int agreed = own ? 1 : 0;
     support::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, communicator), "MPI_Allreduce");
     return agreed == 1;
+}
+
+/// What an exception says; empty where there is none.
+[[nodiscard]] inline std::string text_of(const std::exception_ptr& problem) {
+    if (problem == nullptr) return {};
+    try {
+        std::rethrow_exception(problem);
+    } catch (const std::exception& error) {
+        if (*error.what() != '\0') return error.what();
+    } catch (...) {
+    }
+    return "an exception without a text";
 }
 
 /// What keeps a rank from going on, and which rank that is.

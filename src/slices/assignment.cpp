@@ -1,7 +1,9 @@
 #include <lapwing/assignment.hpp>
 
-#include "src/slices/exchange.hpp"
 #include "src/mpi/agreement.hpp"
+#include "src/slices/compared.hpp"
+#include "src/slices/exchange.hpp"
+#include "src/support/hash.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
 
@@ -16,6 +18,8 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +39,8 @@ struct Item {
     ApplyValues apply;
     std::vector<std::byte> value; ///< of a fill
     bool to_itself = false;       ///< each element is assigned its own value
+    bool through_copy = false;    ///< both slices are of one array, and overlap
+    bool may_throw = false;       ///< what is applied
     std::string text;             ///< of both slices
     std::unique_ptr<Exchange> exchange;
 };
@@ -78,7 +84,7 @@ struct Item {
 class AssignmentState {
 public:
     std::vector<Item> items;
-    bool compared = false; ///< with those of other ranks
+    std::optional<std::int64_t> number; ///< what ranks compare, once it is known
 
     /// The arrays of an item. Throws UsageError when one was closed.
     struct Arrays {
@@ -96,7 +102,16 @@ public:
 
     static void prepare(Item& item);
     static void fill(const Item& item);
-    void require_same_on_all_ranks(Team& team) const;
+    /// A number for the arrays and slices, which is the same on all ranks; and the slices in words.
+    [[nodiscard]] std::int64_t compared_number();
+    [[nodiscard]] std::string text() const;
+    /// Collective: the barrier at the start, with what ranks compare if they do.
+    void begin(const std::vector<Team*>& teams, bool compare);
+    /// Carries out those that may throw, or the others; `problem` is what has kept this rank from something, and what keeps it from more.
+    void run(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem);
+    /// Collective: all ranks are done with that, or throw what the first could not do.
+    void end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem);
+    void restore() noexcept;
     /// The teams of all arrays, that of the first target before the others.
     [[nodiscard]] std::vector<Team*> teams() const;
     /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on all or on none.
@@ -108,10 +123,11 @@ void AssignmentState::prepare(Item& item) {
     if (item.exchange != nullptr || item.to_itself || !item.value.empty()) return;
     Side target = Side::of(*arrays.target, item.target);
     Side source = Side::of(*arrays.source, item.source);
-    const bool one_array = arrays.target == arrays.source;
     ExchangeOptions options{.apply = item.apply,
-                              .through_copy = one_array && item.target.overlaps(item.source, arrays.target->dimensions),
-                              .keep = true};
+                            .through_copy = item.through_copy,
+                            .keep = true,
+                            .restorable = item.may_throw,
+                            .collective = true};
     // What is not copied as it is becomes the owner's work.
     const bool may_put = !options.apply && !options.through_copy && !target.is_foreign() && !source.is_foreign() && !target.is_replicated() &&
                          !source.is_replicated() && arrays.target->window->cache() == nullptr;
@@ -139,24 +155,27 @@ void AssignmentState::fill(const Item& item) {
     }
 }
 
-void AssignmentState::require_same_on_all_ranks(Team& team) const {
+std::int64_t AssignmentState::compared_number() {
+    if (number) return *number;
     std::vector<std::int64_t> description;
     for (const Item& item : items) {
         const Arrays arrays = AssignmentState::arrays(item);
         const auto describe = [&](const ArrayGeometry& array, const SliceShape& shape) {
             description.push_back(static_cast<std::int64_t>(array.window->number()));
-            for (std::size_t d = 0; d < array.dimensions; ++d) description.push_back(shape.is_fixed[d] ? shape.fixed[d] : -1);
-            for (const SliceShape::Dimension& dimension : shape.used()) {
-                description.push_back(static_cast<std::int64_t>(dimension.of_array));
-                description.push_back(dimension.indices.empty() ? 0 : dimension.indices.first());
-                description.push_back(dimension.indices.stride());
-                description.push_back(static_cast<std::int64_t>(dimension.indices.size()));
-            }
+            add_to_compared(description, shape, array.dimensions);
         };
         describe(*arrays.target, item.target);
         if (arrays.source != nullptr) describe(*arrays.source, item.source);
+        description.push_back(item.apply ? 1 : 0);
     }
-    team.require_same(description, "Assignment::execute", "the arrays, or the indices of a slice,");
+    number = static_cast<std::int64_t>(support::hash_of(std::as_bytes(std::span{description})));
+    return *number;
+}
+
+std::string AssignmentState::text() const {
+    std::string text;
+    for (const Item& item : items) text += (text.empty() ? "" : ", ") + item.text;
+    return text;
 }
 
 std::vector<Team*> AssignmentState::teams() const {
@@ -181,16 +200,71 @@ void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const
         if (problem != nullptr) std::rethrow_exception(problem);
         return;
     }
-    std::string own;
-    try {
-        if (problem != nullptr) std::rethrow_exception(problem);
-    } catch (const std::exception& error) {
-        own = error.what();
-    }
-    const mpi::Problem first = mpi::first_problem(team.state().communicator(), own);
+    const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
     if (problem != nullptr) std::rethrow_exception(problem);
     if (!first.text.empty())
         throw RangeError{fmt::format("{}: Assignment::execute: nothing was assigned, since rank {} could not: {}", team.who(), first.rank, first.text)};
+}
+
+void AssignmentState::begin(const std::vector<Team*>& teams, bool compare) {
+    team::Synchronisation& synchronisation = teams.front()->state().synchronisation();
+    const std::int64_t identity = team::identity_on_window("assign", arrays(items.front()).target->window->number());
+    if (compare)
+        synchronisation.barrier(team::CollectiveCall::on_window, identity,
+                                {.number = compared_number(), .text = [this] { return text(); }});
+    else synchronisation.barrier(team::CollectiveCall::on_window, identity);
+    for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
+}
+
+void AssignmentState::run(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem) {
+    // A rank that fails goes on with the others, so that they do not wait for it.
+    const auto attempt = [&](auto step) {
+        if (problem != nullptr) return;
+        try {
+            for (Item& item : items)
+                if (item.may_throw == may_throw) step(item);
+        } catch (...) {
+            problem = std::current_exception();
+        }
+    };
+    attempt([](Item& item) {
+        if (item.exchange != nullptr) item.exchange->start();
+        else if (!item.value.empty()) fill(item);
+    });
+    attempt([](Item& item) {
+        if (item.exchange != nullptr) item.exchange->wait();
+    });
+    // From the slices alone, so that a rank without an exchange does the same.
+    if (std::ranges::none_of(items, [&](const Item& item) { return item.may_throw == may_throw && item.through_copy; }))
+        return;
+    for (Team* team : teams) team->barrier();
+    attempt([](Item& item) {
+        if (item.exchange != nullptr) item.exchange->finish();
+    });
+}
+
+void AssignmentState::restore() noexcept {
+    for (Item& item : items)
+        if (item.exchange != nullptr) item.exchange->restore();
+}
+
+void AssignmentState::end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem) {
+    Team& team = *teams.front();
+    bool well = false;
+    try {
+        for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
+        well = team.state().synchronisation().barrier_of_end(problem == nullptr);
+    } catch (...) { // a rank has left
+        restore();
+        throw;
+    }
+    if (well) return;
+    restore();
+    for (Team* one : teams) one->barrier();
+    const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
+    if (problem != nullptr) std::rethrow_exception(problem);
+    throw UsageError{fmt::format("{}: Assignment::execute: {}, since rank {} could not: {}", team.who(), outcome,
+                                 first.rank, first.text)};
 }
 
 void require_same_ranks(Team& target, Team& source, const std::string& text) {
@@ -220,7 +294,8 @@ Assignment::Assignment(Assignment&&) noexcept = default;
 Assignment& Assignment::operator=(Assignment&&) noexcept = default;
 Assignment::~Assignment() = default;
 
-void Assignment::add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply) {
+void Assignment::add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply,
+                            bool may_throw) {
     const auto target_array = slices::open_array(target, " = …");
     const auto source_array = slices::open_array(source, " on the right of an assignment");
     const std::string text = fmt::format("{} = {}", slices::text_of(*target_array, target.shape()), slices::text_of(*source_array, source.shape()));
@@ -232,9 +307,12 @@ void Assignment::add_slices(const slices::SliceBase& target, const slices::Slice
     item.target = target.shape();
     item.source = source.shape();
     item.to_itself = !apply && target_array == source_array && slices::same_elements(item.target, item.source, target_array->dimensions);
+    item.through_copy =
+        target_array == source_array && !item.to_itself && item.target.overlaps(item.source, target_array->dimensions);
     item.apply = std::move(apply);
+    item.may_throw = may_throw;
     item.text = text;
-    state_->compared = false;
+    state_->number.reset();
 }
 
 void Assignment::add_value(const slices::SliceBase& target, const void* value) {
@@ -245,54 +323,34 @@ void Assignment::add_value(const slices::SliceBase& target, const void* value) {
     const auto* const bytes = static_cast<const std::byte*>(value);
     item.value.assign(bytes, bytes + target_array->element_bytes);
     item.text = slices::text_of(*target_array, target.shape());
-    state_->compared = false;
+    state_->number.reset();
 }
 
 void Assignment::execute(bool compare) {
     if (state_->items.empty()) return;
     std::vector<Item>& items = state_->items;
     const std::vector<Team*> teams = state_->teams();
-    Team& team = *teams.front();
-    if (compare && !state_->compared) {
-        state_->require_same_on_all_ranks(team);
-        state_->compared = true;
-    }
     std::exception_ptr problem;
     try {
         for (Item& item : items) state_->prepare(item);
     } catch (...) {
         problem = std::current_exception();
     }
-    state_->agree(team, problem);
-
-    const auto first = state_->arrays(items.front());
-    team.state().synchronisation().barrier(team::CollectiveCall::on_window, team::identity_on_window("assign", first.target->window->number()));
-    for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
-    // A rank that fails goes on with the others, so that they do not wait for it.
-    const auto run = [&](auto step) {
-        if (problem != nullptr) return;
-        try {
-            for (Item& item : items) step(item);
-        } catch (...) {
-            problem = std::current_exception();
-        }
-    };
-    run([](Item& item) {
-        if (item.exchange != nullptr) item.exchange->start();
-        else if (!item.value.empty()) slices::AssignmentState::fill(item);
-    });
-    run([](Item& item) {
-        if (item.exchange != nullptr) item.exchange->wait();
-    });
-    if (std::ranges::any_of(items, [](const Item& item) { return item.exchange != nullptr && item.exchange->through_copy(); })) {
-        for (Team* one : teams) one->barrier();
-        run([](Item& item) {
-            if (item.exchange != nullptr) item.exchange->finish();
-        });
+    state_->agree(*teams.front(), problem);
+    state_->begin(teams, compare);
+    // What may throw comes first: then nothing else has been assigned.
+    const bool some_throw = std::ranges::any_of(items, &Item::may_throw);
+    const bool all_throw = std::ranges::all_of(items, &Item::may_throw);
+    if (some_throw) {
+        state_->run(teams, true, problem);
+        state_->end(teams, "all elements are what they were", problem);
     }
-    for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
-    team.barrier();
-    if (problem != nullptr) std::rethrow_exception(problem);
+    if (!all_throw) {
+        state_->run(teams, false, problem);
+        state_->end(teams, "some elements may have been assigned", problem);
+    }
+    for (Item& item : items)
+        if (item.exchange != nullptr) item.exchange->forget();
 }
 
 std::uint64_t Assignment::transfers() const {

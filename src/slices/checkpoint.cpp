@@ -10,8 +10,11 @@
 #include <lapwing/checkpoint.hpp>
 
 #include "src/mpi/agreement.hpp"
+#include "src/slices/compared.hpp"
 #include "src/slices/exchange.hpp"
 #include "src/support/aligned_memory.hpp"
+#include "src/support/first_problem.hpp"
+#include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
@@ -35,11 +38,16 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <climits>
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace lapwing::slices {
@@ -48,8 +56,11 @@ namespace {
 
 constexpr std::uint64_t header_bytes = 4096;
 constexpr std::uint64_t least_block_bytes = std::uint64_t{1} << 20;
-/// Of a rank and round: enough for disks, and a bound of the memory.
-constexpr std::uint64_t blocks_at_a_time = 8;
+/// Of a rank and round: enough for disks, and a bound of the memory, but for an element that is larger.
+constexpr std::uint64_t most_blocks_at_a_time = 8;
+constexpr std::uint64_t bytes_at_a_time = most_blocks_at_a_time * least_block_bytes;
+/// Of a call of MPI's, which counts in int.
+constexpr std::uint64_t most_bytes_of_call = std::uint64_t{1} << 30;
 constexpr std::uint32_t version = 1;
 constexpr std::uint32_t byte_order = 0x01020304;
 
@@ -95,7 +106,16 @@ struct FilePlan {
     [[nodiscard]] std::uint64_t offset(std::uint64_t block) const noexcept { return header_bytes + block * block_bytes(); }
     [[nodiscard]] std::uint64_t checksum_offset(std::uint64_t block) const noexcept { return header_bytes + bytes() + block * sizeof(std::uint64_t); }
     [[nodiscard]] std::uint64_t file_bytes() const noexcept { return checksum_offset(blocks()); }
-    [[nodiscard]] std::uint64_t round_blocks(int ranks) const noexcept { return blocks_at_a_time * static_cast<std::uint64_t>(ranks); }
+    /// Of a rank and round.
+    [[nodiscard]] std::uint64_t blocks_at_a_time() const noexcept {
+        return std::clamp<std::uint64_t>(bytes_at_a_time / block_bytes(), 1, most_blocks_at_a_time);
+    }
+    [[nodiscard]] std::uint64_t most_share_bytes() const noexcept {
+        return std::min(bytes(), blocks_at_a_time() * block_bytes());
+    }
+    [[nodiscard]] std::uint64_t round_blocks(int ranks) const noexcept {
+        return blocks_at_a_time() * static_cast<std::uint64_t>(ranks);
+    }
     /// Bytes of elements that are done behind a round.
     [[nodiscard]] std::uint64_t done_after(std::uint64_t round, int ranks) const noexcept {
         return std::min(bytes(), (round + 1) * round_blocks(ranks) * block_bytes());
@@ -111,8 +131,9 @@ struct Share {
     std::uint64_t elements = 0;
 
     Share(const FilePlan& plan, std::uint64_t round, int rank, int ranks) {
-        first_block = std::min(plan.blocks(), round * plan.round_blocks(ranks) + static_cast<std::uint64_t>(rank) * blocks_at_a_time);
-        blocks = std::min(blocks_at_a_time, plan.blocks() - first_block);
+        first_block = std::min(plan.blocks(), round * plan.round_blocks(ranks) +
+                                                  static_cast<std::uint64_t>(rank) * plan.blocks_at_a_time());
+        blocks = std::min(plan.blocks_at_a_time(), plan.blocks() - first_block);
         first_element = std::min(plan.elements, first_block * plan.block_elements);
         elements = std::min(plan.elements, (first_block + blocks) * plan.block_elements) - first_element;
     }
@@ -143,15 +164,24 @@ public:
         check(MPI_File_get_size(file_, &size), "MPI_File_get_size");
         return static_cast<std::uint64_t>(size);
     }
-    void write_all(std::uint64_t offset, std::span<const std::byte> bytes) {
-        MPI_Status status;
-        check(MPI_File_write_at_all(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status), "MPI_File_write_at_all");
-        require_count(status, bytes.size(), "written");
+    /// `most`: at least as many bytes as any rank has, the same on all.
+    void write_all(std::uint64_t offset, std::span<const std::byte> bytes, std::uint64_t most) {
+        for_pieces(bytes, most, [&](std::uint64_t begin, std::span<const std::byte> piece) {
+            MPI_Status status;
+            check(MPI_File_write_at_all(file_, static_cast<MPI_Offset>(offset + begin), piece.data(),
+                                        static_cast<int>(piece.size()), MPI_BYTE, &status),
+                  "MPI_File_write_at_all");
+            require_count(status, piece.size(), "written");
+        });
     }
-    void read_all(std::uint64_t offset, std::span<std::byte> bytes) {
-        MPI_Status status;
-        check(MPI_File_read_at_all(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status), "MPI_File_read_at_all");
-        require_count(status, bytes.size(), "read");
+    void read_all(std::uint64_t offset, std::span<std::byte> bytes, std::uint64_t most) {
+        for_pieces(bytes, most, [&](std::uint64_t begin, std::span<std::byte> piece) {
+            MPI_Status status;
+            check(MPI_File_read_at_all(file_, static_cast<MPI_Offset>(offset + begin), piece.data(),
+                                       static_cast<int>(piece.size()), MPI_BYTE, &status),
+                  "MPI_File_read_at_all");
+            require_count(status, piece.size(), "read");
+        });
     }
     /// By this rank alone.
     void write(std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -166,6 +196,17 @@ public:
     }
 
 private:
+    /// Calls `visit(begin, piece)`, which is collective, as often on all ranks, and throws behind all of them what the first has thrown.
+    template <class Byte, class Visit>
+    static void for_pieces(std::span<Byte> bytes, std::uint64_t most, Visit visit) {
+        support::FirstProblem problem;
+        for (std::uint64_t begin = 0; begin < most; begin += most_bytes_of_call) {
+            const std::uint64_t here = std::min<std::uint64_t>(begin, bytes.size());
+            const std::uint64_t count = std::min<std::uint64_t>(most_bytes_of_call, bytes.size() - here);
+            problem.attempt([&] { visit(here, bytes.subspan(here, count)); });
+        }
+        problem.rethrow();
+    }
     static std::string text_of(int code) {
         std::array<char, MPI_MAX_ERROR_STRING> text{};
         int length = 0;
@@ -189,15 +230,7 @@ private:
 
 /// Collective: throws on all ranks where `problem` is on one.
 void agree(Team& team, const std::string& path, const std::exception_ptr& problem, const char* outcome) {
-    std::string own;
-    try {
-        if (problem != nullptr) std::rethrow_exception(problem);
-    } catch (const std::exception& error) {
-        own = error.what();
-    } catch (...) {
-        own = "an exception without a text";
-    }
-    const mpi::Problem first = mpi::first_problem(team.state().communicator(), own);
+    const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
     if (problem != nullptr) std::rethrow_exception(problem);
     if (!first.text.empty()) throw FileError{fmt::format("{}: {}: {}, since rank {} could not: {}", team.who(), path, outcome, first.rank, first.text)};
 }
@@ -298,13 +331,115 @@ private:
     std::exception_ptr problem_;
 };
 
+/// Collective: the barrier that a call with a file begins with. All ranks have the same path, type of elements and indices, or throw
+/// MismatchError. Of a file whose extents nobody knows yet there is no array.
+void begin_collective(Team& team, const char* call, const ArrayGeometry* array, const SliceShape* shape,
+                      const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions) {
+    std::vector<std::int64_t> numbers{static_cast<std::int64_t>(support::hash_of(std::as_bytes(std::span{path}))),
+                                      static_cast<std::int64_t>(kind), static_cast<std::int64_t>(element_bytes),
+                                      static_cast<std::int64_t>(dimensions)};
+    if (array != nullptr) add_to_compared(numbers, *shape, array->dimensions);
+    const team::CallArguments arguments{
+        .number = static_cast<std::int64_t>(support::hash_of(std::as_bytes(std::span{numbers}))), .text = [&] {
+            return fmt::format("\"{}\" for {} of {}", path,
+                               array == nullptr ? fmt::format("an array of {} dimensions", dimensions)
+                                                : slices::text_of(*array, *shape),
+                               text_of_elements(kind, element_bytes));
+        }};
+    team::Synchronisation& synchronisation = team.state().synchronisation();
+    if (array == nullptr) synchronisation.barrier(team::CollectiveCall::file_load, {}, arguments);
+    else
+        synchronisation.barrier(team::CollectiveCall::on_window,
+                                team::identity_on_window(call, array->window->number()), arguments);
+}
+
+bool is_link(const std::string& path) {
+    struct stat status {};
+    return lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+/// Where links lead: the file that a save replaces, which need not exist. Throws FileError.
+std::string resolved(const Team& team, const std::string& path) {
+    constexpr int most_links = 40; // as Linux
+    std::string at = path;
+    for (int k = 0; is_link(at); ++k) {
+        std::array<char, PATH_MAX> target{};
+        const ssize_t length = readlink(at.c_str(), target.data(), target.size());
+        if (length < 0 || k == most_links)
+            throw FileError{fmt::format("{}: {}: the symbolic link leads nowhere: {}", team.who(), path,
+                                        std::strerror(length < 0 ? errno : ELOOP))};
+        const std::string next{target.data(), static_cast<std::size_t>(length)};
+        const std::size_t slash = at.rfind('/');
+        at = next.starts_with('/') || slash == std::string::npos ? next : at.substr(0, slash + 1) + next;
+    }
+    return at;
+}
+
+/// Throws FileError where there is something else than a file.
+void require_file_name(const Team& team, const std::string& path) {
+    struct stat status {};
+    const bool exists = stat(path.c_str(), &status) == 0;
+    if (path.empty() || path.ends_with('/') || (exists && S_ISDIR(status.st_mode)))
+        throw FileError{fmt::format("{}: \"{}\" is a directory, or names no file; pass the name of a file in it",
+                                    team.who(), path)};
+    if (exists && !S_ISREG(status.st_mode))
+        throw FileError{fmt::format("{}: {} is no regular file; pass the name of one", team.who(), path)};
+}
+
+/// Collective. The text of rank 0.
+std::string broadcast_text(Team& team, std::string text) {
+    std::uint64_t length = team.broadcast(static_cast<std::uint64_t>(text.size()), Rank{0});
+    text.resize(length);
+    team.broadcast(std::as_writable_bytes(std::span{text}), Rank{0});
+    return text;
+}
+
+/// Keeps saves of other jobs, and of other teams, from a path.
+class PathLock {
+public:
+    /// Throws FileError while another one holds it. Goes without where there are no locks.
+    PathLock(const Team& team, const std::string& path) : name_{path + ".partial.lock"} {
+        for (;;) {
+            file_ = ::open(name_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+            if (file_ < 0)
+                throw FileError{fmt::format("{}: {}: rank {} cannot open its lock {}: {}", team.who(), path,
+                                            team.rank().value, name_, std::strerror(errno))};
+            if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+                if (errno != EWOULDBLOCK) return;
+                (void)::close(file_);
+                throw FileError{fmt::format("{}: {}: another job, or another team of this one, is saving to it (it "
+                                            "holds {}); wait for it, or save "
+                                            "to another path",
+                                            team.who(), path, name_)};
+            }
+            // Who held it before may have removed the name meanwhile.
+            struct stat own {};
+            struct stat named {};
+            if (fstat(file_, &own) == 0 && stat(name_.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
+                own.st_dev == named.st_dev)
+                return;
+            (void)::close(file_);
+        }
+    }
+    PathLock(const PathLock&) = delete;
+    PathLock& operator=(const PathLock&) = delete;
+    ~PathLock() {
+        (void)unlink(name_.c_str());
+        (void)::close(file_);
+    }
+
+private:
+    std::string name_;
+    int file_ = -1;
+};
+
 /// Collective. All elements, and their checksums, as far as nothing fails.
 void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceShape& shape, const FilePlan& plan, const CheckpointOptions& options,
                     Attempts& attempts) {
     Team& team = *array.team;
     const int ranks = team.size();
     const int rank = team.rank().value;
-    std::vector<std::byte> buffer(std::min(plan.bytes(), blocks_at_a_time * plan.block_bytes()));
+    std::vector<std::byte> buffer(plan.most_share_bytes());
     for (std::uint64_t round = 0; round < plan.rounds(ranks); ++round) {
         const Share share{plan, round, rank, ranks};
         const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
@@ -312,11 +447,13 @@ void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceSha
             if (array.foreign != nullptr) std::ranges::fill(bytes, std::byte{0}); // it may not store all
             move_elements(transport::Direction::get, array, shape, share.first_element, share.first_element + share.elements, bytes.data());
         });
-        attempts.always([&] { file.write_all(plan.offset(share.first_block), bytes); });
+        attempts.always([&] { file.write_all(plan.offset(share.first_block), bytes, plan.most_share_bytes()); });
         attempts.go_on([&] {
-            std::array<std::uint64_t, blocks_at_a_time> checksums{};
+            std::array<std::uint64_t, most_blocks_at_a_time> checksums{};
             for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) { checksums[k] = XXH3_64bits(block.data(), block.size()); });
-            if (share.blocks > 0) file.write(plan.checksum_offset(share.first_block), std::as_bytes(std::span{checksums}.first(share.blocks)));
+            if (share.blocks > 0)
+                file.write(plan.checksum_offset(share.first_block),
+                           std::as_bytes(std::span{checksums}.first(share.blocks)));
             if (rank == 0 && options.progress) options.progress(plan.done_after(round, ranks), plan.bytes());
         });
         if (attempts.failed_somewhere(team)) return; // a long save ends soon after an error
@@ -331,16 +468,34 @@ void give_name(const std::string& partial, const std::string& path, std::uint64_
     sync_path(path);
 }
 
+/// Collective: throws on all ranks where a load's path is a directory, or the like.
+void require_file(Team& team, const std::string& path) {
+    Attempts attempts;
+    if (team.rank() == Rank{0}) attempts.always([&] { require_file_name(team, path); });
+    agree(team, path, attempts.problem(), "nothing was loaded");
+}
+
 } // namespace
 
-void save(const SliceBase& slice, ElementKind kind, const std::string& path, const CheckpointOptions& options) {
+void save(const SliceBase& slice, ElementKind kind, const std::string& given, const CheckpointOptions& options) {
     const std::shared_ptr<const ArrayGeometry> array = open_array(slice, ".save");
     Team& team = *array->team;
     const FilePlan plan{array->element_bytes, slice.size()};
     const bool first = team.rank() == Rank{0};
-    const std::string partial = path + ".partial";
-    team.barrier(); // what was written before is saved
+    begin_collective(team, "save", array.get(), &slice.shape(), given, kind, array->element_bytes,
+                     slice.shape().count); // what was written before is saved
     Attempts attempts;
+    std::string path = given;
+    std::optional<PathLock> lock;
+    if (first)
+        attempts.always([&] {
+            path = resolved(team, given);
+            require_file_name(team, path);
+            lock.emplace(team, path);
+        });
+    agree(team, given, attempts.problem(), "nothing was saved, and a file of that name is what it was");
+    path = broadcast_text(team, path);
+    const std::string partial = path + ".partial";
     {
         SharedFile file{team, partial, MPI_MODE_CREATE | MPI_MODE_WRONLY};
         write_elements(file, *array, slice.shape(), plan, options, attempts);
@@ -367,7 +522,8 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
     const FilePlan plan{array->element_bytes, slice.size()};
     const int ranks = team.size();
     const int rank = team.rank().value;
-    team.barrier();
+    begin_collective(team, "load", array.get(), &shape, path, kind, array->element_bytes, shape.count);
+    require_file(team, path);
     SharedFile file{team, path, MPI_MODE_RDONLY};
     const Header header = read_header(team, file, path, kind, array->element_bytes, shape.count);
     for (std::size_t d = 0; d < shape.count; ++d)
@@ -378,20 +534,23 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
                                         extents_text(header), text_of(*array, shape), fmt::join(extents, ", "))};
         }
     Attempts attempts;
-    std::vector<std::byte> buffer(std::min(plan.bytes(), blocks_at_a_time * plan.block_bytes()));
+    std::vector<std::byte> buffer(plan.most_share_bytes());
     for (std::uint64_t round = 0; round < plan.rounds(ranks); ++round) {
         const Share share{plan, round, rank, ranks};
         const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
         attempts.always([&] {
-            file.read_all(plan.offset(share.first_block), bytes);
-            std::array<std::uint64_t, blocks_at_a_time> checksums{};
-            if (share.blocks > 0) file.read(plan.checksum_offset(share.first_block), std::as_writable_bytes(std::span{checksums}.first(share.blocks)));
+            file.read_all(plan.offset(share.first_block), bytes, plan.most_share_bytes());
+            std::array<std::uint64_t, most_blocks_at_a_time> checksums{};
+            if (share.blocks > 0)
+                file.read(plan.checksum_offset(share.first_block),
+                          std::as_writable_bytes(std::span{checksums}.first(share.blocks)));
             for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) {
                 if (checksums[k] != XXH3_64bits(block.data(), block.size()))
                     throw FileError{fmt::format("{}: {}: the elements from number {} on are damaged: their checksum is another", team.who(), path,
                                                 share.first_element + k * plan.block_elements)};
             });
-            move_elements(transport::Direction::put, *array, shape, share.first_element, share.first_element + share.elements, bytes.data());
+            move_elements(transport::Direction::put, *array, shape, share.first_element,
+                          share.first_element + share.elements, bytes.data(), true);
             if (rank == 0 && options.progress) options.progress(plan.done_after(round, ranks), plan.bytes());
         });
         if (attempts.failed_somewhere(team)) break;
@@ -401,6 +560,8 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
 }
 
 void read_extents(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions, std::int64_t* extents) {
+    begin_collective(team, "load", nullptr, nullptr, path, kind, element_bytes, dimensions);
+    require_file(team, path);
     SharedFile file{team, path, MPI_MODE_RDONLY};
     const Header header = read_header(team, file, path, kind, element_bytes, dimensions);
     for (std::size_t d = 0; d < dimensions; ++d) extents[d] = static_cast<std::int64_t>(header.extents[d]);

@@ -71,7 +71,10 @@ void Exchange::for_each_transfer(Visit visit) const {
 }
 
 std::shared_ptr<pipeline::PlanState> Exchange::make_plan(int rank, const Layout& here, const Layout& there) const {
-    return std::make_shared<pipeline::PlanState>(*array().window, direction_, here, rank, Offset{0}, there, PlanOptions{});
+    auto plan =
+        std::make_shared<pipeline::PlanState>(*array().window, direction_, here, rank, Offset{0}, there, PlanOptions{});
+    plan->tells_copies = !options_.collective;
+    return plan;
 }
 
 std::shared_ptr<pipeline::PlanState> Exchange::plan(int rank, const Pairing::Partner& partner) {
@@ -89,12 +92,32 @@ void Exchange::start() {
     under_way_.clear();
     staged_.clear();
     staged_bytes_ = 0;
+    if (options_.restorable) save_target();
     for_each_transfer([&](int rank, const Pairing::Partner& partner) {
         if (mapped(rank) == nullptr) start_transfer(rank, partner);
     });
     for_each_transfer([&](int rank, const Pairing::Partner& partner) {
         if (mapped(rank) != nullptr) copy(rank, partner);
     });
+}
+
+void Exchange::save_target() {
+    saved_.clear();
+    for_each_transfer([&](int, const Pairing::Partner& partner) {
+        Saved saved{.here = pairing_.layouts(partner, true).here};
+        saved.memory = support::allocate_aligned(saved.here.bytes());
+        LayoutCursor cursor{saved.here};
+        datatype::pack(saved.memory.get(), here_.memory(), cursor, saved.here.bytes());
+        saved_.push_back(std::move(saved));
+    });
+}
+
+void Exchange::restore() {
+    for (const Saved& saved : saved_) {
+        LayoutCursor cursor{saved.here};
+        datatype::unpack(here_.memory(), cursor, saved.memory.get(), saved.here.bytes());
+    }
+    saved_.clear();
 }
 
 void Exchange::start_transfer(int rank, const Pairing::Partner& partner) {
@@ -129,7 +152,7 @@ void Exchange::copy(int rank, const Pairing::Partner& partner) {
     else if (get) datatype::copy(here_.memory(), pair.here, segment, pair.there);
     else datatype::copy(segment, pair.there, here_.memory(), pair.here);
     window.statistics().add(get ? Counter::direct_get_bytes : Counter::direct_put_bytes, pair.there.bytes());
-    if (!get && window.order().copies().concern(rank)) [[unlikely]]
+    if (!get && !options_.collective && window.order().copies().concern(rank)) [[unlikely]]
         window.order().copies().written(rank, pair.there, pair.here, here_.memory());
 }
 
@@ -278,12 +301,14 @@ void for_boxes(const SliceShape& shape, std::uint64_t begin, std::uint64_t end, 
 
 } // namespace
 
-void move_elements(Direction direction, const ArrayGeometry& array, const SliceShape& shape, std::uint64_t begin, std::uint64_t end, std::byte* buffer) {
+void move_elements(Direction direction, const ArrayGeometry& array, const SliceShape& shape, std::uint64_t begin,
+                   std::uint64_t end, std::byte* buffer, bool collective) {
     std::vector<std::unique_ptr<Exchange>> boxes;
     for_boxes(shape, begin, end, [&](const SliceShape& box, std::uint64_t first) {
         std::byte* const memory = buffer + (first - begin) * array.element_bytes;
-        boxes.push_back(std::make_unique<Exchange>(direction, Side::buffer(box, box.dense_strides(), array.element_bytes, memory),
-                                                   Side::of(array, box), ExchangeOptions{.pass_over = true}));
+        boxes.push_back(std::make_unique<Exchange>(
+            direction, Side::buffer(box, box.dense_strides(), array.element_bytes, memory), Side::of(array, box),
+            ExchangeOptions{.pass_over = true, .collective = collective}));
         boxes.back()->start();
     });
     for (const auto& box : boxes) box->wait();

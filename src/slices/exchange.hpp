@@ -25,6 +25,8 @@ struct ExchangeOptions {
     bool through_copy = false; ///< gets only: the own part is written by finish(), and not before
     bool keep = false;         ///< the plans, for the next start
     bool pass_over = false;    ///< what `there` does not store, instead of an error
+    bool restorable = false;   ///< of gets that apply: restore() brings back what the target was
+    bool collective = false; ///< of puts: this rank's part of an assignment of all, of which manual copies do not hear
 };
 
 /// The transfers of this rank between its part of one slice and those of another slice's ranks: one for each of these ranks, all under
@@ -44,6 +46,10 @@ public:
     void wait();
     /// Of an exchange through a copy, when nobody reads the own part any more.
     void finish();
+    /// Of one that is restorable, once it is complete or has failed: the own part is again what it was before start(), or will not be asked for
+    /// that any more.
+    void restore();
+    void forget() noexcept { saved_.clear(); }
 
     /// Transfers to other nodes, and their bytes.
     [[nodiscard]] std::uint64_t transfers() const;
@@ -60,6 +66,12 @@ private:
         Completion completion = {};
     };
 
+    /// What the own part was before.
+    struct Saved {
+        Layout here;
+        support::AlignedMemory memory = {};
+    };
+
     [[nodiscard]] const ArrayGeometry& array() const noexcept { return *there_.array(); }
     [[nodiscard]] std::byte* mapped(int rank) const;
     /// Calls `visit(rank, partner)` for each transfer, the rank behind this one first; of replicated arrays what they mean.
@@ -67,6 +79,7 @@ private:
     void for_each_transfer(Visit visit) const;
     [[nodiscard]] std::shared_ptr<pipeline::PlanState> plan(int rank, const Pairing::Partner& partner);
     [[nodiscard]] std::shared_ptr<pipeline::PlanState> make_plan(int rank, const Layout& here, const Layout& there) const;
+    void save_target();
     void start_transfer(int rank, const Pairing::Partner& partner);
     /// The values of a transfer, into memory of their own, piece by piece.
     void start_staged(int rank, const Pairing::Partner& partner);
@@ -87,11 +100,12 @@ private:
     std::vector<Completion> under_way_;
     std::vector<Staged> staged_;
     std::uint64_t staged_bytes_ = 0;
+    std::vector<Saved> saved_;
 };
 
 /// Elements [begin, end) of a slice in row-major order, to or from a buffer. Elements that the distribution does not store are passed over.
-/// Local call; a put is complete locally.
-void move_elements(transport::Direction direction, const ArrayGeometry& array, const SliceShape& shape, std::uint64_t begin, std::uint64_t end,
-                   std::byte* buffer);
+/// Local call; a put is complete locally. `collective`: as in ExchangeOptions.
+void move_elements(transport::Direction direction, const ArrayGeometry& array, const SliceShape& shape,
+                   std::uint64_t begin, std::uint64_t end, std::byte* buffer, bool collective = false);
 
 } // namespace lapwing::slices

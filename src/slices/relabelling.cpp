@@ -128,6 +128,8 @@ const std::shared_ptr<Team>& Relabelling::shared_team() {
         support::check_mpi(MPI_Comm_split(of_array_->state().communicator(), 0, rank_.value, &ordered), "MPI_Comm_split");
         try {
             team_ = std::make_shared<Team>(ordered, of_array_->settings());
+            // The array that goes there is still the program's, which synchronises as before.
+            team_->state().epoch().join(of_array_->state().epoch());
         } catch (...) {
             MPI_Comm_free(&ordered);
             throw;

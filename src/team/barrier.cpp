@@ -30,6 +30,8 @@ const char* name(CollectiveCall call) {
     case CollectiveCall::window_close: return "the close of a window";
     case CollectiveCall::team_close: return "Team::close";
     case CollectiveCall::on_window: return "a collective call on an array";
+    case CollectiveCall::end_on_window: return "the end of a collective call on an array";
+    case CollectiveCall::file_load: return "the load of an array from a file";
     case CollectiveCall::lock_create: return "the creation of a lock";
     case CollectiveCall::lock_close: return "the close of a lock";
     }
@@ -38,7 +40,8 @@ const char* name(CollectiveCall call) {
 
 bool begins_with_barrier(std::string_view call) {
     using enum CollectiveCall;
-    return std::ranges::any_of(std::array{barrier, window_create, window_close, team_close, on_window, lock_create, lock_close},
+    return std::ranges::any_of(std::array{barrier, window_create, window_close, team_close, on_window, end_on_window,
+                                          file_load, lock_create, lock_close},
                                [&](CollectiveCall one) { return call == name(one); });
 }
 
@@ -76,6 +79,8 @@ std::string text_of_lock(std::int64_t identity) {
 void Attendance::merge(const Attendance& other) {
     lowest_identity = std::min(lowest_identity, other.lowest_identity);
     highest_identity = std::max(highest_identity, other.highest_identity);
+    lowest_arguments = std::min(lowest_arguments, other.lowest_arguments);
+    highest_arguments = std::max(highest_arguments, other.highest_arguments);
     lowest_call = std::min(lowest_call, other.lowest_call);
     highest_call = std::max(highest_call, other.highest_call);
 }
@@ -84,15 +89,18 @@ void NodeBarrier::reset() {
     const Attendance none;
     lowest_identity.store(none.lowest_identity, std::memory_order_relaxed);
     highest_identity.store(none.highest_identity, std::memory_order_relaxed);
+    lowest_arguments.store(none.lowest_arguments, std::memory_order_relaxed);
+    highest_arguments.store(none.highest_arguments, std::memory_order_relaxed);
     lowest_call.store(none.lowest_call, std::memory_order_relaxed);
     highest_call.store(none.highest_call, std::memory_order_relaxed);
     arrived.store(0, std::memory_order_relaxed);
 }
 
-void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity) {
+void Barrier::notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments) {
     Attendance own;
     own.lowest_call = own.highest_call = static_cast<std::int32_t>(call);
     if (identity) own.lowest_identity = own.highest_identity = *identity;
+    if (arguments) own.lowest_arguments = own.highest_arguments = *arguments;
 
     notified_.store(true, std::memory_order_relaxed);
     if (node_ != nullptr) {
@@ -117,10 +125,16 @@ void Barrier::arrive(const Attendance& own) {
         lower_to(node_->lowest_identity, own.lowest_identity);
         raise_to(node_->highest_identity, own.highest_identity);
     }
+    if (own.lowest_arguments <= own.highest_arguments) {
+        lower_to(node_->lowest_arguments, own.lowest_arguments);
+        raise_to(node_->highest_arguments, own.highest_arguments);
+    }
     // Acquire and release: the last to arrive sees everything that the others did, and passes it on.
     if (node_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<std::uint32_t>(topology_.node_size())) return;
     node_->result[own_ & 1] = {node_->lowest_identity.load(std::memory_order_relaxed),
                                node_->highest_identity.load(std::memory_order_relaxed),
+                               node_->lowest_arguments.load(std::memory_order_relaxed),
+                               node_->highest_arguments.load(std::memory_order_relaxed),
                                node_->lowest_call.load(std::memory_order_relaxed),
                                node_->highest_call.load(std::memory_order_relaxed)};
     node_->reset();
@@ -139,12 +153,14 @@ void Barrier::advance_rounds() {
     while (round_ < rounds()) {
         if (!sent_) {
             const messages::BarrierToken token{.sequence = sequence_,
-                                     .round = static_cast<std::uint64_t>(round_),
-                                     .lowest_identity = merged_.lowest_identity,
-                                     .highest_identity = merged_.highest_identity,
-                                     .lowest_call = merged_.lowest_call,
-                                     .highest_call = merged_.highest_call,
-                                     .origin = rank_};
+                                               .round = static_cast<std::uint64_t>(round_),
+                                               .lowest_identity = merged_.lowest_identity,
+                                               .highest_identity = merged_.highest_identity,
+                                               .lowest_arguments = merged_.lowest_arguments,
+                                               .highest_arguments = merged_.highest_arguments,
+                                               .lowest_call = merged_.lowest_call,
+                                               .highest_call = merged_.highest_call,
+                                               .origin = rank_};
             if (!engine_.try_send_locked(topology_.next_leaders()[static_cast<std::size_t>(round_)], token)) return;
             sent_ = true;
         }
@@ -165,8 +181,11 @@ void Barrier::advance_rounds() {
 
 void Barrier::on_token(const messages::BarrierToken& token) {
     if (token.round >= most_rounds) return;
-    received_[token.sequence & 1][token.round] = {
-        true, {token.lowest_identity, token.highest_identity, token.lowest_call, token.highest_call}, token.origin};
+    received_[token.sequence & 1][token.round] = {true,
+                                                  {token.lowest_identity, token.highest_identity,
+                                                   token.lowest_arguments, token.highest_arguments, token.lowest_call,
+                                                   token.highest_call},
+                                                  token.origin};
     advance();
 }
 

@@ -15,7 +15,17 @@
 namespace lapwing::team {
 
 /// Collective calls that start with a barrier. Ranks that meet in different ones are told so.
-enum class CollectiveCall : std::int32_t { barrier, window_create, window_close, team_close, on_window, lock_create, lock_close };
+enum class CollectiveCall : std::int32_t {
+    barrier,
+    window_create,
+    window_close,
+    team_close,
+    on_window,
+    end_on_window,
+    file_load,
+    lock_create,
+    lock_close
+};
 
 [[nodiscard]] const char* name(CollectiveCall call);
 /// Whether `call` is the name of one of them.
@@ -37,6 +47,8 @@ enum class CollectiveCall : std::int32_t { barrier, window_create, window_close,
 struct Attendance {
     std::int64_t lowest_identity = std::numeric_limits<std::int64_t>::max();
     std::int64_t highest_identity = std::numeric_limits<std::int64_t>::min();
+    std::int64_t lowest_arguments = std::numeric_limits<std::int64_t>::max();
+    std::int64_t highest_arguments = std::numeric_limits<std::int64_t>::min();
     std::int32_t lowest_call = std::numeric_limits<std::int32_t>::max();
     std::int32_t highest_call = std::numeric_limits<std::int32_t>::min();
 
@@ -53,6 +65,8 @@ struct NodeBarrier {
     std::atomic<std::uint64_t> generation;
     std::atomic<std::int64_t> lowest_identity;
     std::atomic<std::int64_t> highest_identity;
+    std::atomic<std::int64_t> lowest_arguments;
+    std::atomic<std::int64_t> highest_arguments;
     std::atomic<std::int32_t> lowest_call;
     std::atomic<std::int32_t> highest_call;
     /// Of the last two barriers, so that a slow rank still finds its own: of the node, and then of all.
@@ -73,7 +87,8 @@ public:
     /// From here on with `node`, which all ranks of the node map: needed where a node has several.
     void use_node(NodeBarrier* node) noexcept { node_ = node; }
 
-    void notify(CollectiveCall call, std::optional<std::int64_t> identity);
+    /// `arguments`: of the call, as a number; none match any.
+    void notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
     /// Whether all ranks have notified; does not make progress by itself.
     [[nodiscard]] bool complete() const noexcept;
     /// What they brought, once complete.

@@ -36,9 +36,9 @@ private:
 };
 
 void Epoch::order_memory() {
-    // One member's order is every member's: a fence of the processor, and of what MPI keeps apart, the same in each.
-    if (members_.empty()) std::atomic_thread_fence(std::memory_order_seq_cst);
-    else members_.front()->order_memory();
+    // One member's order is every member's, of whichever team: a fence of the processor, and of what MPI keeps apart, the same in each.
+    if (shared_->members.empty()) std::atomic_thread_fence(std::memory_order_seq_cst);
+    else shared_->members.front()->order_memory();
 }
 
 void Epoch::release() {
@@ -46,8 +46,8 @@ void Epoch::release() {
     team_.progress_driver().serve_now_and_then();
     Pinned pinned;
     {
-        const support::BiasedMutex::Guard guard{mutex_};
-        for (EpochMember* const member : members_)
+        const support::BiasedMutex::Guard guard{shared_->mutex};
+        for (EpochMember* const member : shared_->members)
             if (member->holds_back() || member->under_way()) pinned.add(*member);
         if (pinned.members().empty()) return order_memory();
     }
@@ -64,32 +64,32 @@ void Epoch::acquire() {
     team_.progress_driver().serve_looks();
     Pinned pinned;
     {
-        const support::BiasedMutex::Guard guard{mutex_};
+        const support::BiasedMutex::Guard guard{shared_->mutex};
         order_memory();
-        if (members_with_copies_.empty()) return;
-        for (EpochMember* const member : members_with_copies_) pinned.add(*member);
+        if (shared_->members_with_copies.empty()) return;
+        for (EpochMember* const member : shared_->members_with_copies) pinned.add(*member);
     }
     for (EpochMember* const member : pinned.members()) member->drop_copies();
 }
 
 void Epoch::add(EpochMember& member) {
-    const support::BiasedMutex::Guard guard{mutex_};
-    members_.push_back(&member);
-    if (member.has_copies()) members_with_copies_.push_back(&member);
+    const support::BiasedMutex::Guard guard{shared_->mutex};
+    shared_->members.push_back(&member);
+    if (member.has_copies()) shared_->members_with_copies.push_back(&member);
 }
 
 void Epoch::copies_changed(EpochMember& member) {
-    const support::BiasedMutex::Guard guard{mutex_};
-    std::erase(members_with_copies_, &member);
-    if (member.has_copies() && std::ranges::find(members_, &member) != members_.end())
-        members_with_copies_.push_back(&member);
+    const support::BiasedMutex::Guard guard{shared_->mutex};
+    std::erase(shared_->members_with_copies, &member);
+    if (member.has_copies() && std::ranges::find(shared_->members, &member) != shared_->members.end())
+        shared_->members_with_copies.push_back(&member);
 }
 
 void Epoch::remove(EpochMember& member) noexcept {
     {
-        const support::BiasedMutex::Guard guard{mutex_};
-        std::erase(members_, &member);
-        std::erase(members_with_copies_, &member);
+        const support::BiasedMutex::Guard guard{shared_->mutex};
+        std::erase(shared_->members, &member);
+        std::erase(shared_->members_with_copies, &member);
     }
     support::Backoff backoff{support::ProcessorShare::crowded};
     while (member.pins_.load(std::memory_order_acquire) != 0)
@@ -97,9 +97,12 @@ void Epoch::remove(EpochMember& member) noexcept {
 }
 
 std::string Epoch::still_open() {
-    const support::BiasedMutex::Guard guard{mutex_};
-    if (members_.empty()) return {};
-    return fmt::format("{} of its windows are open, the first is {}", members_.size(), members_.front()->label());
+    const support::BiasedMutex::Guard guard{shared_->mutex};
+    const auto counts = [this](const EpochMember* member) { return founder_ || &member->team_state() == &team_; };
+    const auto count = std::ranges::count_if(shared_->members, counts);
+    if (count == 0) return {};
+    return fmt::format("{} of its windows are open, the first is {}", count,
+                       (*std::ranges::find_if(shared_->members, counts))->label());
 }
 
 } // namespace lapwing::team

@@ -5,15 +5,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace lapwing::team {
 
-/// The releases and acquires of a team: one of each for all its windows at once.
+/// The releases and acquires of a team: one of each for all its windows at once. Teams that were made from one another share their
+/// windows here, so that the synchronisation of any of them orders the windows of all.
 class Epoch {
 public:
-    explicit Epoch(TeamState& team) noexcept : team_{team} {}
+    explicit Epoch(TeamState& team) : team_{team}, shared_{std::make_shared<Shared>()} {}
+
+    /// From now on with the windows of `other`, whose team this one was made from. Before this team has any window.
+    void join(const Epoch& other) noexcept {
+        shared_ = other.shared_;
+        founder_ = false;
+    }
 
     /// All windows start before the first is waited for, so that their round trips overlap; the team holds no lock meanwhile. What one
     /// cannot complete keeps nothing back in the others.
@@ -26,18 +34,23 @@ public:
     /// Returns when no release or acquire of another thread uses it any more, making progress meanwhile.
     void remove(EpochMember& member) noexcept;
     [[nodiscard]] std::uint64_t next_window_number() noexcept { return next_window_number_++; }
-    /// The windows that are open, as in "2 of its windows are open, the first is Window(#1)"; empty if none is.
+    /// The windows that are open, as in "2 of its windows are open, the first is Window(#1)"; empty if none is. Of the team that others
+    /// were made from, their windows count, too: their teams live no longer than it does.
     [[nodiscard]] std::string still_open();
 
 private:
     class Pinned;
+    struct Shared {
+        support::BiasedMutex mutex{support::LockRank::epoch}; ///< for looks and entries; nothing is waited for under it
+        std::vector<EpochMember*> members;
+        std::vector<EpochMember*> members_with_copies;
+    };
     /// With the mutex held: own accesses to memory of this node, in any window, are seen in order.
     void order_memory();
 
     TeamState& team_;
-    support::BiasedMutex mutex_{support::LockRank::epoch}; ///< for looks and entries; nothing is waited for under it
-    std::vector<EpochMember*> members_;
-    std::vector<EpochMember*> members_with_copies_;
+    std::shared_ptr<Shared> shared_;
+    bool founder_ = true; ///< was not made from another team
     std::uint64_t next_window_number_ = 1;
 };
 

@@ -1,5 +1,6 @@
 #include "src/team/synchronisation.hpp"
 
+#include "src/mpi/agreement.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <mutex>
 #include <new>
+#include <tuple>
 
 namespace lapwing::team {
 namespace {
@@ -56,20 +58,26 @@ void Synchronisation::close_node_window() noexcept {
 
 // ---- barriers -------------------------------------------------------------------------------------------------------
 
-void Synchronisation::notify(CollectiveCall call, std::optional<std::int64_t> identity) {
+void Synchronisation::notify(CollectiveCall call, std::optional<std::int64_t> identity,
+                             std::optional<std::int64_t> arguments) {
     team_.require_open(name(call));
     team_.check_reachable(name(call), Membership::any_rank);
     if (barrier_.notified())
         throw UsageError{fmt::format("{}: {}: notify was called before, and its wait is missing; call wait first",
                                      team_.who(), name(call))};
     team_.epoch().release();
-    barrier_.notify(call, identity);
+    barrier_.notify(call, identity, arguments);
 }
 
-void Synchronisation::wait(CollectiveCall call, std::optional<std::int64_t> identity) {
+Attendance Synchronisation::wait_for_all(CollectiveCall call) {
     team_.wait_until([this] { return barrier_.complete(); }, name(call), Membership::next_collective);
     count(name(call));
     barrier_.end();
+    return barrier_.attendance();
+}
+
+void Synchronisation::wait(CollectiveCall call, std::optional<std::int64_t> identity) {
+    (void)wait_for_all(call);
     check_attendance(call, identity);
     team_.epoch().acquire();
 }
@@ -77,6 +85,25 @@ void Synchronisation::wait(CollectiveCall call, std::optional<std::int64_t> iden
 void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> identity) {
     notify(call, identity);
     wait(call, identity);
+}
+
+void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> identity,
+                              const CallArguments& arguments) {
+    notify(call, identity, arguments.number);
+    const Attendance all = wait_for_all(call);
+    check_attendance(call, identity);
+    check_arguments(call, identity, arguments, all);
+    team_.epoch().acquire();
+}
+
+bool Synchronisation::barrier_of_end(bool well) {
+    constexpr CollectiveCall call = CollectiveCall::end_on_window;
+    notify(call, well ? 0 : 1);
+    const Attendance all = wait_for_all(call);
+    mismatch_.reset();
+    check_calls(call, all);
+    team_.epoch().acquire();
+    return all.highest_identity == 0;
 }
 
 void Synchronisation::notify_split(std::optional<std::int64_t> identity) {
@@ -138,16 +165,37 @@ void Synchronisation::barrier_of_team_close(const std::function<void()>& look) {
 
 // ---- mismatches -----------------------------------------------------------------------------------------------------
 
+void Synchronisation::check_calls(CollectiveCall call, const Attendance& all) {
+    if (all.lowest_call == all.highest_call) return;
+    const auto other = static_cast<CollectiveCall>(
+        all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call : all.lowest_call);
+    mismatch_ = DepartureReason::of_mismatch(call, other);
+    throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; {}", team_.who(), name(call),
+                                    name(other), same_calls)};
+}
+
+void Synchronisation::check_arguments(CollectiveCall call, std::optional<std::int64_t> identity,
+                                      const CallArguments& arguments, const Attendance& all) {
+    if (all.lowest_arguments >= all.highest_arguments) return;
+    mismatch_ = DepartureReason::of_mismatch(call, call);
+    // All ranks are behind the barrier, and nobody waits for this one.
+    const std::string own = arguments.text ? arguments.text() : std::string{"other arguments"};
+    const auto first_with = [&](std::int64_t number) {
+        return mpi::first_problem(team_.communicator(), arguments.number == number ? own : std::string{});
+    };
+    const mpi::Problem low = first_with(all.lowest_arguments);
+    const mpi::Problem high = first_with(all.highest_arguments);
+    const auto& [first, second] = low.rank < high.rank ? std::tie(low, high) : std::tie(high, low);
+    throw MismatchError{
+        fmt::format("{}: {}: rank {} passes {}, and rank {} {}; pass the same on all ranks", team_.who(),
+                    call == CollectiveCall::on_window ? text_on_window(identity.value_or(0)) : name(call), first.rank,
+                    first.text, second.rank, second.text)};
+}
+
 void Synchronisation::check_attendance(CollectiveCall call, std::optional<std::int64_t> identity) {
     const Attendance all = barrier_.attendance();
     mismatch_.reset();
-    if (all.lowest_call != all.highest_call) {
-        const auto other = static_cast<CollectiveCall>(
-            all.lowest_call == static_cast<std::int32_t>(call) ? all.highest_call : all.lowest_call);
-        mismatch_ = DepartureReason::of_mismatch(call, other);
-        throw MismatchError{fmt::format("{}: {}: another rank is in {} at the same time; {}", team_.who(), name(call),
-                                        name(other), same_calls)};
-    }
+    check_calls(call, all);
     if (all.lowest_identity >= all.highest_identity) return;
     mismatch_ = DepartureReason::of_mismatch(call, call);
     const std::string where = fmt::format("{}: {}", team_.who(), name(call));

@@ -16,6 +16,12 @@ namespace lapwing::team {
 
 class TeamState;
 
+/// What a collective call was given, as its ranks compare it.
+struct CallArguments {
+    std::int64_t number = 0;             ///< made of all of it, as by a hash function
+    std::function<std::string()> text{}; ///< in words; asked for where the ranks' numbers differ
+};
+
 /// The collective calls of a team: its barriers, and what finds out that ranks are in different ones.
 class Synchronisation {
 public:
@@ -31,8 +37,13 @@ public:
     /// Releases, waits until all ranks are here, and acquires. Throws MismatchError on every rank unless all bring the same call and
     /// identity.
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity);
+    /// The same with the arguments of the call, which ride on the barrier: throws MismatchError, with the texts of two ranks, on every rank
+    /// unless all bring the same.
+    void barrier(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments);
+    /// The barrier that a call ends with in which something may fail on some ranks only. Whether all ranks are `well`.
+    [[nodiscard]] bool barrier_of_end(bool well);
     /// The two halves of it.
-    void notify(CollectiveCall call, std::optional<std::int64_t> identity);
+    void notify(CollectiveCall call, std::optional<std::int64_t> identity, std::optional<std::int64_t> arguments = {});
     void wait(CollectiveCall call, std::optional<std::int64_t> identity);
     /// The program's split-phase barrier; the identity of the wait must be that of the notify.
     void notify_split(std::optional<std::int64_t> identity);
@@ -71,7 +82,13 @@ public:
     void advance() { barrier_.advance(); }
 
 private:
+    /// Waits for what this rank has notified.
+    [[nodiscard]] Attendance wait_for_all(CollectiveCall call);
     void check_attendance(CollectiveCall call, std::optional<std::int64_t> identity);
+    void check_calls(CollectiveCall call, const Attendance& all);
+    /// All ranks come here where one does.
+    void check_arguments(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments,
+                         const Attendance& all);
 
     TeamState& team_;
     Barrier barrier_;

@@ -295,3 +295,95 @@ TEST_CASE("assignments of what does not fit say why") {
     b.close();
     runtime.close();
 }
+
+TEST_CASE("an error of one rank is one of all, and of functions nothing is left half done") {
+    Runtime runtime;
+    const std::int64_t n = 3001;
+    const Rank bad{runtime.size() - 1};
+    GlobalArray<double, 1> target{runtime, {n}, Block{}, {.name = "target"}};
+    GlobalArray<double, 1> copied{runtime, {n}, Cyclic{}};
+    GlobalArray<float, 1> source{runtime, {n}, Cyclic{}, {.name = "source"}};
+    target.fill(3);
+    copied.fill(4);
+    source.fill(1);
+    const auto whole = [&](GlobalArray<double, 1>& array, double value) {
+        CHECK((array.min() == value && array.max() == value));
+    };
+    const auto throwing = [&](int after) {
+        return [&runtime, bad, after, calls = 0](double& x, const auto& y) mutable {
+            if (runtime.rank() == bad && calls++ == after) throw std::domain_error{"mine"};
+            x += static_cast<double>(y);
+        };
+    };
+    for (const int after : {0, 10, 700}) {
+        const auto combine = [&] { target.slice().combine(source.slice(), throwing(after)); };
+        if (runtime.rank() == bad) CHECK_THROWS_AS(combine(), std::domain_error);
+        else
+            CHECK_THAT(test::message_of<UsageError>(combine),
+                       test::says({"what they were", "rank " + std::to_string(bad.value), "mine"}));
+        whole(target, 3);
+        // Of one array, by way of a copy; and beside a copy, which has not begun.
+        const auto overlapping = [&] { target(Range{0, n - 1}).combine(target(Range{1, n}), throwing(after)); };
+        if (runtime.rank() == bad) CHECK_THROWS_AS(overlapping(), std::domain_error);
+        else CHECK_THROWS_AS(overlapping(), UsageError);
+        whole(target, 3);
+        Assignment both;
+        both.add(copied.slice(), source.slice()).add(target.slice(), source.slice(), throwing(after));
+        const auto execute = [&] { both.execute(); };
+        if (runtime.rank() == bad) CHECK_THROWS_AS(execute(), std::domain_error);
+        else CHECK_THROWS_AS(execute(), UsageError);
+        whole(target, 3);
+        whole(copied, 4);
+    }
+    // A kept one goes on where its function does not throw any more.
+    Assignment kept;
+    kept.add(target.slice(), source.slice(), throwing(5));
+    const auto execute = [&] { kept.execute(); };
+    if (runtime.rank() == bad) CHECK_THROWS_AS(execute(), std::domain_error);
+    else CHECK_THROWS_AS(execute(), UsageError);
+    kept.execute();
+    whole(target, 4);
+    target.slice() += source.slice();
+    whole(target, 5);
+    // Reductions end on all ranks, too.
+    const auto reduce = [&] {
+        (void)target.transform_reduce(0.0, std::plus<>{}, [&](const double& x) {
+            if (runtime.rank() == bad) throw std::domain_error{"mine"};
+            return x;
+        });
+    };
+    if (runtime.rank() == bad) CHECK_THROWS_AS(reduce(), std::domain_error);
+    else
+        CHECK_THAT(test::message_of<UsageError>(reduce),
+                   test::says({"target", ".reduce", "no result", "rank " + std::to_string(bad.value), "mine"}));
+    const auto combine_ranks = [&] {
+        (void)target.reduce(0.0, [&](double x, double y) -> double {
+            if (x < 0) throw std::domain_error{"ranks"};
+            return x + y;
+        });
+    };
+    combine_ranks();
+    CHECK(target.sum() == 5.0 * static_cast<double>(n));
+    target.close();
+    copied.close();
+    source.close();
+    runtime.close();
+}
+
+TEST_CASE("slices that differ between ranks are found in the first barrier") {
+    Runtime runtime;
+    GlobalArray<double, 1> target{runtime, {100}, Block{}, {.name = "target"}};
+    GlobalArray<double, 1> source{runtime, {100}, Cyclic{}, {.name = "source"}};
+    target.fill(1);
+    source.fill(2);
+    const bool odd = runtime.rank().value % 2 == 1;
+    const auto assign = [&] { target(Range{odd ? 1 : 0, odd ? 11 : 10}) = source(Range{0, 10}); };
+    if (runtime.size() > 1) {
+        CHECK_THAT(test::message_of<MismatchError>(assign),
+                   test::says({"assign", "rank 0 passes", "rank 1", "[0, 10)", "[1, 11)", "target", "source"}));
+        CHECK((target.max() == 1));
+    }
+    target.close();
+    source.close();
+    runtime.close();
+}

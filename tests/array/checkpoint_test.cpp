@@ -220,3 +220,107 @@ TEST_CASE("files that are not what they should be are refused, and the array sta
     array.close();
     runtime.close();
 }
+
+TEST_CASE("ranks that name different files, or pass different slices, are told before a file is touched") {
+    Runtime runtime;
+    const TestFile file{runtime};
+    GlobalArray<double, 1> array{runtime, {100}, Block{}, {.name = "own"}};
+    array.fill(1);
+    const bool odd = runtime.rank().value % 2 == 1;
+    const std::string own = file.path() + (odd ? "_odd" : "");
+    if (runtime.size() > 1) {
+        const auto says_both =
+            test::says({file.path() + "\"", file.path() + "_odd\"", "rank 0", "rank 1", "same on all ranks"});
+        CHECK_THAT(test::message_of<MismatchError>([&] { array.save(own); }), says_both);
+        runtime.barrier();
+        CHECK_FALSE(std::filesystem::exists(own));
+        CHECK_FALSE(std::filesystem::exists(own + ".partial"));
+        array.save(file.path());
+        array.fill(2);
+        CHECK_THAT(test::message_of<MismatchError>([&] { array.load(own); }), says_both);
+        CHECK_THAT(test::message_of<MismatchError>([&] { (void)GlobalArray<double, 1>::load(runtime, own); }),
+                   says_both);
+        CHECK_THAT(test::message_of<MismatchError>([&] {
+                       array(Range{0, odd ? 9 : 10}).save(file.path());
+                   }),
+                   test::says({"[0, 9)", "[0, 10)"}));
+        CHECK(array.max() == 2);
+        array.load(file.path());
+        CHECK(array.max() == 1);
+    }
+    array.close();
+    runtime.close();
+}
+
+TEST_CASE("a save through a link replaces what it leads to, and one to a directory is refused") {
+    Runtime runtime;
+    const TestFile file{runtime};
+    namespace fs = std::filesystem;
+    const std::string directory = file.path() + "_directory";
+    const std::string link = directory + "/link";
+    file.change([&] {
+        fs::create_directory(directory);
+        fs::create_symlink("second", link);
+        fs::create_symlink(file.path(), directory + "/second");
+    });
+    GlobalArray<double, 1> array{runtime, {100}, Block{}};
+    array.fill(1);
+    array.save(link); // there is no file yet
+    array.fill(2);
+    array.load(file.path());
+    CHECK(array.max() == 1);
+    array.fill(3);
+    array.save(link);
+    array.fill(4);
+    array.load(link);
+    CHECK(array.max() == 3);
+    runtime.barrier();
+    CHECK(fs::is_symlink(link));
+    CHECK(fs::is_symlink(directory + "/second"));
+    CHECK_FALSE(fs::is_symlink(file.path()));
+    for (const std::string& name : {directory, directory + "/", std::string{"/dev/null"}, std::string{}}) {
+        CHECK_THAT(test::message_of<FileError>([&] { array.save(name); }),
+                   test::says({"nothing was saved", "file"}) || test::says({"pass the name"}));
+        CHECK_THROWS_AS(array.load(name), FileError);
+    }
+    CHECK_THAT(test::message_of<FileError>([&] { array.save(directory); }), test::says({"is a directory"}));
+    file.change([&] { fs::create_symlink("loop", directory + "/loop"); });
+    CHECK_THAT(test::message_of<FileError>([&] { array.save(directory + "/loop"); }), test::says({"leads nowhere"}));
+    CHECK_FALSE(fs::exists(directory + ".partial"));
+    CHECK_FALSE(fs::exists(file.path() + ".partial.lock"));
+    runtime.barrier();
+    file.change([&] { fs::remove_all(directory); });
+    array.close();
+    runtime.close();
+}
+
+TEST_CASE("of two saves to one path at a time the second is refused") {
+    Runtime runtime;
+    const TestFile file{runtime};
+    Team alone{MPI_COMM_SELF, runtime.settings()};
+    GlobalArray<double, 1> array{alone, {100}, Block{}};
+    array.fill(1 + runtime.rank().value);
+    if (runtime.rank() == Rank{0}) {
+        array.save(file.path(), {.progress = [](std::uint64_t, std::uint64_t) {
+                       MPI_Barrier(MPI_COMM_WORLD);
+                       MPI_Barrier(MPI_COMM_WORLD); // the others have tried
+                   }});
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        CHECK_THAT(test::message_of<FileError>([&] { array.save(file.path()); }),
+                   test::says({"another job", file.path(), "another path"}));
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    array.load(file.path());
+    CHECK(array.max() == 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    // One that was killed is in nobody's way.
+    file.change([&] { std::ofstream{file.path() + ".partial.lock"} << ""; });
+    if (runtime.rank().value == runtime.size() - 1) array.save(file.path());
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_FALSE(std::filesystem::exists(file.path() + ".partial.lock"));
+    array.close();
+    alone.close();
+    runtime.close();
+}

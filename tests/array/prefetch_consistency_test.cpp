@@ -6,9 +6,13 @@
 #include <lapwing/statistics.hpp>
 
 #include <atomic>
+#include <filesystem>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <utility>
+
+#include <unistd.h>
 
 using namespace lapwing;
 
@@ -263,4 +267,121 @@ TEST_CASE("bad input to prefetches is refused, with the remedy") {
     CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(RowWise{}); }), test::says({".prefetch", "closed"}));
     CHECK_THAT(test::message_of<UsageError>([&] { array.update(); }), test::says({".update", "closed"}));
     CHECK_THAT(test::message_of<UsageError>([&] { array.evict(); }), test::says({".evict", "closed"}));
+}
+
+TEST_CASE("manual copies change by fills and own one-sided writes, and by nothing else") {
+    Runtime runtime;
+    const std::int64_t n = 4 * runtime.size();
+    const std::string path = (std::filesystem::temp_directory_path() /
+                              ("lapwing_manual_" + std::to_string(runtime.broadcast(std::int64_t{getpid()}, Rank{0}))))
+                                 .string();
+    const auto test = [&](const auto& distribution) {
+        GlobalArray<std::int64_t, 1> array{runtime, {n}, distribution, {.name = "manual"}};
+        array.fill(1);
+        array.prefetch(AllToAll{}, manual);
+        array.save(path);
+        const auto others = [&](std::int64_t expected) {
+            std::int64_t wrong = 0;
+            for (std::int64_t i = 0; i < n; ++i)
+                if (!array.is_local(i) && array(i) != expected) ++wrong;
+            CHECK(wrong == 0);
+            array.barrier();
+        };
+        const auto filled = [&](std::int64_t expected) {
+            others(1);
+            array.update();
+            others(expected);
+            array.fill(1);
+            array.update();
+            array.barrier();
+        };
+        GlobalArray<std::int64_t, 1> block{runtime, {n}, Block{}};
+        GlobalArray<std::int64_t, 1> cyclic{runtime, {n}, Cyclic{}};
+        GlobalArray<std::int32_t, 1> narrow{runtime, {n}, Cyclic{}};
+        block.fill(2);
+        cyclic.fill(3);
+        narrow.fill(4);
+        array.slice() = block.slice(); // one of these two is made of puts
+        filled(2);
+        array.slice() = cyclic.slice();
+        filled(3);
+        array.slice() = narrow.slice();
+        filled(4);
+        array.slice() += cyclic.slice();
+        filled(4);
+        array.slice().fill(5);
+        filled(5);
+        array.copy_from(block);
+        filled(2);
+        array.fill(6);
+        array.update();
+        others(6);
+        array.load(path);
+        others(6);
+        array.update();
+        others(1);
+
+        // Atomics on copies that are older than their elements.
+        array.for_each_local([](const Index<1>&, std::int64_t& x) { x = 100; });
+        array.barrier();
+        const std::int64_t mine = 4 * runtime.rank().value; // each rank has others to itself
+        std::int64_t expected = 0;
+        std::int64_t expected_later = 0;
+        const auto each = [&](std::int64_t k, auto atomic, std::int64_t old_copy, std::int64_t new_copy) {
+            const std::int64_t i = (mine + k) % n;
+            atomic(array(i));
+            expected = array.is_local(i) ? new_copy : old_copy;
+            expected_later = new_copy;
+            CHECK(array(i) == expected);
+            array.barrier();
+            array.update();
+            CHECK(array(i) == expected_later);
+            array.barrier();
+        };
+        const std::int64_t far = n / 2;
+        each(
+            far, [](auto element) { element.add(5); }, 6, 105);
+        each(
+            far + 1, [](auto element) { (void)element.fetch_add(5); }, 105, 105);
+        each(
+            far + 2, [](auto element) { element.max(7); }, 100, 100); // the update above has filled it
+        each(
+            far + 3, [](auto element) { (void)element.compare_swap(100, 9); }, 9, 9);
+        for (GlobalArray<std::int64_t, 1>* one : {&array, &block, &cyclic}) one->close();
+        narrow.close();
+    };
+    SECTION("blocks") { test(Block{}); }
+    SECTION("cyclic") { test(Cyclic{}); }
+    runtime.barrier();
+    if (runtime.rank() == Rank{0}) std::filesystem::remove(path);
+    runtime.close();
+}
+
+TEST_CASE("what an atomic makes of a manual copy does not depend on where the ranks run") {
+    Runtime runtime;
+    GlobalArray<double, 1> array{runtime, {runtime.size()}, Block{}, {.name = "atomics"}};
+    array.fill(1);
+    array.prefetch(AllToAll{}, manual);
+    const std::int64_t next = (runtime.rank().value + 1) % runtime.size();
+    const bool other = runtime.size() > 1;
+    const auto set_all = [&](double value) {
+        array.barrier();
+        array.for_each_local([&](const Index<1>&, double& x) { x = value; });
+        array.barrier();
+    };
+    set_all(100);
+    array(next).add(5);
+    CHECK(array(next) == (other ? 6 : 105)); // the operation on the copy
+    array(next).add(5);
+    CHECK(array(next) == (other ? 11 : 110));
+    CHECK(array(next).fetch_add(1) == 110);
+    CHECK(array(next) == 111); // what it has left
+    set_all(7);
+    array(next).max(50);
+    array.barrier();
+    set_all(60);
+    CHECK(array(next) == 60); // is asked for by the next read
+    array.barrier();
+    array.close();
+    runtime.close();
 }

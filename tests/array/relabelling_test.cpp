@@ -1,6 +1,8 @@
 // The order of the ranks in which another distribution moves least: against all permutations.
 #include "tests/array/array_test.hpp"
 
+#include <lapwing/lock.hpp>
+#include <lapwing/patterns.hpp>
 #include <lapwing/relabelling.hpp>
 
 #include <algorithm>
@@ -136,4 +138,64 @@ TEST_CASE("a team of other ranks, and a distribution that does not fit, leave th
     alone.close();
     of_one.close();
     self.close();
+}
+
+TEST_CASE("the synchronisation of either team orders the arrays of both") {
+    Runtime runtime;
+    const std::int64_t n = 10 * runtime.size();
+    GlobalArray<std::int64_t, 1> array{runtime, {n}, Block{}, {.name = "relabelled"}};
+    GlobalArray<std::int64_t, 1> other{runtime, {n}, Block{}, {.name = "other", .cache = {.mode = CacheMode::epoch}}};
+    Relabelling order = array.relabelling(test::Reversed{{10}});
+    array.redistribute(test::Reversed{{10}}, order);
+    array.prefetch(AllToAll{});
+    other.prefetch(AllToAll{});
+    Lock lock{runtime, Rank{0}};
+    std::int64_t stale = 0;
+    std::int64_t k = 0;
+    const auto step = [&](auto synchronise) {
+        ++k;
+        for (GlobalArray<std::int64_t, 1>* one : {&array, &other})
+            one->for_each_local([&](const Index<1>&, std::int64_t& x) { x = k; });
+        synchronise();
+        for (const GlobalArray<std::int64_t, 1>* one : {&array, &other})
+            for (std::int64_t i = 0; i < n; ++i) stale += (*one)(i) != k ? 1 : 0;
+        synchronise();
+    };
+    for (int round = 0; round < 3; ++round) {
+        step([&] { runtime.barrier(); });
+        step([&] { array.barrier(); });
+        step([&] {
+            runtime.notify();
+            runtime.wait();
+        });
+        step([&] {
+            runtime.release();
+            MPI_Barrier(MPI_COMM_WORLD);
+            runtime.acquire();
+        });
+        step([&] {
+            array.team().fence();
+            MPI_Barrier(MPI_COMM_WORLD);
+            array.team().fence();
+        });
+    }
+    CHECK(stale == 0);
+    // A counter under a lock of the program's team.
+    if (array.is_local(0)) array.local(0) = 0;
+    runtime.barrier();
+    for (int round = 0; round < 20; ++round) {
+        lock.lock();
+        array(0) = array(0) + 1;
+        lock.unlock();
+    }
+    runtime.barrier();
+    CHECK(array(0) == 20 * runtime.size());
+    runtime.barrier();
+    lock.close();
+    other.close();
+    order.close();
+    CHECK_THAT(test::message_of<UsageError>([&] { runtime.close(); }),
+               test::says({"1 of its windows are open", "relabelled"}));
+    array.close();
+    runtime.close();
 }

@@ -47,7 +47,9 @@ DimensionMap random_dimension(test::Random& random, std::int64_t extent, int pro
 /// A sequence of `count` indices of an extent.
 IndexSequence random_sequence(test::Random& random, std::int64_t extent, std::int64_t count) {
     const std::int64_t most = count > 1 ? (extent - 1) / (count - 1) : 1;
-    const std::int64_t stride = random.number(1, std::max<std::int64_t>(1, std::min<std::int64_t>(most, random.number(0, 2) == 0 ? most : 3)));
+    const std::int64_t small = random.number(0, 3) == 0 ? 20 : 3; // also above the block
+    const std::int64_t stride = random.number(
+        1, std::max<std::int64_t>(1, std::min<std::int64_t>(most, random.number(0, 2) == 0 ? most : small)));
     const std::int64_t first = random.number(0, extent - 1 - (count - 1) * stride);
     if (random.number(0, 3) == 0) return {first + (count - 1) * stride, -stride, static_cast<std::uint64_t>(count)};
     return {first, stride, static_cast<std::uint64_t>(count)};
@@ -123,4 +125,53 @@ TEST_CASE("matches cost periods, not elements") {
     const DimensionMap wide = Cyclic{}.map(extents, 100'000).dimensions()[0];
     CHECK(runs(distribution::match(wide, 7, all, block, all)) == 4);
     CHECK(runs(distribution::match(block, 0, all, wide, all)) == 100'000);
+}
+
+TEST_CASE("of a hundred thousand processes only a process' own part is looked at") {
+    constexpr int processes = 100'000;
+    const Extents extents{std::int64_t{100'000'000'000}};
+    const auto n = static_cast<std::uint64_t>(extents[0]);
+    const auto dealt = [&](std::int64_t block) { return BlockCyclic{{block}}.map(extents, processes).dimensions()[0]; };
+    struct Case {
+        DimensionMap here;
+        IndexSequence here_indices;
+        DimensionMap there;
+        IndexSequence there_indices;
+    };
+    const std::vector<Case> cases{
+        {dealt(999), {0, 1, n}, dealt(1000), {0, 1, n}},
+        {dealt(1000), {0, 1, n}, dealt(999), {0, 1, n}},
+        {dealt(64), {0, 70, n / 71}, dealt(65), {0, 71, n / 71}},
+        {dealt(65), {5, 71, n / 72}, dealt(64), {static_cast<std::int64_t>(n) - 1, -70, n / 72}},
+        {dealt(1), {0, 3, n / 3}, dealt(65), {0, 1, n / 3}},
+        {dealt(64), {0, 6'400'001, n / 6'400'002}, dealt(1), {0, 6'400'001, n / 6'400'002}},
+    };
+    // A look at what the others have would take seconds for each process, and minutes for all of these.
+    for (const Case& one : cases) {
+        std::uint64_t wrong = 0;
+        std::uint64_t count = 0;
+        for (int process = 0; process < processes; process += 500) {
+            for (const Match& match : distribution::match(one.here, process, one.here_indices, one.there, one.there_indices)) {
+                count += match.count;
+                if (match.repeats > 1 || !match.whole()) continue;
+                for (const distribution::MatchedRun& run : match.runs) {
+                    // The index of a place, and from it the position: the same on both sides.
+                    const auto position_of = [&](const DimensionMap& map, int owner, std::int64_t place,
+                                                 const IndexSequence& indices) {
+                        const auto block = static_cast<std::int64_t>(map.block());
+                        const std::int64_t index = (place / block * processes + owner) * block + place % block;
+                        return (index - indices.first) / indices.stride;
+                    };
+                    if (position_of(one.here, process, run.here, one.here_indices) !=
+                        position_of(one.there, match.process, run.there, one.there_indices))
+                        ++wrong;
+                }
+            }
+        }
+        CHECK(wrong == 0);
+        // The processes have their share, but for the ends and the pattern of the stride.
+        const double share = static_cast<double>(one.here_indices.count) / 500;
+        CHECK(static_cast<double>(count) > 0.5 * share - 1000);
+        CHECK(static_cast<double>(count) < 2 * share + 1000);
+    }
 }

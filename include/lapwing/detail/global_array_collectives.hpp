@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <limits>
 
@@ -60,15 +61,20 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     if (this != &other && other.foreign_ != nullptr) other.require_stored(*this);
     other.begin_collective("copy_from");
     if (&other.team() != team_) this->begin_collective("copy_from");
+    std::exception_ptr failure;
     if (this != &other) {
         if (same_segment(other)) {
             if (capacity_ != 0) std::memcpy(own_bytes().data(), other.own_bytes().data(), own_bytes().size());
         } else {
-            take_elements(other);
+            try {
+                take_elements(other);
+            } catch (...) {
+                failure = std::current_exception();
+            }
         }
     }
-    barrier();
     if (&other.team() != team_) other.barrier();
+    this->end_collective(".copy_from", failure, "some elements may have been copied");
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -155,26 +161,54 @@ R GlobalArray<T, N>::transform_reduce(R identity, Combine combine, Transform tra
     this->require_open(".reduce");
     this->begin_collective("reduce");
     R value = identity;
-    for_each_run([&](Index<N> index, const T* data, std::uint64_t count, std::int64_t index_stride) {
-        for (std::uint64_t k = 0; k < count; ++k) {
-            if constexpr (std::invocable<Transform&, const T&>) {
-                value = static_cast<R>(combine(value, transform(data[k])));
-            } else {
-                value = static_cast<R>(combine(value, transform(std::as_const(index), data[k])));
-                if (k + 1 < count) index[N - 1] += index_stride;
+    // What a function throws on one rank goes with the values to all.
+    std::exception_ptr failure;
+    try {
+        for_each_run([&](Index<N> index, const T* data, std::uint64_t count, std::int64_t index_stride) {
+            for (std::uint64_t k = 0; k < count; ++k) {
+                if constexpr (std::invocable<Transform&, const T&>) {
+                    value = static_cast<R>(combine(value, transform(data[k])));
+                } else {
+                    value = static_cast<R>(combine(value, transform(std::as_const(index), data[k])));
+                    if (k + 1 < count) index[N - 1] += index_stride;
+                }
             }
-        }
-    });
-    const auto combine_values = [](void* context, void* left, const void* right) {
-        R right_value;
-        std::memcpy(&right_value, right, sizeof(R));
-        R& left_value = *static_cast<R*>(left);
-        left_value = static_cast<R>((*static_cast<Combine*>(context))(left_value, right_value));
+        });
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    constexpr const char* outcome = "there is no result";
+    if (replicated_) {
+        this->end_collective(".reduce", failure, outcome);
+        return value;
+    }
+    struct Partial {
+        R value;
+        bool failed;
     };
-    return reduced(value, [&](R own) {
-        team_->combine(std::as_writable_bytes(std::span{&own, 1}), combine_values, &combine);
-        return own;
-    });
+    struct Context {
+        Combine& combine;
+        std::exception_ptr& failure;
+    };
+    const auto combine_values = [](void* context, void* left, const void* right) {
+        Partial right_one;
+        std::memcpy(&right_one, right, sizeof(Partial));
+        Partial& left_one = *static_cast<Partial*>(left);
+        left_one.failed = left_one.failed || right_one.failed;
+        if (left_one.failed) return;
+        Context& with = *static_cast<Context*>(context);
+        try {
+            left_one.value = static_cast<R>(with.combine(left_one.value, right_one.value));
+        } catch (...) {
+            with.failure = std::current_exception();
+            left_one.failed = true;
+        }
+    };
+    Partial own{value, failure != nullptr};
+    Context context{combine, failure};
+    team_->combine(std::as_writable_bytes(std::span{&own, 1}), combine_values, &context);
+    if (own.failed) this->throw_failure(".reduce", failure, outcome);
+    return own.value;
 }
 
 template <TriviallyCopyable T, std::size_t N>

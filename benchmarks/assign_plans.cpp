@@ -1,0 +1,82 @@
+// assign/plans: what a rank finds out before it moves anything, of each pair of distributions over 100,000 processes, a number that no machine here
+// has: no message is needed for it.
+#include "harness.hpp"
+
+#include "src/distribution/matching.hpp"
+
+#include <lapwing/distribution.hpp>
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lapwing::bench {
+namespace {
+
+using distribution::DimensionMap;
+using distribution::IndexSequence;
+using distribution::Match;
+
+constexpr int processes = 100'000;
+constexpr int process = processes / 3;
+constexpr std::int64_t extent = 10'000'000'000;
+
+struct Dealt {
+    std::string name;
+    BlockCyclicMap<1> map;
+};
+
+void plans(Context& context) {
+    context.set_path("self");
+    const Extents<1> extents{extent};
+    std::vector<Dealt> all{{"Block", Block{}.map(extents, processes)}, {"Cyclic", Cyclic{}.map(extents, processes)}};
+    for (const std::int64_t block : {7, 64, 999, 1000})
+        all.push_back({fmt::format("BlockCyclic{{{}}}", block), BlockCyclic{{block}}.map(extents, processes)});
+    const auto measure = [&](const Dealt& here, const IndexSequence& of_here, const Dealt& there,
+                             const IndexSequence& of_there, const std::string& name) {
+        std::vector<Match> matches;
+        const auto find = [&] {
+            matches =
+                distribution::match(here.map.dimensions()[0], process, of_here, there.map.dimensions()[0], of_there);
+        };
+        find();
+        if (matches.empty()) return context.skip(name, "the process has nothing of this slice");
+        const Subject plan{.name = "lapwing", .run = [&](std::uint64_t iterations) {
+                               const Stopwatch watch;
+                               for (std::uint64_t i = 0; i < iterations; ++i) find();
+                               return watch.seconds();
+                           }};
+        // What any planner does at least: it writes down what it has found.
+        const Subject least{.name = "copy of the result", .run = [&](std::uint64_t iterations) {
+                                std::uint64_t partners = 0;
+                                const Stopwatch watch;
+                                for (std::uint64_t i = 0; i < iterations; ++i) {
+                                    const std::vector<Match> copy = matches;
+                                    partners += copy.size();
+                                }
+                                const double seconds = watch.seconds();
+                                return partners == 0 ? 0 : seconds;
+                            }};
+        context.compare(name, milliseconds(), plan, {least});
+    };
+    for (const Dealt& here : all)
+        for (const Dealt& there : all) {
+            const IndexSequence whole{0, 1, static_cast<std::uint64_t>(extent)};
+            measure(here, whole, there, whole, fmt::format("{} from {}", here.name, there.name));
+            // Strides above most blocks.
+            const IndexSequence by_70{0, 70, static_cast<std::uint64_t>(extent / 71)};
+            const IndexSequence by_71{3, 71, static_cast<std::uint64_t>(extent / 71)};
+            measure(here, by_70, there, by_71, fmt::format("{} by 70 from {} by 71", here.name, there.name));
+        }
+}
+
+const Registration registration{
+    {.name = "assign/plans",
+     .summary = "cost of planning an assignment over 100,000 processes, for each pair of distributions",
+     .run = plans}};
+
+} // namespace
+} // namespace lapwing::bench
