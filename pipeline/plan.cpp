@@ -32,18 +32,20 @@ constexpr std::array<support::Word<Strategy>, 7> strategy_words{{{"auto", Strate
                                                                  {"superpipeline", Strategy::superpipeline},
                                                                  {"direct-copy", Strategy::direct_copy},
                                                                  {"served", Strategy::served}}};
-const support::ChoiceSetting<Strategy> strategy_setting{
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<Strategy> strategy_setting{
     {.name = "LAPWING_STRATEGY",
      .default_value = "auto",
      .unit = "",
      .help = "how non-contiguous transfers travel where the program leaves it open; auto: as the cost model says"},
     {strategy_words.begin(), strategy_words.end()}};
-const support::NumberSetting memory_setting{{.name = "LAPWING_CHUNK_MEMORY",
-                                             .default_value = "64m",
-                                             .unit = "bytes",
-                                             .help = "most memory for packed chunks of non-contiguous transfers, a runtime",
-                                             .choices = {}},
-                                            4096, std::uint64_t{1} << 40};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting memory_setting{
+    {.name = "LAPWING_CHUNK_MEMORY",
+     .default_value = "64m",
+     .unit = "bytes",
+     .help = "most memory for packed chunks of non-contiguous transfers, a runtime",
+     .choices = {}},
+    4096,
+    std::uint64_t{1} << 40};
 
 /// Whether a rank on this path can be reached so. The setting is then passed over; an option is refused.
 bool possible(Strategy strategy, Path path) {
