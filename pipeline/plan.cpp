@@ -5,6 +5,7 @@
 #include "pipeline/production.hpp"
 #include "src/model/calibration.hpp"
 #include "src/model/team_costs.hpp"
+#include "src/support/device_memory.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/detail/config.hpp>
@@ -263,8 +264,14 @@ void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
+void require_host_memory(const PlanState& plan, const void* memory) {
+    support::require_host_memory(memory,
+                                 [&] { return plan.window.who(plan.direction == Direction::get ? "get" : "put"); });
+}
+
 void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return;
+    require_host_memory(*plan, memory);
     carry_out(plan, memory);
     if (plan->direction == Direction::put) plan->tell_written(memory);
 }
@@ -280,6 +287,7 @@ Completion pipeline::start_past_cache(const std::shared_ptr<PlanState>& plan, st
 
 Completion pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return {};
+    require_host_memory(*plan, memory);
     // What goes through a cache is not told of chunks that come later.
     Completion completion;
     if (plan->window.cache() == nullptr) completion = start_past_cache(plan, memory);
@@ -319,6 +327,7 @@ void Plan::execute_notify(const void* memory, unsigned counter) {
 }
 
 Production Plan::produce(const void* memory) {
+    require_host_memory(*state_, memory);
     return Production{std::make_unique<pipeline::ProductionState>(state_, static_cast<const std::byte*>(memory))};
 }
 

@@ -6,6 +6,7 @@
 #include <lapwing/detail/atomic.hpp>
 #include <lapwing/detail/memory_map.hpp>
 #include <lapwing/detail/config.hpp>
+#include <lapwing/detail/device_memory.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/values.hpp>
 
@@ -179,18 +180,16 @@ public:
     /// Blocking get: on return the bytes [offset, offset + size) of `target` are in `destination`.
     /// Cost: a copy (self, direct) or one round trip.
     void get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
-        if (const std::byte* source = checked_address(target, offset, destination.size(), "get"))
-            copy_in(destination.data(), source, destination.size());
-        else
-            remote_get(target, offset, destination);
+        if (support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
+            require_host_memory(destination.data(), "get");
+        get_to_host(target, offset, destination);
     }
     /// Put, complete locally on return: `source` may be reused. flush() or release() completes it at the owner.
     /// Cost: a copy (self, direct); small ones are staged, large ones leave from `source`.
     void put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
-        if (std::byte* destination = checked_address(target, offset, source.size(), "put"))
-            copy_out(destination, target, offset, source);
-        else
-            remote_put(target, offset, source);
+        if (support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
+            require_host_memory(source.data(), "put");
+        put_from_host(target, offset, source);
     }
     /// Non-blocking forms. The memory that is passed must stay until the completion says so.
     Completion start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination);
@@ -206,12 +205,18 @@ public:
         requires(!std::is_reference_v<T>)
     [[nodiscard]] T get(Rank target, Offset offset) {
         T value;
-        if constexpr (values::check_value<T>()) get_bytes(target, offset, values::bytes_of(value));
+        if constexpr (values::check_value<T>()) get_to_host(target, offset, values::bytes_of(value));
         return value;
     }
     template <class V>
     void put(Rank target, Offset offset, const V& source) {
-        if constexpr (values::check_argument<const V&>()) put_bytes(target, offset, values::bytes_of(source));
+        if constexpr (!values::check_argument<const V&>()) return;
+        else if constexpr (values::Range<const V&>) put_bytes(target, offset, values::bytes_of(source));
+        else put_from_host(target, offset, values::bytes_of(source)); // one value is a variable
+    }
+    template <class T>
+    void put(Rank target, Offset offset, std::span<const T> source) {
+        if constexpr (values::check_argument<std::span<const T>>()) put_bytes(target, offset, values::bytes_of(source));
     }
     template <class V>
     Completion start_get(Rank target, Offset offset, V&& destination) {
@@ -461,6 +466,18 @@ private:
     }
     /// Throws UsageError on a closed window.
     [[nodiscard]] window::WindowState& open_state(const char* call) const;
+    void get_to_host(Rank target, Offset offset, std::span<std::byte> destination) {
+        if (const std::byte* source = checked_address(target, offset, destination.size(), "get"))
+            copy_in(destination.data(), source, destination.size());
+        else remote_get(target, offset, destination);
+    }
+    void put_from_host(Rank target, Offset offset, std::span<const std::byte> source) {
+        if (std::byte* destination = checked_address(target, offset, source.size(), "put"))
+            copy_out(destination, target, offset, source);
+        else remote_put(target, offset, source);
+    }
+    /// Throws UsageError for memory of a GPU.
+    void require_host_memory(const void* memory, const char* call) const;
     [[noreturn]] void throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
 
     void copy_in(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
