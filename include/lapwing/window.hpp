@@ -142,7 +142,8 @@ public:
     /// the library lapwing::transparent and a progress thread. Offsets are in bytes, whatever its displacement unit.
     /// Throws UsageError for dynamic windows, for a group that does not match, for a window that is adopted already if
     /// either is cached, and where CacheMode::transparent cannot be; on all ranks for a window with the info key no_locks, and
-    /// where some rank has an epoch of the program's open on it, or with `locked` has not (as far as MPI tells); MismatchError on all ranks when their cache options
+    /// where some rank has an epoch of the program's open on it, or with `locked` has not (as far as MPI tells), and where parts of
+    /// a node's ranks overlap or MPI says of one that it begins where it cannot (MPICH 4.0.2: MPI_Win_allocate with sizes of no multiple of 16); MismatchError on all ranks when their cache options
     /// differ; MpiError.
     [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
 
