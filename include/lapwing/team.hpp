@@ -153,8 +153,8 @@ public:
     /// `combine` as above; `before` has as many bytes. Cost: a binomial tree of messages, up and down (Blelloch, "Prefix Sums and Their
     /// Applications", 1990).
     [[nodiscard]] bool combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine, void* context);
-    /// Collective. The values of all ranks, in their order, are in `all`, which has as many bytes as they have together: at most 4 MiB.
-    /// Cost: MPI_Allgather's.
+    /// Collective. The values of all ranks, of as many bytes on each, are in `all`, in the order of the ranks; it has as many bytes as they have
+    /// together. Throws RangeError, PeerLeftError. Cost: MPI_Allgather's, for each 4 MiB of them, through memory of as many bytes.
     void all_gather(std::span<const std::byte> value, std::span<std::byte> all);
 
     /// Collective. Throws MismatchError on every rank when `value` is not the same on all; `call` and `what` go into the
