@@ -4,9 +4,10 @@
 #include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/atomic.hpp>
-#include <lapwing/detail/memory_map.hpp>
+#include <lapwing/detail/atomic_values.hpp>
 #include <lapwing/detail/config.hpp>
 #include <lapwing/detail/device_memory.hpp>
+#include <lapwing/detail/memory_map.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/values.hpp>
 
@@ -41,11 +42,6 @@ inline constexpr std::uint64_t counted_bytes = 256; ///< copies below are as che
 
 /// What lists of atomics do: see Window::fetch.
 using Atomic = mpi::AtomicOperation;
-
-/// What an atomic can work on: 4- and 8-byte integers and floating point.
-template <class T>
-concept AtomicValue = (std::is_integral_v<T> || std::is_floating_point_v<T>) && !std::is_same_v<T, bool> &&
-                      (sizeof(T) == 4 || sizeof(T) == 8);
 
 namespace window {
 
@@ -86,7 +82,10 @@ consteval bool check_results() {
         return false;
     } else {
         constexpr bool atomic = AtomicValue<std::ranges::range_value_t<Results>>;
-        static_assert(atomic, "lapwing: atomics work on integers and floating point numbers of 4 and 8 bytes");
+        static_assert(
+            atomic, "lapwing: lists of atomics work on integers and floating point numbers of 4 and 8 bytes; smaller "
+                    "ones, bool and "
+                    "enumerations have single atomics, and any other type a lapwing::Lock around the get and the put");
         return atomic;
     }
 }
@@ -283,86 +282,95 @@ public:
     /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`: the value from before is
     /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's other
     /// operations on the window: release completes its puts first, acquire makes later reads see what was released.
+    /// T is an integer, bool, an enumeration or a floating point number of at most 8 bytes. Values of 1 and 2 bytes are changed by
+    /// compare-and-swap of the 4 bytes that they lie in, which the part must have: two round trips, or more where others are at it. A put
+    /// to the other bytes of these 4 that is under way at the same time may be lost.
     /// Throws RangeError. Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in one with
     /// it an atomic of MPI and a flush, also on the own part, since the two kinds do not exclude each other.
-    template <AtomicValue T>
+    template <class T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::add, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::add, target, offset, operand, order);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     T fetch_and(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::bit_and, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_and, target, offset, operand, order);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     T fetch_or(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::bit_or, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_or, target, offset, operand, order);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     T fetch_xor(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::bit_xor, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_xor, target, offset, operand, order);
     }
-    template <AtomicValue T>
+    template <class T>
     T fetch_min(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::min, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::min, target, offset, operand, order);
     }
-    template <AtomicValue T>
+    template <class T>
     T fetch_max(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::max, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::max, target, offset, operand, order);
     }
-    template <AtomicValue T>
+    template <class T>
     T swap(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::replace, target, offset, value, order);
+        return fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::replace, target, offset, value, order);
     }
-    template <AtomicValue T>
+    template <class T>
     T atomic_read(Rank target, Offset offset, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::read, target, offset, T{}, order);
+        return fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::read, target, offset, T{}, order);
     }
-    template <AtomicValue T>
+    template <class T>
     void atomic_write(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        (void)fetch_one(mpi::AtomicOperation::replace, target, offset, value, order);
+        (void)fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::replace, target, offset, value, order);
     }
     /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the value from before.
-    template <AtomicValue T>
-    T compare_swap(Rank target, Offset offset, T expected, T desired,
+    template <class T>
+    T compare_swap(Rank target, Offset offset, T expected, std::type_identity_t<T> desired,
                    std::memory_order order = std::memory_order_relaxed) {
-        T result;
-        atomic_compare_swap(mpi::atomic_type_of<T>(), target, offset, &expected, &desired, &result, order);
+        using Carrier = typename window::Carrier<T>::type;
+        T result{};
+        if constexpr (window::check_atomic<T, window::AtomicUse::bits>()) {
+            const auto old = static_cast<Carrier>(expected);
+            const auto fresh = static_cast<Carrier>(desired);
+            Carrier before{};
+            if constexpr (AtomicValue<Carrier>)
+                atomic_compare_swap(mpi::atomic_type_of<Carrier>(), target, offset, &old, &fresh, &before, order);
+            else
+                window::compare_swap_in_word(*this, window::small_integer_of<Carrier>(), target, offset, &old, &fresh,
+                                             &before, order);
+            result = static_cast<T>(before);
+        }
         return result;
     }
 
     /// Atomics without a result: as fetch_add and its like, complete like a put, at the next release or flush; atomic with
     /// respect to all atomics on this window. Those to other nodes are gathered for each rank and travel hundreds in a message,
-    /// as long as one follows another of the same operation and type to that rank; memory for them is bounded.
+    /// as long as one follows another of the same operation and type to that rank; memory for them is bounded. Those of 1 and 2 bytes
+    /// wait for their results, as fetch_add.
     /// Throws RangeError. Cost: a few nanoseconds, and a share of a message; a processor atomic on the own node.
-    template <AtomicValue T>
+    template <class T>
     void add(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::add, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::numbers>(Atomic::add, target, offset, operand);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     void bit_and(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_and, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::logic>(Atomic::bit_and, target, offset, operand);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     void bit_or(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_or, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::logic>(Atomic::bit_or, target, offset, operand);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     void bit_xor(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_xor, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::logic>(Atomic::bit_xor, target, offset, operand);
     }
-    template <AtomicValue T>
+    template <class T>
     void min(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::min, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::numbers>(Atomic::min, target, offset, operand);
     }
-    template <AtomicValue T>
+    template <class T>
     void max(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::max, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::numbers>(Atomic::max, target, offset, operand);
     }
 
     /// Many atomics at one rank: `operation` on the value at each of the offsets, in their order, with one operand for all or a
@@ -497,11 +505,27 @@ private:
     void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
     void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);
 
-    template <AtomicValue T>
+    template <window::AtomicUse Use, class T>
     T fetch_one(mpi::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
-        T result;
-        atomic_fetch(operation, mpi::atomic_type_of<T>(), target, offset, &operand, &result, order);
+        using Carrier = typename window::Carrier<T>::type;
+        T result{};
+        if constexpr (window::check_atomic<T, Use>()) {
+            const auto value = static_cast<Carrier>(operand);
+            Carrier before{};
+            if constexpr (AtomicValue<Carrier>)
+                atomic_fetch(operation, mpi::atomic_type_of<Carrier>(), target, offset, &value, &before, order);
+            else
+                window::fetch_in_word(*this, operation, window::small_integer_of<Carrier>(), target, offset, &value,
+                                      &before, order);
+            result = static_cast<T>(before);
+        }
         return result;
+    }
+    template <window::AtomicUse Use, class T>
+    void update_one(mpi::AtomicOperation operation, Rank target, Offset offset, T operand) {
+        if constexpr (AtomicValue<T> && window::check_atomic<T, Use>())
+            atomic_update(operation, mpi::atomic_type_of<T>(), target, offset, &operand);
+        else (void)fetch_one<Use>(operation, target, offset, operand, std::memory_order_relaxed);
     }
     void check_atomic(mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
     void atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
