@@ -201,6 +201,12 @@ public:
     void get(Rank target, Offset offset, V&& destination) {
         if constexpr (values::check_destination<V>()) get_bytes(target, offset, values::bytes_of(destination));
     }
+    /// With the type of the elements, `w.get<double>(rank, offset, std::span{pointer, count})`; so the other calls.
+    template <class T>
+    void get(Rank target, Offset offset, std::span<T> destination) {
+        if constexpr (values::check_destination<std::span<T>>())
+            get_bytes(target, offset, values::bytes_of(destination));
+    }
     template <class T>
         requires(!std::is_reference_v<T>)
     [[nodiscard]] T get(Rank target, Offset offset) {
@@ -229,6 +235,18 @@ public:
             return start_put_bytes(target, offset, values::bytes_of(source));
         else return {};
     }
+    template <class T>
+    Completion start_get(Rank target, Offset offset, std::span<T> destination) {
+        if constexpr (values::check_destination<std::span<T>>())
+            return start_get_bytes(target, offset, values::bytes_of(destination));
+        else return {};
+    }
+    template <class T>
+    Completion start_put(Rank target, Offset offset, std::span<const T> source) {
+        if constexpr (values::check_argument<std::span<const T>>())
+            return start_put_bytes(target, offset, values::bytes_of(source));
+        else return {};
+    }
 
     /// Non-contiguous put: byte k of `source`, a layout of memory at `base`, goes to byte k of `destination`, a layout of
     /// the part of `target` from `offset` on. Complete as put_bytes(). How the bytes travel is decided from measured costs
@@ -248,13 +266,13 @@ public:
     /// window is adopted and has others). Complete as put() and get() with layouts, which they become: MPI never sees the
     /// datatypes. They are converted once and may be freed right after the call. A target MPI_PROC_NULL is no transfer.
     /// Throws UsageError for a datatype that is null or not committed, RangeError as above and for negative counts.
-    void put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+    void put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
              std::int64_t target_count, MPI_Datatype target_type);
-    void get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement, std::int64_t target_count,
-             MPI_Datatype target_type);
-    Completion start_put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+    void get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
+             std::int64_t target_count, MPI_Datatype target_type);
+    Completion start_put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
                          std::int64_t target_count, MPI_Datatype target_type);
-    Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+    Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
                          std::int64_t target_count, MPI_Datatype target_type);
     /// A hint that [offset, offset + bytes) of `target` will be read soon by the calling thread: if the window is cached, the
     /// bytes are asked for now and waited for when they are read; of memory that is reached by load the first 1024 come into the
@@ -437,6 +455,11 @@ public:
     template <class V>
     void put_notify(Rank target, Offset offset, const V& source, unsigned counter) {
         if constexpr (values::check_argument<const V&>()) put_notify_bytes(target, offset, values::bytes_of(source), counter);
+    }
+    template <class T>
+    void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
+        if constexpr (values::check_argument<std::span<const T>>())
+            put_notify_bytes(target, offset, values::bytes_of(source), counter);
     }
     /// Notified put with a layout on either side, as put() with layouts; Plan::execute_notify() does the same for a plan.
     /// Cost: that of the put, and where it leaves the node, a flush of `target` before the notification.
