@@ -23,74 +23,89 @@ void cache_cache_factory() {} // see cmake/LapwingSettings.cmake
 namespace lapwing::cache {
 namespace {
 
-const support::ChoiceSetting<CacheMode> mode_setting{{.name = "LAPWING_CACHE",
-                                                      .default_value = "off",
-                                                      .unit = "",
-                                                      .help = "caching of other nodes' memory, for windows and arrays that do not "
-                                                              "choose"},
-                                                     {{"off", CacheMode::off},
-                                                      {"epoch", CacheMode::epoch},
-                                                      {"read_only", CacheMode::read_only},
-                                                      {"transparent", CacheMode::transparent}}};
-const support::ChoiceSetting<CachePolicy> policy_setting{{.name = "LAPWING_CACHE_POLICY",
-                                                          .default_value = "two_queues",
-                                                          .unit = "",
-                                                          .help = "which page makes room for another"},
-                                                         {{"two_queues", CachePolicy::two_queues},
-                                                          {"direct_mapped", CachePolicy::direct_mapped}}};
-const support::NumberSetting victims_setting{{.name = "LAPWING_CACHE_VICTIMS",
-                                              .default_value = "8",
-                                              .unit = "pages",
-                                              .help = "victim cache of the policy direct_mapped, at most a quarter of the pages",
-                                              .choices = {}},
-                                             0, 1U << 20};
-const support::ChoiceSetting<CacheAcquire> acquire_setting{{.name = "LAPWING_CACHE_ACQUIRE",
-                                                            .default_value = "rank",
-                                                            .unit = "",
-                                                            .help = "whose contents an acquire by one thread drops: those of all threads of "
-                                                                    "its rank, or its own"},
-                                                           {{"rank", CacheAcquire::rank}, {"thread", CacheAcquire::thread}}};
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<CacheMode> mode_setting{
+    {.name = "LAPWING_CACHE",
+     .default_value = "off",
+     .unit = "",
+     .help = "caching of other nodes' memory, for windows and arrays that do not "
+             "choose"},
+    {{"off", CacheMode::off},
+     {"epoch", CacheMode::epoch},
+     {"read_only", CacheMode::read_only},
+     {"transparent", CacheMode::transparent}}};
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<CachePolicy> policy_setting{
+    {.name = "LAPWING_CACHE_POLICY",
+     .default_value = "two_queues",
+     .unit = "",
+     .help = "which page makes room for another"},
+    {{"two_queues", CachePolicy::two_queues}, {"direct_mapped", CachePolicy::direct_mapped}}};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting victims_setting{
+    {.name = "LAPWING_CACHE_VICTIMS",
+     .default_value = "8",
+     .unit = "pages",
+     .help = "victim cache of the policy direct_mapped, at most a quarter of the pages",
+     .choices = {}},
+    0,
+    1U << 20};
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<CacheAcquire> acquire_setting{
+    {.name = "LAPWING_CACHE_ACQUIRE",
+     .default_value = "rank",
+     .unit = "",
+     .help = "whose contents an acquire by one thread drops: those of all threads of "
+             "its rank, or its own"},
+    {{"rank", CacheAcquire::rank}, {"thread", CacheAcquire::thread}}};
 constexpr std::uint64_t least_page = 64;
 constexpr std::uint64_t largest_page = 65536;
 constexpr std::uint64_t largest_cache = std::uint64_t{1} << 40;
-const support::NumberSetting bytes_setting{{.name = "LAPWING_CACHE_BYTES",
-                                            .default_value = "2m",
-                                            .unit = "bytes",
-                                            .help = "cached pages of one window, for each thread",
-                                            .choices = {}},
-                                           least_page * least_pages, largest_cache};
-const support::NumberSetting memory_setting{{.name = "LAPWING_CACHE_MEMORY",
-                                             .default_value = "256m",
-                                             .unit = "bytes",
-                                             .help = "most memory of all caches of a process (for each runtime): of all windows and "
-                                                     "threads",
-                                             .choices = {}},
-                                            1U << 16, largest_cache * 2};
-const support::NumberSetting page_setting{{.name = "LAPWING_CACHE_PAGE",
-                                           .default_value = "1k",
-                                           .unit = "bytes",
-                                           .help = "size of a cached page, a power of two",
-                                           .choices = {}},
-                                          least_page, largest_page};
-const support::NumberSetting dirty_setting{{.name = "LAPWING_CACHE_DIRTY_PAGES",
-                                            .default_value = "1024",
-                                            .unit = "pages",
-                                            .help = "most pages with bytes to be written back, for each thread",
-                                            .choices = {}},
-                                           1, 1U << 20};
-const support::NumberSetting read_ahead_setting{{.name = "LAPWING_CACHE_READ_AHEAD",
-                                                 .default_value = "512k",
-                                                 .unit = "bytes",
-                                                 .help = "most that is read ahead of a sequential access; 0: nothing",
-                                                 .choices = {}},
-                                                0, 1U << 30};
-const support::ChoiceSetting<bool> adapt_setting{{.name = "LAPWING_CACHE_ADAPT",
-                                                  .default_value = "on",
-                                                  .unit = "",
-                                                  .help = "whether reads pass by a cache that does not pay (counter cache_passed), and "
-                                                          "the page size follows the program (cache_page_changes): half of "
-                                                          "LAPWING_CACHE_PAGE to 4 times"},
-                                                 {{"on", true}, {"off", false}}};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting bytes_setting{
+    {.name = "LAPWING_CACHE_BYTES",
+     .default_value = "2m",
+     .unit = "bytes",
+     .help = "cached pages of one window, for each thread",
+     .choices = {}},
+    least_page* least_pages,
+    largest_cache};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting memory_setting{
+    {.name = "LAPWING_CACHE_MEMORY",
+     .default_value = "256m",
+     .unit = "bytes",
+     .help = "most memory of all caches of a process (for each runtime): of all windows and "
+             "threads",
+     .choices = {}},
+    1U << 16,
+    largest_cache * 2};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting page_setting{
+    {.name = "LAPWING_CACHE_PAGE",
+     .default_value = "1k",
+     .unit = "bytes",
+     .help = "size of a cached page, a power of two",
+     .choices = {}},
+    least_page,
+    largest_page};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting dirty_setting{
+    {.name = "LAPWING_CACHE_DIRTY_PAGES",
+     .default_value = "1024",
+     .unit = "pages",
+     .help = "most pages with bytes to be written back, for each thread",
+     .choices = {}},
+    1,
+    1U << 20};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting read_ahead_setting{
+    {.name = "LAPWING_CACHE_READ_AHEAD",
+     .default_value = "512k",
+     .unit = "bytes",
+     .help = "most that is read ahead of a sequential access; 0: nothing",
+     .choices = {}},
+    0,
+    1U << 30};
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<bool> adapt_setting{
+    {.name = "LAPWING_CACHE_ADAPT",
+     .default_value = "on",
+     .unit = "",
+     .help = "whether reads pass by a cache that does not pay (counter cache_passed), and "
+             "the page size follows the program (cache_page_changes): half of "
+             "LAPWING_CACHE_PAGE to 4 times"},
+    {{"on", true}, {"off", false}}};
 
 [[nodiscard]] PageCacheConfiguration configuration_of(const Settings& settings, const CacheOptions& options) {
     PageCacheConfiguration result;

@@ -50,7 +50,7 @@ function(lapwing_link_dependencies target)
     endforeach()
     target_link_libraries(
         ${target}
-        PUBLIC MPI::MPI_CXX Threads::Threads
+        PUBLIC MPI::MPI_CXX Threads::Threads ${CMAKE_DL_LIBS}
         PRIVATE $<BUILD_INTERFACE:lapwing_xxhash> $<BUILD_INTERFACE:lapwing_boost>
     )
 endfunction()

@@ -23,15 +23,19 @@ install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/launch" DESTINATION ${CMAKE_INST
 # As they lie in the sources, so that their links hold.
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md" DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(
-    DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples"
+    DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" "${PROJECT_SOURCE_DIR}/benchmarks"
     DESTINATION ${CMAKE_INSTALL_DOCDIR}
     FILES_MATCHING
     PATTERN "*.md"
     PATTERN "*.svg"
+    PATTERN "*.c"
     PATTERN "*.cpp"
     PATTERN "*.hpp"
+    PATTERN "*.json"
     PATTERN "CMakeLists.txt"
 )
+# To be read beside the pages that name them; they run in a clone.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/scripts" DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT lapwingTargets NAMESPACE lapwing:: DESTINATION ${LAPWING_INSTALL_CMAKEDIR})
 
 # What a static lapwing calls, as pkg-config names it; not what is compiled into lapwing itself.
@@ -72,9 +76,15 @@ foreach(definition IN ITEMS OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX LAPWING_DEFAULT_A
     string(APPEND pkgconfig_cflags " -D${definition}")
 endforeach()
 string(APPEND pkgconfig_cflags " -pthread")
+set(pkgconfig_language "-std=c++20")
+set(pkgconfig_language_libraries "")
+set(pkgconfig_name lapwing)
 string(STRIP "${pkgconfig_cflags}" pkgconfig_cflags)
 list(JOIN MPI_CXX_LIBRARIES " " pkgconfig_mpi_libraries)
 set(pkgconfig_libraries "-llapwing ${pkgconfig_mpi_libraries} -pthread")
+foreach(library IN LISTS CMAKE_DL_LIBS)
+    string(APPEND pkgconfig_libraries " -l${library}")
+endforeach()
 # With only the archive installed, plain `pkg-config --libs` must name all that it calls.
 list(JOIN LAPWING_CALLED_MODULES ", " pkgconfig_requires)
 file(
@@ -84,4 +94,17 @@ file(
     "${CMAKE_INSTALL_PREFIX}"
 )
 configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/package/lapwing.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# C programs, which lapwing/upc.h is for: C compilers refuse C++'s standards, and do not link its library.
+set(pkgconfig_language "")
+set(pkgconfig_name lapwing-c)
+foreach(library IN ITEMS stdc++ c++)
+    if(library IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+        string(APPEND pkgconfig_language_libraries " -l${library}")
+    endif()
+endforeach()
+string(APPEND pkgconfig_language_libraries " -lm")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing-c.pc" @ONLY)
+install(
+    FILES "${PROJECT_BINARY_DIR}/package/lapwing.pc" "${PROJECT_BINARY_DIR}/package/lapwing-c.pc"
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+)

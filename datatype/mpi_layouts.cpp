@@ -26,7 +26,7 @@ struct Known {
 class KnownTypes {
 public:
     [[nodiscard]] static KnownTypes& instance() {
-        static KnownTypes types;
+        static KnownTypes& types = *new KnownTypes; // never destroyed: MPI may end later, and then calls forget()
         return types;
     }
 

@@ -5,6 +5,7 @@
 #include "pipeline/production.hpp"
 #include "src/model/calibration.hpp"
 #include "src/model/team_costs.hpp"
+#include "src/support/device_memory.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/detail/config.hpp>
@@ -32,18 +33,20 @@ constexpr std::array<support::Word<Strategy>, 7> strategy_words{{{"auto", Strate
                                                                  {"superpipeline", Strategy::superpipeline},
                                                                  {"direct-copy", Strategy::direct_copy},
                                                                  {"served", Strategy::served}}};
-const support::ChoiceSetting<Strategy> strategy_setting{
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<Strategy> strategy_setting{
     {.name = "LAPWING_STRATEGY",
      .default_value = "auto",
      .unit = "",
      .help = "how non-contiguous transfers travel where the program leaves it open; auto: as the cost model says"},
     {strategy_words.begin(), strategy_words.end()}};
-const support::NumberSetting memory_setting{{.name = "LAPWING_CHUNK_MEMORY",
-                                             .default_value = "64m",
-                                             .unit = "bytes",
-                                             .help = "most memory for packed chunks of non-contiguous transfers, a runtime",
-                                             .choices = {}},
-                                            4096, std::uint64_t{1} << 40};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting memory_setting{
+    {.name = "LAPWING_CHUNK_MEMORY",
+     .default_value = "64m",
+     .unit = "bytes",
+     .help = "most memory for packed chunks of non-contiguous transfers, a runtime",
+     .choices = {}},
+    4096,
+    std::uint64_t{1} << 40};
 
 /// Whether a rank on this path can be reached so. The setting is then passed over; an option is refused.
 bool possible(Strategy strategy, Path path) {
@@ -261,8 +264,14 @@ void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
+void require_host_memory(const PlanState& plan, const void* memory) {
+    support::require_host_memory(memory,
+                                 [&] { return plan.window.who(plan.direction == Direction::get ? "get" : "put"); });
+}
+
 void run(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return;
+    require_host_memory(*plan, memory);
     carry_out(plan, memory);
     if (plan->direction == Direction::put) plan->tell_written(memory);
 }
@@ -278,6 +287,7 @@ Completion pipeline::start_past_cache(const std::shared_ptr<PlanState>& plan, st
 
 Completion pipeline::start_plan(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     if (plan->shape.bytes == 0) return {};
+    require_host_memory(*plan, memory);
     // What goes through a cache is not told of chunks that come later.
     Completion completion;
     if (plan->window.cache() == nullptr) completion = start_past_cache(plan, memory);
@@ -317,6 +327,7 @@ void Plan::execute_notify(const void* memory, unsigned counter) {
 }
 
 Production Plan::produce(const void* memory) {
+    require_host_memory(*state_, memory);
     return Production{std::make_unique<pipeline::ProductionState>(state_, static_cast<const std::byte*>(memory))};
 }
 

@@ -27,21 +27,25 @@ namespace {
 constexpr std::uint64_t smallest_heap = 4096;
 constexpr std::uint64_t largest_heap = std::uint64_t{1} << 46;
 
-const support::NumberSetting heap_setting{{.name = "LAPWING_UPC_HEAP",
-                                           .default_value = "1g",
-                                           .unit = "bytes",
-                                           .help = "UPC: most memory of each thread for blocks of upc_all_alloc and upc_global_alloc; taken as it is used "
-                                                   "(the default: less where a node has less, 64m on the path rma, which takes it at the start)",
-                                           .choices = {},
-                                           .collective = true},
-                                          smallest_heap, largest_heap};
-const support::NumberSetting local_heap_setting{{.name = "LAPWING_UPC_LOCAL_HEAP",
-                                                 .default_value = "256m",
-                                                 .unit = "bytes",
-                                                 .help = "UPC: the same for its upc_alloc, and for locks (the default on the path rma: 16m)",
-                                                 .choices = {},
-                                                 .collective = true},
-                                                smallest_heap, largest_heap};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting heap_setting{
+    {.name = "LAPWING_UPC_HEAP",
+     .default_value = "1g",
+     .unit = "bytes",
+     .help = "UPC: most memory of each thread for blocks of upc_all_alloc and upc_global_alloc; taken as it is used "
+             "(the default: less where a node has less, 64m on the path rma, which takes it at the start)",
+     .choices = {},
+     .collective = true},
+    smallest_heap,
+    largest_heap};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting local_heap_setting{
+    {.name = "LAPWING_UPC_LOCAL_HEAP",
+     .default_value = "256m",
+     .unit = "bytes",
+     .help = "UPC: the same for its upc_alloc, and for locks (the default on the path rma: 16m)",
+     .choices = {},
+     .collective = true},
+    smallest_heap,
+    largest_heap};
 /// The least that the defaults become.
 constexpr std::uint64_t small_heap = std::uint64_t{64} << 20;
 constexpr std::uint64_t small_local_heap = std::uint64_t{16} << 20;

@@ -25,7 +25,7 @@ namespace {
 
 enum class Record : std::uint8_t { off, threads, lines };
 
-const support::ChoiceSetting<Record> record_setting{
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<Record> record_setting{
     {.name = "LAPWING_UPC_RECORD",
      .default_value = "off",
      .unit = "",

@@ -23,13 +23,15 @@ namespace {
 
 namespace intrusive = boost::intrusive;
 
-const support::NumberSetting memory_setting{{.name = "LAPWING_ADD_BUFFER",
-                                             .default_value = "1m",
-                                             .unit = "bytes",
-                                             .help = "memory of one window for adds without a result that wait for others to "
-                                                     "travel with",
-                                             .choices = {}},
-                                            1024, std::uint64_t{1} << 30};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting memory_setting{
+    {.name = "LAPWING_ADD_BUFFER",
+     .default_value = "1m",
+     .unit = "bytes",
+     .help = "memory of one window for adds without a result that wait for others to "
+             "travel with",
+     .choices = {}},
+    1024,
+    std::uint64_t{1} << 30};
 
 constexpr std::uint32_t none = 0xffffffff;
 /// With fewer for each rank that has some, messages are hardly worth while, and the ranks' records the most of the memory.

@@ -23,14 +23,23 @@ struct Adopted {
     CacheMode mode;
 };
 support::Mutex windows_mutex{support::LockRank::leaf};
-std::vector<Adopted> windows;
-std::vector<MPI_Win> watched; ///< windows whose end MPI will tell
+/// Never destroyed, like the next: MPI may end after the program's static objects.
+std::vector<Adopted>& windows() noexcept {
+    static auto& adopted = *new std::vector<Adopted>;
+    return adopted;
+}
+/// Windows whose end MPI will tell.
+std::vector<MPI_Win>& watched() noexcept {
+    static auto& handles = *new std::vector<MPI_Win>;
+    return handles;
+}
 std::atomic<std::size_t> transparent_count{0}; ///< so that programs without such windows take no lock
 
 /// With the mutex held.
 void count_transparent() noexcept {
-    transparent_count.store(static_cast<std::size_t>(std::ranges::count(windows, CacheMode::transparent, &Adopted::mode)),
-                            std::memory_order_relaxed);
+    transparent_count.store(
+        static_cast<std::size_t>(std::ranges::count(windows(), CacheMode::transparent, &Adopted::mode)),
+        std::memory_order_relaxed);
 }
 
 [[nodiscard]] WindowState* find(MPI_Win host) noexcept {
@@ -38,15 +47,15 @@ void count_transparent() noexcept {
     if (transparent_count.load(std::memory_order_relaxed) == 0) return nullptr;
     const std::lock_guard guard{windows_mutex};
     const auto found = std::ranges::find_if(
-        windows, [&](const Adopted& entry) { return entry.host == host && entry.mode == CacheMode::transparent; });
-    return found == windows.end() ? nullptr : found->window;
+        windows(), [&](const Adopted& entry) { return entry.host == host && entry.mode == CacheMode::transparent; });
+    return found == windows().end() ? nullptr : found->window;
 }
 
 void tell_adopters(MPI_Win host, bool gone) noexcept {
     std::vector<WindowState*> adopters;
     {
         const std::lock_guard guard{windows_mutex};
-        for (const Adopted& entry : windows)
+        for (const Adopted& entry : windows())
             if (entry.host == host) adopters.push_back(entry.window);
     }
     for (WindowState* const window : adopters) window->on_host_free(gone); // in the same order on all ranks
@@ -61,7 +70,7 @@ int on_free(MPI_Win host, int, void*, void*) {
 #endif
     tell_adopters(host, gone);
     const std::lock_guard guard{windows_mutex};
-    std::erase(watched, host);
+    std::erase(watched(), host);
     return MPI_SUCCESS;
 }
 
@@ -70,7 +79,7 @@ int on_free(MPI_Win host, int, void*, void*) {
 void watch(MPI_Win host) {
     {
         const std::lock_guard guard{windows_mutex};
-        if (std::ranges::find(watched, host) != watched.end()) return;
+        if (std::ranges::find(watched(), host) != watched().end()) return;
     }
     int key = MPI_KEYVAL_INVALID;
     support::check_mpi(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_free, &key, nullptr), "MPI_Win_create_keyval");
@@ -78,7 +87,7 @@ void watch(MPI_Win host) {
     MPI_Win_free_keyval(&key); // the attribute keeps it
     support::check_mpi(code, "MPI_Win_set_attr");
     const std::lock_guard guard{windows_mutex}; // not while MPI, which has locks of its own when it calls on_free(), is called
-    watched.push_back(host);
+    watched().push_back(host);
 }
 
 [[nodiscard]] bool releases(HostCall::Kind kind) {
@@ -94,13 +103,13 @@ void HostCall::set_seen() noexcept { calls_are_seen.store(true, std::memory_orde
 void HostCall::add(MPI_Win host, WindowState& window, CacheMode mode) {
     watch(host);
     const std::lock_guard guard{windows_mutex};
-    windows.push_back({host, &window, mode});
+    windows().push_back({host, &window, mode});
     count_transparent();
 }
 
 void HostCall::remove(const WindowState& window) noexcept {
     const std::lock_guard guard{windows_mutex};
-    std::erase_if(windows, [&](const Adopted& entry) { return entry.window == &window; });
+    std::erase_if(windows(), [&](const Adopted& entry) { return entry.window == &window; });
     count_transparent();
 }
 
@@ -108,16 +117,16 @@ void HostCall::before_free(MPI_Win host) noexcept { tell_adopters(host, false); 
 
 const WindowState* HostCall::adopter(MPI_Win host) noexcept {
     const std::lock_guard guard{windows_mutex};
-    const auto found = std::ranges::find(windows, host, &Adopted::host);
-    return found == windows.end() ? nullptr : found->window;
+    const auto found = std::ranges::find(windows(), host, &Adopted::host);
+    return found == windows().end() ? nullptr : found->window;
 }
 
 const WindowState* HostCall::obstacle(MPI_Win host, CacheMode mode) noexcept {
     const std::lock_guard guard{windows_mutex};
-    const auto found = std::ranges::find_if(windows, [&](const Adopted& entry) {
+    const auto found = std::ranges::find_if(windows(), [&](const Adopted& entry) {
         return entry.host == host && (mode != CacheMode::off || entry.mode != CacheMode::off);
     });
-    return found == windows.end() ? nullptr : found->window;
+    return found == windows().end() ? nullptr : found->window;
 }
 
 HostCall::HostCall(MPI_Win window, Kind kind, int target) noexcept

@@ -18,6 +18,7 @@ Rank checked_home(const Team& team, Rank home) {
 
 } // namespace
 
+Lock::Lock() noexcept = default;
 Lock::Lock(Team& team, Rank home)
     : state_{std::make_unique<window::LockState>(team, checked_home(team, home))}, rank_{team.rank()} {}
 Lock::Lock(Lock&&) noexcept = default;
@@ -26,7 +27,8 @@ Lock::~Lock() = default;
 
 window::LockState& Lock::open_state(const char* call) const {
     if (state_ == nullptr)
-        throw UsageError{fmt::format("rank {}: {}: used after close; make a new one", rank_.value, call)};
+        throw UsageError{rank_ < 0 ? fmt::format("{}: the lock was never opened; make it with a team", call)
+                                   : fmt::format("rank {}: {}: used after close; make a new one", rank_.value, call)};
     return *state_;
 }
 

@@ -49,6 +49,8 @@ public:
         check_mpi(MPI_Info_create(&info_), "MPI_Info_create");
         check_mpi(MPI_Info_set(info_, "same_disp_unit", "true"), "MPI_Info_set");
         if (same_size) check_mpi(MPI_Info_set(info_, "same_size", "true"), "MPI_Info_set");
+        check_mpi(MPI_Info_set(info_, "mpi_minimum_memory_alignment", "64"),
+                  "MPI_Info_set"); // of MPI 4; others ignore it
     }
     ~WindowInfo() { MPI_Info_free(&info_); }
     WindowInfo(const WindowInfo&) = delete;
@@ -57,6 +59,12 @@ public:
 
 private:
     MPI_Info info_ = MPI_INFO_NULL;
+};
+
+/// What is known of the memory that MPI_Win_allocate gives. Open MPI's of osc/pt2pt, and of 4.1.4 on one machine, begins 8 bytes
+/// behind a multiple of 16, and it does not know the info key.
+struct MpiMemory final : team::TeamPart {
+    bool is_aligned = true; ///< to 64 bytes on all ranks, as far as one has seen
 };
 
 std::string system_problem(std::uint64_t bytes) {
@@ -100,7 +108,11 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     const bool rma = team.paths().network == Path::rma;
     // MPICH 4.0.2 over UCX takes the start of a rank's part as a multiple of 16 bytes, and moves the wrong ones if it is not:
     // where the part before it, allocated by MPI_Win_allocate too, has another size.
-    total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), rma ? std::max(alignment, 16U) : alignment);
+    // Parts that are not dense begin at lines of the processor's cache, wherever MPI puts one behind the other.
+    const bool dense = topology.largest_node() > 1;
+    total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), !rma    ? alignment
+                                                                        : dense ? std::max(alignment, 16U)
+                                                                                : cache_line);
     const auto size = static_cast<MPI_Aint>(total_bytes_);
     // Every step that can fail on one rank ends with the question whether it has: else the others would wait in the next.
     const auto create = [&](auto&& call, const char* name) {
@@ -118,14 +130,19 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
             create([&](MPI_Info info) { return MPI_Win_create(own_, size, 1, info, team.communicator(), &remote_); },
                    "MPI_Win_create");
     } else {
-        if (rma) {
+        bool& mpi_aligns = team.part<MpiMemory>().is_aligned;
+        if (rma && mpi_aligns) {
             create([&](MPI_Info info) { return MPI_Win_allocate(size, 1, info, team.communicator(), &own_, &remote_); },
                    "MPI_Win_allocate");
-        } else {
-            void* const mapping = mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            mapped_ = mapping != MAP_FAILED;
-            if (mapped_) own_ = static_cast<std::byte*>(mapping);
-            agree(who, mapped_ ? "" : system_problem(total_bytes_), bytes);
+            mpi_aligns = mpi::all_agree(team.communicator(), reinterpret_cast<std::uintptr_t>(own_) % cache_line == 0);
+            if (!mpi_aligns) free_remote();
+        }
+        if (!rma || !mpi_aligns) {
+            map_part(who, bytes);
+            if (rma)
+                create(
+                    [&](MPI_Info info) { return MPI_Win_create(own_, size, 1, info, team.communicator(), &remote_); },
+                    "MPI_Win_create");
         }
         bases_.assign(1, own_);
         own_counters_ = std::vector<std::atomic<std::uint64_t>>(counters);
@@ -133,6 +150,18 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     }
     if (rma) open_epoch(remote_, who);
     if (!mapped_) std::memset(own_, 0, std::min(zeroed_bytes, total_bytes_)); // a mapping is zero already
+}
+
+void WindowMemory::map_part(const std::string& who, std::uint64_t bytes) {
+    void* const mapping = mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mapped_ = mapping != MAP_FAILED;
+    if (mapped_) own_ = static_cast<std::byte*>(mapping);
+    agree(who, mapped_ ? "" : system_problem(total_bytes_), bytes);
+}
+
+void WindowMemory::free_remote() {
+    check_mpi(MPI_Win_free(&remote_), "MPI_Win_free", team_.who());
+    team::TeamRegistry::unfreed_windows().fetch_sub(1, std::memory_order_relaxed);
 }
 
 void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
@@ -175,8 +204,7 @@ void WindowMemory::close() {
     // The barrier of the window's close has completed all operations; ending an epoch flushes by itself.
     if (remote_ != MPI_WIN_NULL) {
         check_mpi(MPI_Win_unlock_all(remote_), "MPI_Win_unlock_all", team_.who());
-        check_mpi(MPI_Win_free(&remote_), "MPI_Win_free", team_.who());
-        team::TeamRegistry::unfreed_windows().fetch_sub(1, std::memory_order_relaxed);
+        free_remote();
     }
     if (shared_ != MPI_WIN_NULL) {
         check_mpi(MPI_Win_unlock_all(shared_), "MPI_Win_unlock_all", team_.who());

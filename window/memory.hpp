@@ -22,8 +22,8 @@ namespace lapwing::window {
 /// elements of an array that is dealt to them in that order are one dense array.
 class WindowMemory {
 public:
-    /// Collective over the team. Every rank gets `bytes` bytes (`same_size`: all as many), aligned to `alignment`, of which the
-    /// first `zeroed_bytes` are zero, and `counters` notification counters.
+    /// Collective over the team. Every rank gets `bytes` bytes (`same_size`: all as many), aligned to `alignment` (to 64
+    /// where the parts of a node are not dense), of which the first `zeroed_bytes` are zero, and `counters` notification counters.
     /// Throws RangeError on all ranks when one cannot have its part; `who` begins the message.
     WindowMemory(team::TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
                  unsigned counters, std::uint64_t zeroed_bytes);
@@ -48,6 +48,10 @@ public:
     [[nodiscard]] MPI_Win shared_window() const noexcept { return shared_; }
 
 private:
+    /// Collective. A part of memory of its own for this rank.
+    void map_part(const std::string& who, std::uint64_t bytes);
+    /// Collective.
+    void free_remote();
     /// Collective. Allocates the parts of a node as shared memory, and finds where they are.
     void share_parts(const std::string& who, std::uint64_t bytes);
     /// Collective. Throws on all ranks when one has a problem. What exists by then stays until the process ends, but for own

@@ -1,6 +1,7 @@
 #include <lapwing/window.hpp>
 
 #include "src/mpi/atomics.hpp"
+#include "src/support/device_memory.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -120,7 +121,12 @@ const window::HotPageTables* Window::hot_pages() const noexcept {
     return state_ == nullptr || state_->cache() == nullptr ? nullptr : &state_->cache()->hot_pages();
 }
 
+void Window::require_host_memory(const void* memory, const char* call) const {
+    support::require_host_memory(memory, [&] { return open_state(call).who(call); });
+}
+
 Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
+    require_host_memory(destination.data(), "start_get");
     if (const std::byte* source = checked_address(target, offset, destination.size(), "start_get")) {
         copy_in(destination.data(), source, destination.size());
         return {};
@@ -129,6 +135,7 @@ Completion Window::start_get_bytes(Rank target, Offset offset, std::span<std::by
 }
 
 Completion Window::start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
+    require_host_memory(source.data(), "start_put");
     if (std::byte* destination = checked_address(target, offset, source.size(), "start_put")) {
         copy_out(destination, target, offset, source);
         return {};
@@ -179,6 +186,7 @@ void Window::atomic_compare_swap(mpi::AtomicType type, Rank target, Offset offse
 }
 
 void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
+    require_host_memory(source.data(), "put_notify");
     (void)checked_address(target, offset, source.size(), "put_notify");
     state_->notifications().put(target.value, offset.bytes, source, counter);
 }

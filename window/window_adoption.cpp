@@ -3,6 +3,7 @@
 
 #include "src/mpi/agreement.hpp"
 #include "src/mpi/shared_parts.hpp"
+#include "src/support/device_memory.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "window/creation_agreement.hpp"
@@ -19,6 +20,7 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace lapwing::window {
 namespace {
@@ -186,10 +188,39 @@ void use_what_works(transport::WindowFacts& facts, int flavor) {
     if (!found->second.works) facts.network = Path::service;
 }
 
-/// Collective over the node: the parts of its ranks that this one can load and store.
-void find_parts(transport::WindowFacts& facts, const HostWindow& host) {
+/// Nothing unless two parts overlap, which `ranks` have. MPICH 4.0.2 (UCX) says a base that is rounded down to a multiple of 16, and moves
+/// other bytes than the program means, too.
+[[nodiscard]] std::string overlap_problem(const mpi::Overlap& overlap, const std::vector<int>& ranks) {
+    if (overlap.first < 0) return {};
+    return fmt::format("its part and rank {}'s overlap: {} bytes, of which the other begins at byte {} (MPICH 4.0.2 "
+                       "rounds where parts "
+                       "of MPI_Win_allocate begin down to multiples of 16); make all sizes multiples of 16, or use a "
+                       "Window of Lapwing's",
+                       ranks[static_cast<std::size_t>(overlap.second)], overlap.first_bytes, overlap.distance);
+}
+
+/// What MPI says of where this rank's part is and cannot be right, or nothing.
+[[nodiscard]] std::string base_problem(const HostWindow& host) {
+    const auto base = reinterpret_cast<std::uintptr_t>(host.base);
+    if (host.bytes == 0) return {};
+    if (base == 0) return fmt::format("its part of {} bytes has no memory: MPI_WIN_BASE is null", host.bytes);
+    if (host.bytes > UINTPTR_MAX - base)
+        return fmt::format("its part of {} bytes at {:#x} goes beyond all memory", host.bytes, base);
+    support::look_for_devices();
+    if (support::is_device_memory(host.base))
+        return fmt::format("its part at {:#x} is memory of a GPU, which Lapwing cannot read or write; make the window "
+                           "over memory of the host",
+                           base);
+    return {};
+}
+
+/// Collective over the node: the parts of its ranks that this one can load and store. Returns what of them cannot be right, or nothing.
+[[nodiscard]] std::string find_parts(transport::WindowFacts& facts, const HostWindow& host) {
     const mpi::Topology& topology = facts.state.topology();
+    std::string problem = base_problem(host);
+    mpi::Overlap overlap;
     if (host.flavor == MPI_WIN_FLAVOR_SHARED) {
+        std::vector<mpi::PartOfMemory> parts;
         for (const int rank : topology.members()) {
             MPI_Aint size = 0;
             int unit = 0;
@@ -197,11 +228,21 @@ void find_parts(transport::WindowFacts& facts, const HostWindow& host) {
             check_mpi(MPI_Win_shared_query(host.window, rank, &size, &unit, &base), "MPI_Win_shared_query",
                       facts.state.who());
             facts.bases.push_back(base);
+            parts.push_back({0, reinterpret_cast<std::uintptr_t>(base), static_cast<std::uint64_t>(size)});
+            if (rank == facts.state.rank() && base != host.base && host.bytes != 0 && problem.empty())
+                problem = fmt::format("MPI_WIN_BASE says that its part is at {}, and MPI_Win_shared_query at {}",
+                                      static_cast<const void*>(host.base), static_cast<const void*>(base));
         }
+        overlap = mpi::find_overlap(parts);
         if (topology.nodes() == 1) facts.network = Path::direct;
     } else if (host.flavor == MPI_WIN_FLAVOR_ALLOCATE) {
-        facts.bases = mpi::find_shared_parts(topology.node_communicator(), host.base, host.bytes);
+        mpi::SharedParts parts = mpi::find_shared_parts(topology.node_communicator(), host.base, host.bytes);
+        facts.bases = std::move(parts.addresses);
+        overlap = parts.overlap;
     }
+    // One rank of a node says it.
+    if (problem.empty() && overlap.first == topology.node_rank())
+        problem = overlap_problem(overlap, topology.members());
     if (facts.bases.empty()) {
         facts.bases.push_back(host.base);
         facts.map.node_first = facts.state.rank();
@@ -212,6 +253,14 @@ void find_parts(transport::WindowFacts& facts, const HostWindow& host) {
         facts.map.node_index = topology.is_run() ? nullptr : topology.index().data();
     }
     facts.map.bases = facts.bases.data();
+    return problem;
+}
+
+/// Collective. Throws UsageError on all ranks where `problem` is not empty on one.
+void check_parts(const std::string& where, const team::TeamState& state, const std::string& problem) {
+    const mpi::Problem first = mpi::first_problem(state.communicator(), problem);
+    if (!first.text.empty())
+        throw UsageError{fmt::format("{}: the window cannot be used on rank {}: {}", where, first.rank, first.text)};
 }
 
 /// What all ranks' windows have in common.
@@ -282,12 +331,12 @@ WindowState::WindowState(Team& team, MPI_Win window, bool locked, WindowOptions 
     // A transparent window has the epochs that the program makes, of any kind. Messages need none.
     facts_.network = transparent || state.settings().text("LAPWING_PATH") == "service" ? Path::service : Path::rma;
     if (facts_.network == Path::rma) use_what_works(facts_, host.flavor);
+    check_parts(where, state, find_parts(facts_, host));
     if (!transparent) {
         begin_epochs(where, state, window, locked);
         own_epoch_ = !locked;
         facts_.remote = window; // a transparent one's memory is ordered by the program's own calls
     }
-    find_parts(facts_, host);
     // The program may use MPI's atomics beside these.
     facts_.mpi_atomics = facts_.network == Path::rma && facts_.trusted.suffice();
     share_units(facts_, common.unit);

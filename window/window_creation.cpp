@@ -2,6 +2,7 @@
 #include "window/window_state.hpp"
 
 #include "src/mpi/agreement.hpp"
+#include "src/support/device_memory.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
@@ -174,6 +175,7 @@ WindowState::WindowState(Team& team, std::uint64_t bytes, WindowOptions options,
 
 void WindowState::open(const CacheOptions& cache, Listed listed, MPI_Win host) {
     team::TeamState& state = facts_.state;
+    support::look_for_devices();
     state.engine().expose(facts_.number, exposed());
     try {
         cache_ = upper_rooms().caches.make(*this, cache);

@@ -47,19 +47,20 @@ struct MpiTransfer {
     Layout remote;
     Offset offset;
 
-    MpiTransfer(Window& window, const char* call, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
-                std::int64_t target_count, MPI_Datatype target_type) {
-        (void)window.size(Rank{target}); // says if the window is closed, or the rank none
+    MpiTransfer(Window& window, const char* call, std::int64_t count, MPI_Datatype type, Rank target,
+                MPI_Aint displacement, std::int64_t target_count, MPI_Datatype target_type) {
+        (void)window.size(target); // says if the window is closed, or the rank none
         const window::WindowState& state = window.state();
         if (count < 0 || target_count < 0)
-            throw RangeError{fmt::format("{}: the count is {} here and {} at rank {}; counts are 0 or more", state.who(call), count,
-                                         target_count, target)};
-        const int unit = state.displacement_unit(target);
+            throw RangeError{fmt::format("{}: the count is {} here and {} at rank {}; counts are 0 or more",
+                                         state.who(call), count, target_count, target.value)};
+        const int unit = state.displacement_unit(target.value);
         std::int64_t bytes = 0;
         if (displacement < 0 || __builtin_mul_overflow(std::int64_t{displacement}, std::int64_t{unit}, &bytes))
-            throw RangeError{fmt::format("{}: the displacement is {}, in units of {} bytes; it must name a byte of the part of rank {}, "
-                                         "which has {}",
-                                         state.who(call), displacement, unit, target, window.size(Rank{target}))};
+            throw RangeError{fmt::format(
+                "{}: the displacement is {}, in units of {} bytes; it must name a byte of the part of rank {}, "
+                "which has {}",
+                state.who(call), displacement, unit, target.value, window.size(target))};
         offset = Offset{static_cast<std::uint64_t>(bytes)};
         local = datatype::layout_of(type, static_cast<std::uint64_t>(count));
         remote = datatype::layout_of(target_type, static_cast<std::uint64_t>(target_count));
@@ -68,32 +69,32 @@ struct MpiTransfer {
 
 } // namespace
 
-void Window::put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+void Window::put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
                  std::int64_t target_count, MPI_Datatype target_type) {
-    if (target == MPI_PROC_NULL) return;
+    if (target.value == MPI_PROC_NULL) return;
     const MpiTransfer transfer{*this, "put", count, type, target, displacement, target_count, target_type};
-    transfers().put(*this, transfer.local, buffer, Rank{target}, transfer.offset, transfer.remote, {});
+    transfers().put(*this, transfer.local, buffer, target, transfer.offset, transfer.remote, {});
 }
 
-void Window::get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement, std::int64_t target_count,
-                 MPI_Datatype target_type) {
-    if (target == MPI_PROC_NULL) return;
+void Window::get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
+                 std::int64_t target_count, MPI_Datatype target_type) {
+    if (target.value == MPI_PROC_NULL) return;
     const MpiTransfer transfer{*this, "get", count, type, target, displacement, target_count, target_type};
-    transfers().get(*this, Rank{target}, transfer.offset, transfer.remote, transfer.local, buffer);
+    transfers().get(*this, target, transfer.offset, transfer.remote, transfer.local, buffer);
 }
 
-Completion Window::start_put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
-                             std::int64_t target_count, MPI_Datatype target_type) {
-    if (target == MPI_PROC_NULL) return {};
+Completion Window::start_put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target,
+                             MPI_Aint displacement, std::int64_t target_count, MPI_Datatype target_type) {
+    if (target.value == MPI_PROC_NULL) return {};
     const MpiTransfer transfer{*this, "put", count, type, target, displacement, target_count, target_type};
-    return transfers().start_put(*this, transfer.local, buffer, Rank{target}, transfer.offset, transfer.remote);
+    return transfers().start_put(*this, transfer.local, buffer, target, transfer.offset, transfer.remote);
 }
 
-Completion Window::start_get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+Completion Window::start_get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
                              std::int64_t target_count, MPI_Datatype target_type) {
-    if (target == MPI_PROC_NULL) return {};
+    if (target.value == MPI_PROC_NULL) return {};
     const MpiTransfer transfer{*this, "get", count, type, target, displacement, target_count, target_type};
-    return transfers().start_get(*this, Rank{target}, transfer.offset, transfer.remote, transfer.local, buffer);
+    return transfers().start_get(*this, target, transfer.offset, transfer.remote, transfer.local, buffer);
 }
 
 } // namespace lapwing

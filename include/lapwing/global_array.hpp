@@ -375,23 +375,20 @@ public:
     /// `a.fetch(Atomic::min, vertices, level, before)`. See Window::fetch for the rest; `operand`s are copied.
     /// Throws UsageError for replicated arrays. Cost: a message and its answer for each owner and 500 elements.
     template <array::IndexList<N> Indices, class Operands>
-        requires AtomicValue<T>
     void fetch(Atomic operation, const Indices& indices, const Operands& operands, std::span<T> before) {
         start_fetch(operation, indices, operands, before).wait();
     }
     template <array::IndexList<N> Indices, class Operands>
-        requires AtomicValue<T>
-    [[nodiscard]] Completion start_fetch(Atomic operation, const Indices& indices, const Operands& operands, std::span<T> before);
+    [[nodiscard]] Completion start_fetch(Atomic operation, const Indices& indices, const Operands& operands,
+                                         std::span<T> before);
     /// The same for compare_swap: of a claim, `before[k] == expected` says who won it.
     template <array::IndexList<N> Indices, class Expected, class Desired>
-        requires AtomicValue<T>
     void compare_swap(const Indices& indices, const Expected& expected, const Desired& desired, std::span<T> before) {
         start_compare_swap(indices, expected, desired, before).wait();
     }
     template <array::IndexList<N> Indices, class Expected, class Desired>
-        requires AtomicValue<T>
-    [[nodiscard]] Completion start_compare_swap(const Indices& indices, const Expected& expected, const Desired& desired,
-                                                std::span<T> before);
+    [[nodiscard]] Completion start_compare_swap(const Indices& indices, const Expected& expected,
+                                                const Desired& desired, std::span<T> before);
 
     // Collective calls. They start and end with a barrier: what any rank wrote to the array before is included or
     // overwritten, and on return every rank sees the result.
@@ -422,22 +419,18 @@ public:
     /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for others, RangeError.
     void broadcast(Rank root);
 
-    /// Sum of all elements as double, std::int64_t or std::uint64_t (modulo 2^64). The order of additions is not fixed.
-    [[nodiscard]] auto sum() const
-        requires array::Summable<T>;
+    /// Sum of all elements as double, std::int64_t or std::uint64_t (modulo 2^64); of bool the number of true. The order of additions is not
+    /// fixed. Elements of any other type with +, such as std::complex, are added as reduce() does, and the sum is one of them.
+    [[nodiscard]] auto sum() const;
     /// Smallest and largest element. NaN are passed over; of nothing but NaN (or an array whose distribution stores
     /// nothing) the result is what any value replaces: infinity for min(), -infinity for max(). Throw UsageError for arrays
-    /// of no elements.
-    [[nodiscard]] T min() const
-        requires array::Summable<T>;
-    [[nodiscard]] T max() const
-        requires array::Summable<T>;
+    /// of no elements. Elements of any other type with < are compared as reduce() does.
+    [[nodiscard]] T min() const;
+    [[nodiscard]] T max() const;
     /// The same with the index; of equal values that of the lowest index, dimension 0 first. NaN are passed over. Throw
     /// UsageError for arrays of no elements and where no element is a number. Cost: as reduce().
-    [[nodiscard]] LocatedValue<T, N> min_location() const
-        requires array::Summable<T>;
-    [[nodiscard]] LocatedValue<T, N> max_location() const
-        requires array::Summable<T>;
+    [[nodiscard]] LocatedValue<T, N> min_location() const;
+    [[nodiscard]] LocatedValue<T, N> max_location() const;
     /// General reduction: `combine(x, y)` is associative and `identity` neutral to it. A rank combines the elements of its
     /// local_domains(), one domain after the other, each with the last index fastest; then the ranks' results are combined
     /// in the order of the ranks. So the result is the same each time, on every rank, also if `combine` does not commute or
@@ -622,6 +615,9 @@ private:
     [[nodiscard]] std::span<std::byte> own_bytes() const;
     template <class Better>
     [[nodiscard]] LocatedValue<T, N> first_best(const char* call, T worst, Better better) const;
+    /// The same of types that have no worst value, without the index.
+    template <class Better>
+    [[nodiscard]] T best(const char* call, Better better) const;
     /// The end of a reduction: `over_ranks(own)`, or, as every rank has reduced its own copy of everything, `own`.
     template <class Value, class OverRanks>
     [[nodiscard]] Value reduced(Value own, OverRanks over_ranks) const;

@@ -18,6 +18,8 @@ class LockState;
 /// all windows of the team. Threads of one rank take turns.
 class Lock {
 public:
+    /// A closed lock, as one that was moved from or closed: every other call throws UsageError. Window and the arrays have the same.
+    Lock() noexcept;
     /// Collective. `home` owns the tail of the queue: choose the rank that takes the lock most.
     /// Throws RangeError; MismatchError on all ranks where they name different homes; MpiError.
     /// Cost: a barrier; where more locks are open than ever before, now and then the creation of a window for as many again.
@@ -27,7 +29,7 @@ public:
     /// Collective, as close(); a lock that is held is unlocked, with a line on standard error.
     ~Lock();
 
-    /// Collective. Throws UsageError when this rank holds the lock.
+    /// Collective; of a closed lock, nothing. Throws UsageError when this rank holds the lock.
     void close();
 
     /// Returns when this rank holds the lock. Throws UsageError when the calling thread holds it already, PeerLeftError.
@@ -38,14 +40,16 @@ public:
     /// Passes the lock on. Completes own puts first. Throws UsageError when this thread does not hold it.
     void unlock();
 
-    /// Whether this rank holds the lock.
+    /// Whether close() was called, the lock moved from, or never opened.
+    [[nodiscard]] bool closed() const noexcept { return state_ == nullptr; }
+    /// Whether this rank holds the lock; false of a closed one.
     [[nodiscard]] bool held() const noexcept;
 
 private:
     [[nodiscard]] window::LockState& open_state(const char* call) const;
 
     std::unique_ptr<window::LockState> state_;
-    Rank rank_; ///< for messages after the close
+    Rank rank_{-1}; ///< for messages after the close; -1: it was never opened
 };
 
 } // namespace lapwing

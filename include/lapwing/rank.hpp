@@ -14,15 +14,16 @@ namespace lapwing {
 template <class I>
 concept Integer = std::integral<I> && !std::same_as<std::remove_cv_t<I>, bool>;
 
-/// A process of a team, numbered from 0. A type of its own, so that a rank is never mistaken for a count or an offset. It
-/// compares with numbers (`if (runtime.rank() == 0)`), and becomes one by `value` only.
+/// A process of a team, numbered from 0. Every call that takes a rank takes an integer as well, of any type: `window.put(1, 0, x)`.
+/// What Lapwing gives is a Rank, which is a type of its own, so that it is never taken for a count or an offset: it compares with
+/// numbers (`if (runtime.rank() == 0)`), and becomes one by `value` only.
 struct Rank {
     int value = 0; ///< below 0: no rank
 
     constexpr Rank() = default;
     /// A number that an int cannot hold is no rank of any team, and becomes one that is none: -1.
     template <Integer I>
-    constexpr explicit Rank(I rank) : value{std::in_range<int>(+rank) ? static_cast<int>(rank) : -1} {}
+    constexpr Rank(I rank) : value{std::in_range<int>(+rank) ? static_cast<int>(rank) : -1} {}
 
     friend constexpr auto operator<=>(Rank, Rank) = default;
     friend constexpr bool operator==(Rank, Rank) = default;
@@ -37,14 +38,15 @@ struct Rank {
     }
 };
 
-/// A distance in bytes from the start of a rank's part of a window.
+/// A distance in bytes from the start of a rank's part of a window. Every call that takes one takes an integer as well, which counts
+/// bytes: `Offset::of<double>(i)` is that of an element. No Rank becomes an Offset.
 struct Offset {
     std::uint64_t bytes = 0; ///< from the start of the part
 
     constexpr Offset() = default;
     /// A negative number lies outside of every window, as it should, and is told as it was written.
     template <Integer I>
-    constexpr explicit Offset(I offset_bytes) : bytes{static_cast<std::uint64_t>(offset_bytes)} {}
+    constexpr Offset(I offset_bytes) : bytes{static_cast<std::uint64_t>(offset_bytes)} {}
 
     /// The offset of element `index` of an array of T that starts at offset 0. An index whose offset 64 bits cannot hold
     /// gives the largest one, which lies outside of every window, and a negative index one that does, too.

@@ -15,9 +15,34 @@
 
 namespace lapwing::array {
 
-/// What sum(), min() and max() work on.
+/// What sum(), min() and max() have ways of their own for; other types are combined as by reduce().
 template <class T>
-concept Summable = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
+concept Summable = std::is_arithmetic_v<T> && sizeof(T) <= 8;
+
+/// True, or a message of the compiler and false.
+template <class T>
+consteval bool check_addable() {
+    constexpr bool adds = requires(const T& a) { static_cast<T>(a + a); };
+    static_assert(
+        adds,
+        "lapwing: sum() needs elements with +; reduce(identity, combine) and transform_reduce() take any operation");
+    return adds;
+}
+template <class T>
+consteval bool check_ordered() {
+    constexpr bool ordered = requires(const T& a) { static_cast<bool>(a < a); };
+    static_assert(ordered, "lapwing: min(), max() and their locations need elements with <; reduce(identity, combine) "
+                           "and transform_reduce() "
+                           "take any operation");
+    return ordered;
+}
+
+/// A value, or none yet.
+template <class T>
+struct Candidate {
+    T value{};
+    bool any = false;
+};
 
 /// What reductions give: a value that ranks can send each other as bytes.
 template <class R>
@@ -27,7 +52,7 @@ concept Reducible = TriviallyCopyable<R> && std::default_initializable<R>;
 template <class Transform, class T, std::size_t N>
 concept TransformOf = std::invocable<Transform&, const T&> || std::invocable<Transform&, const Index<N>&, const T&>;
 
-/// The type in which values of T are added up, so that a sum of bytes does not overflow at 256.
+/// The type in which values of T are added up, so that a sum of bytes does not overflow at 256. Of bool it is the number of true.
 template <Summable T>
 using SumOf = std::conditional_t<std::is_floating_point_v<T>, double,
                                  std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;

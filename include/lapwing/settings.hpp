@@ -51,13 +51,17 @@ private:
 
 namespace support {
 
-/// One setting, declared once, as a static object next to the code that uses it.
+/// For [[gnu::init_priority]] of the library's static objects with constructors: they are there before those of the program, which
+/// may be runtimes. (From 101 to 65535, the program's and the default.)
+inline constexpr int before_programs = 200;
+
+/// One setting, declared once, as a static object next to the code that uses it, with the priority above. It has no destructor: the
+/// program's static objects may be runtimes, and end at any time.
 class Setting {
 public:
     explicit Setting(SettingInfo info);
     Setting(const Setting&) = delete;
     Setting& operator=(const Setting&) = delete;
-    virtual ~Setting() = default;
 
     [[nodiscard]] const SettingInfo& info() const noexcept { return info_; }
 
@@ -65,10 +69,11 @@ public:
     virtual void check(std::string_view value, std::string_view where) const = 0;
 
 protected:
+    ~Setting() = default;
     [[nodiscard]] std::string value_in(const Settings& settings) const { return settings.text(info_.name); }
 
 private:
-    SettingInfo info_;
+    const SettingInfo& info_; ///< stays for ever, as the setting does
 };
 
 /// A word that a setting allows, and the value that it stands for.
@@ -98,7 +103,7 @@ template <class Value>
 class ChoiceSetting final : public WordSetting {
 public:
     ChoiceSetting(SettingInfo info, std::vector<Word<Value>> words)
-        : WordSetting{with_choices(std::move(info), words)}, words_{std::move(words)} {}
+        : WordSetting{with_choices(std::move(info), words)}, words_{*new std::vector<Word<Value>>{std::move(words)}} {}
 
     [[nodiscard]] Value get(const Settings& settings) const {
         const std::string chosen = value_in(settings);
@@ -114,7 +119,7 @@ private:
         return info;
     }
 
-    std::vector<Word<Value>> words_;
+    const std::vector<Word<Value>>& words_; ///< stays for ever
 };
 
 /// A whole number, with the suffixes k, m and g (powers of 1024), within [lowest, highest].

@@ -46,7 +46,7 @@ inline constexpr unsigned statistics_shards = 16;
 /// needs no guard.
 inline constinit thread_local unsigned thread_number_plus_one = 0;
 
-/// Gives the calling thread the lowest free number, returned when the thread ends.
+/// Gives the calling thread the lowest free number, returned when the thread ends, behind its thread_local objects.
 unsigned take_thread_number() noexcept;
 
 [[nodiscard]] inline unsigned thread_number() noexcept {

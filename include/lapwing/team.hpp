@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -105,28 +106,67 @@ public:
     void max(std::span<std::int64_t> values);
     void broadcast(std::span<std::byte> bytes, Rank root);
 
-    /// The same for one number of every rank: returns the sum, the smallest, the largest on all of them. Integers of 64 bits
-    /// wrap around; a sum of narrower ones that its type cannot hold is a RangeError on every rank.
-    template <Number T>
+    /// The same for one value of every rank: returns the sum, the smallest, the largest on all of them. Integers of 64 bits
+    /// wrap around; a sum of narrower ones that its type cannot hold is a RangeError on every rank. Of bool, min() says whether all are true,
+    /// and max() whether any is. Any other type that is trivially copyable and has + or <, such as std::complex, is combined in the order of the
+    /// ranks: at the cost of reduce().
+    template <class T>
+        requires(!values::Range<const T&>)
     [[nodiscard]] T sum(T value) {
+        constexpr bool is_bool = std::is_same_v<T, bool>;
+        static_assert(!is_bool, "lapwing: a sum of bool is no bool: pass std::int64_t{value} to count, or use max() "
+                                "for any and min() for all");
         // A narrow sum is exact in 64 bits for any number of ranks that there can be.
-        if constexpr (std::is_floating_point_v<T>) {
+        if constexpr (is_bool) {
+            return value;
+        } else if constexpr (Number<T> && std::is_floating_point_v<T>) {
             return static_cast<T>(reduced(static_cast<double>(value), &Team::sum));
-        } else {
+        } else if constexpr (Number<T>) {
             const std::int64_t total = reduced(static_cast<std::int64_t>(value), &Team::sum);
             if constexpr (sizeof(T) < 8)
                 if (total < std::int64_t{std::numeric_limits<T>::min()} || total > std::int64_t{std::numeric_limits<T>::max()})
                     throw_sum_too_large(total, 8 * sizeof(T), std::is_signed_v<T>);
             return static_cast<T>(total);
+        } else {
+            constexpr bool adds = requires { static_cast<T>(value + value); };
+            static_assert(adds,
+                          "lapwing: sum() needs a type with +; Team::reduce(value, operation) takes any operation");
+            if constexpr (adds) return reduce(value, [](const T& a, const T& b) { return static_cast<T>(a + b); });
+            else return value;
         }
     }
-    template <Number T>
+    template <class T>
+        requires(!values::Range<const T&>)
     [[nodiscard]] T min(T value) {
-        return from_ordered<T>(reduced(to_ordered(value), &Team::min));
+        if constexpr (Number<T>) return from_ordered<T>(reduced(to_ordered(value), &Team::min));
+        else if constexpr (check_ordered<T>())
+            return reduce(value, [](const T& a, const T& b) { return b < a ? b : a; });
+        else return value;
     }
-    template <Number T>
+    template <class T>
+        requires(!values::Range<const T&>)
     [[nodiscard]] T max(T value) {
-        return from_ordered<T>(reduced(to_ordered(value), &Team::max));
+        if constexpr (Number<T>) return from_ordered<T>(reduced(to_ordered(value), &Team::max));
+        else if constexpr (check_ordered<T>())
+            return reduce(value, [](const T& a, const T& b) { return a < b ? b : a; });
+        else return value;
+    }
+    /// Collective. A value of every rank, of any trivially copyable type of at most 4 MiB, combined in the order of the ranks by an operation
+    /// that is associative and does not throw: `runtime.reduce(z, std::multiplies<>{})`. The same result on every rank.
+    /// Throws PeerLeftError. Cost: a binomial tree of messages, and a broadcast.
+    template <class T, class Operation>
+        requires(!values::Range<const T&>)
+    [[nodiscard]] T reduce(T value, Operation operation) {
+        if constexpr (values::check_value<T>()) {
+            const auto combine_values = [](void* context, void* left, const void* right) {
+                T& sum = *static_cast<T*>(left);
+                T other;
+                std::memcpy(&other, right, sizeof other);
+                sum = static_cast<T>((*static_cast<Operation*>(context))(sum, other));
+            };
+            combine(values::bytes_of(value), combine_values, &operation);
+        }
+        return value;
     }
     /// Collective. The value that rank `root` passes, on every rank. Throws RangeError.
     template <class T>
@@ -153,8 +193,8 @@ public:
     /// `combine` as above; `before` has as many bytes. Cost: a binomial tree of messages, up and down (Blelloch, "Prefix Sums and Their
     /// Applications", 1990).
     [[nodiscard]] bool combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine, void* context);
-    /// Collective. The values of all ranks, in their order, are in `all`, which has as many bytes as they have together: at most 4 MiB.
-    /// Cost: MPI_Allgather's.
+    /// Collective. The values of all ranks, of as many bytes on each, are in `all`, in the order of the ranks; it has as many bytes as they have
+    /// together. Throws RangeError, PeerLeftError. Cost: MPI_Allgather's, for each 4 MiB of them, through memory of as many bytes.
     void all_gather(std::span<const std::byte> value, std::span<std::byte> all);
 
     /// Collective. Throws MismatchError on every rank when `value` is not the same on all; `call` and `what` go into the
@@ -179,6 +219,14 @@ public:
     [[nodiscard]] team::TeamState& state() const;
 
 private:
+    /// True, or a message of the compiler and false.
+    template <class T>
+    [[nodiscard]] static consteval bool check_ordered() {
+        constexpr bool ordered = requires(const T& a) { static_cast<bool>(a < a); };
+        static_assert(
+            ordered, "lapwing: min() and max() need a type with <; Team::reduce(value, operation) takes any operation");
+        return ordered;
+    }
     template <class S>
     [[nodiscard]] S reduced(S value, void (Team::*reduce)(std::span<S>)) {
         (this->*reduce)(std::span<S>{&value, 1});

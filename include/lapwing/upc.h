@@ -112,7 +112,7 @@ int lapwing_upc_synci_attempt(void);
 void lapwing_upc_prefetch(lapwing_upc_pointer source, size_t bytes);
 
 /* The heap: first-fit in the memory that LAPWING_UPC_HEAP (blocks of all threads) and LAPWING_UPC_LOCAL_HEAP (upc_alloc) set for each
- * thread. Memory is aligned to 64 bytes (on the path rma to 8, as MPI gives it), and not cleared. Zero bytes give the null pointer. */
+ * thread. Memory is aligned to 64 bytes, and not cleared. Zero bytes give the null pointer. */
 
 /* upc_all_alloc, collective, and upc_global_alloc: `blocks` blocks of `block_bytes`, dealt to the threads in turn. */
 lapwing_upc_pointer lapwing_upc_all_alloc(size_t blocks, size_t block_bytes);

@@ -4,8 +4,10 @@
 #include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/atomic.hpp>
-#include <lapwing/detail/memory_map.hpp>
+#include <lapwing/detail/atomic_values.hpp>
 #include <lapwing/detail/config.hpp>
+#include <lapwing/detail/device_memory.hpp>
+#include <lapwing/detail/memory_map.hpp>
 #include <lapwing/team.hpp>
 #include <lapwing/values.hpp>
 
@@ -40,11 +42,6 @@ inline constexpr std::uint64_t counted_bytes = 256; ///< copies below are as che
 
 /// What lists of atomics do: see Window::fetch.
 using Atomic = mpi::AtomicOperation;
-
-/// What an atomic can work on: 4- and 8-byte integers and floating point.
-template <class T>
-concept AtomicValue = (std::is_integral_v<T> || std::is_floating_point_v<T>) && !std::is_same_v<T, bool> &&
-                      (sizeof(T) == 4 || sizeof(T) == 8);
 
 namespace window {
 
@@ -85,7 +82,10 @@ consteval bool check_results() {
         return false;
     } else {
         constexpr bool atomic = AtomicValue<std::ranges::range_value_t<Results>>;
-        static_assert(atomic, "lapwing: atomics work on integers and floating point numbers of 4 and 8 bytes");
+        static_assert(
+            atomic, "lapwing: lists of atomics work on integers and floating point numbers of 4 and 8 bytes; smaller "
+                    "ones, bool and "
+                    "enumerations have single atomics, and any other type a lapwing::Lock around the get and the put");
         return atomic;
     }
 }
@@ -141,7 +141,8 @@ public:
     /// the library lapwing::transparent and a progress thread. Offsets are in bytes, whatever its displacement unit.
     /// Throws UsageError for dynamic windows, for a group that does not match, for a window that is adopted already if
     /// either is cached, and where CacheMode::transparent cannot be; on all ranks for a window with the info key no_locks, and
-    /// where some rank has an epoch of the program's open on it, or with `locked` has not (as far as MPI tells); MismatchError on all ranks when their cache options
+    /// where some rank has an epoch of the program's open on it, or with `locked` has not (as far as MPI tells), and where parts of
+    /// a node's ranks overlap or MPI says of one that it begins where it cannot (MPICH 4.0.2: MPI_Win_allocate with sizes of no multiple of 16); MismatchError on all ranks when their cache options
     /// differ; MpiError.
     [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
 
@@ -179,18 +180,16 @@ public:
     /// Blocking get: on return the bytes [offset, offset + size) of `target` are in `destination`.
     /// Cost: a copy (self, direct) or one round trip.
     void get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
-        if (const std::byte* source = checked_address(target, offset, destination.size(), "get"))
-            copy_in(destination.data(), source, destination.size());
-        else
-            remote_get(target, offset, destination);
+        if (support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
+            require_host_memory(destination.data(), "get");
+        get_to_host(target, offset, destination);
     }
     /// Put, complete locally on return: `source` may be reused. flush() or release() completes it at the owner.
     /// Cost: a copy (self, direct); small ones are staged, large ones leave from `source`.
     void put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
-        if (std::byte* destination = checked_address(target, offset, source.size(), "put"))
-            copy_out(destination, target, offset, source);
-        else
-            remote_put(target, offset, source);
+        if (support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
+            require_host_memory(source.data(), "put");
+        put_from_host(target, offset, source);
     }
     /// Non-blocking forms. The memory that is passed must stay until the completion says so.
     Completion start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination);
@@ -202,16 +201,28 @@ public:
     void get(Rank target, Offset offset, V&& destination) {
         if constexpr (values::check_destination<V>()) get_bytes(target, offset, values::bytes_of(destination));
     }
+    /// With the type of the elements, `w.get<double>(rank, offset, std::span{pointer, count})`; so the other calls.
+    template <class T>
+    void get(Rank target, Offset offset, std::span<T> destination) {
+        if constexpr (values::check_destination<std::span<T>>())
+            get_bytes(target, offset, values::bytes_of(destination));
+    }
     template <class T>
         requires(!std::is_reference_v<T>)
     [[nodiscard]] T get(Rank target, Offset offset) {
         T value;
-        if constexpr (values::check_value<T>()) get_bytes(target, offset, values::bytes_of(value));
+        if constexpr (values::check_value<T>()) get_to_host(target, offset, values::bytes_of(value));
         return value;
     }
     template <class V>
     void put(Rank target, Offset offset, const V& source) {
-        if constexpr (values::check_argument<const V&>()) put_bytes(target, offset, values::bytes_of(source));
+        if constexpr (!values::check_argument<const V&>()) return;
+        else if constexpr (values::Range<const V&>) put_bytes(target, offset, values::bytes_of(source));
+        else put_from_host(target, offset, values::bytes_of(source)); // one value is a variable
+    }
+    template <class T>
+    void put(Rank target, Offset offset, std::span<const T> source) {
+        if constexpr (values::check_argument<std::span<const T>>()) put_bytes(target, offset, values::bytes_of(source));
     }
     template <class V>
     Completion start_get(Rank target, Offset offset, V&& destination) {
@@ -221,6 +232,18 @@ public:
     template <class V>
     Completion start_put(Rank target, Offset offset, V&& source) {
         if constexpr (values::check_argument<V>() && values::check_lasting<V>())
+            return start_put_bytes(target, offset, values::bytes_of(source));
+        else return {};
+    }
+    template <class T>
+    Completion start_get(Rank target, Offset offset, std::span<T> destination) {
+        if constexpr (values::check_destination<std::span<T>>())
+            return start_get_bytes(target, offset, values::bytes_of(destination));
+        else return {};
+    }
+    template <class T>
+    Completion start_put(Rank target, Offset offset, std::span<const T> source) {
+        if constexpr (values::check_argument<std::span<const T>>())
             return start_put_bytes(target, offset, values::bytes_of(source));
         else return {};
     }
@@ -243,13 +266,13 @@ public:
     /// window is adopted and has others). Complete as put() and get() with layouts, which they become: MPI never sees the
     /// datatypes. They are converted once and may be freed right after the call. A target MPI_PROC_NULL is no transfer.
     /// Throws UsageError for a datatype that is null or not committed, RangeError as above and for negative counts.
-    void put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+    void put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
              std::int64_t target_count, MPI_Datatype target_type);
-    void get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement, std::int64_t target_count,
-             MPI_Datatype target_type);
-    Completion start_put(const void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+    void get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
+             std::int64_t target_count, MPI_Datatype target_type);
+    Completion start_put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
                          std::int64_t target_count, MPI_Datatype target_type);
-    Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+    Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
                          std::int64_t target_count, MPI_Datatype target_type);
     /// A hint that [offset, offset + bytes) of `target` will be read soon by the calling thread: if the window is cached, the
     /// bytes are asked for now and waited for when they are read; of memory that is reached by load the first 1024 come into the
@@ -277,86 +300,95 @@ public:
     /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`: the value from before is
     /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's other
     /// operations on the window: release completes its puts first, acquire makes later reads see what was released.
+    /// T is an integer, bool, an enumeration or a floating point number of at most 8 bytes. Values of 1 and 2 bytes are changed by
+    /// compare-and-swap of the 4 bytes that they lie in, which the part must have: two round trips, or more where others are at it. A put
+    /// to the other bytes of these 4 that is under way at the same time may be lost.
     /// Throws RangeError. Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in one with
     /// it an atomic of MPI and a flush, also on the own part, since the two kinds do not exclude each other.
-    template <AtomicValue T>
+    template <class T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::add, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::add, target, offset, operand, order);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     T fetch_and(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::bit_and, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_and, target, offset, operand, order);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     T fetch_or(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::bit_or, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_or, target, offset, operand, order);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     T fetch_xor(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::bit_xor, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::logic>(mpi::AtomicOperation::bit_xor, target, offset, operand, order);
     }
-    template <AtomicValue T>
+    template <class T>
     T fetch_min(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::min, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::min, target, offset, operand, order);
     }
-    template <AtomicValue T>
+    template <class T>
     T fetch_max(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::max, target, offset, operand, order);
+        return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::max, target, offset, operand, order);
     }
-    template <AtomicValue T>
+    template <class T>
     T swap(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::replace, target, offset, value, order);
+        return fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::replace, target, offset, value, order);
     }
-    template <AtomicValue T>
+    template <class T>
     T atomic_read(Rank target, Offset offset, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one(mpi::AtomicOperation::read, target, offset, T{}, order);
+        return fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::read, target, offset, T{}, order);
     }
-    template <AtomicValue T>
+    template <class T>
     void atomic_write(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        (void)fetch_one(mpi::AtomicOperation::replace, target, offset, value, order);
+        (void)fetch_one<window::AtomicUse::bits>(mpi::AtomicOperation::replace, target, offset, value, order);
     }
     /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the value from before.
-    template <AtomicValue T>
-    T compare_swap(Rank target, Offset offset, T expected, T desired,
+    template <class T>
+    T compare_swap(Rank target, Offset offset, T expected, std::type_identity_t<T> desired,
                    std::memory_order order = std::memory_order_relaxed) {
-        T result;
-        atomic_compare_swap(mpi::atomic_type_of<T>(), target, offset, &expected, &desired, &result, order);
+        using Carrier = typename window::Carrier<T>::type;
+        T result{};
+        if constexpr (window::check_atomic<T, window::AtomicUse::bits>()) {
+            const auto old = static_cast<Carrier>(expected);
+            const auto fresh = static_cast<Carrier>(desired);
+            Carrier before{};
+            if constexpr (AtomicValue<Carrier>)
+                atomic_compare_swap(mpi::atomic_type_of<Carrier>(), target, offset, &old, &fresh, &before, order);
+            else
+                window::compare_swap_in_word(*this, window::small_integer_of<Carrier>(), target, offset, &old, &fresh,
+                                             &before, order);
+            result = static_cast<T>(before);
+        }
         return result;
     }
 
     /// Atomics without a result: as fetch_add and its like, complete like a put, at the next release or flush; atomic with
     /// respect to all atomics on this window. Those to other nodes are gathered for each rank and travel hundreds in a message,
-    /// as long as one follows another of the same operation and type to that rank; memory for them is bounded.
+    /// as long as one follows another of the same operation and type to that rank; memory for them is bounded. Those of 1 and 2 bytes
+    /// wait for their results, as fetch_add.
     /// Throws RangeError. Cost: a few nanoseconds, and a share of a message; a processor atomic on the own node.
-    template <AtomicValue T>
+    template <class T>
     void add(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::add, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::numbers>(Atomic::add, target, offset, operand);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     void bit_and(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_and, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::logic>(Atomic::bit_and, target, offset, operand);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     void bit_or(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_or, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::logic>(Atomic::bit_or, target, offset, operand);
     }
-    template <AtomicValue T>
-        requires std::is_integral_v<T>
+    template <class T>
     void bit_xor(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::bit_xor, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::logic>(Atomic::bit_xor, target, offset, operand);
     }
-    template <AtomicValue T>
+    template <class T>
     void min(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::min, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::numbers>(Atomic::min, target, offset, operand);
     }
-    template <AtomicValue T>
+    template <class T>
     void max(Rank target, Offset offset, T operand) {
-        atomic_update(Atomic::max, mpi::atomic_type_of<T>(), target, offset, &operand);
+        update_one<window::AtomicUse::numbers>(Atomic::max, target, offset, operand);
     }
 
     /// Many atomics at one rank: `operation` on the value at each of the offsets, in their order, with one operand for all or a
@@ -424,6 +456,11 @@ public:
     void put_notify(Rank target, Offset offset, const V& source, unsigned counter) {
         if constexpr (values::check_argument<const V&>()) put_notify_bytes(target, offset, values::bytes_of(source), counter);
     }
+    template <class T>
+    void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
+        if constexpr (values::check_argument<std::span<const T>>())
+            put_notify_bytes(target, offset, values::bytes_of(source), counter);
+    }
     /// Notified put with a layout on either side, as put() with layouts; Plan::execute_notify() does the same for a plan.
     /// Cost: that of the put, and where it leaves the node, a flush of `target` before the notification.
     void put_notify(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
@@ -461,6 +498,18 @@ private:
     }
     /// Throws UsageError on a closed window.
     [[nodiscard]] window::WindowState& open_state(const char* call) const;
+    void get_to_host(Rank target, Offset offset, std::span<std::byte> destination) {
+        if (const std::byte* source = checked_address(target, offset, destination.size(), "get"))
+            copy_in(destination.data(), source, destination.size());
+        else remote_get(target, offset, destination);
+    }
+    void put_from_host(Rank target, Offset offset, std::span<const std::byte> source) {
+        if (std::byte* destination = checked_address(target, offset, source.size(), "put"))
+            copy_out(destination, target, offset, source);
+        else remote_put(target, offset, source);
+    }
+    /// Throws UsageError for memory of a GPU.
+    void require_host_memory(const void* memory, const char* call) const;
     [[noreturn]] void throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
 
     void copy_in(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
@@ -479,11 +528,27 @@ private:
     void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
     void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);
 
-    template <AtomicValue T>
+    template <window::AtomicUse Use, class T>
     T fetch_one(mpi::AtomicOperation operation, Rank target, Offset offset, T operand, std::memory_order order) {
-        T result;
-        atomic_fetch(operation, mpi::atomic_type_of<T>(), target, offset, &operand, &result, order);
+        using Carrier = typename window::Carrier<T>::type;
+        T result{};
+        if constexpr (window::check_atomic<T, Use>()) {
+            const auto value = static_cast<Carrier>(operand);
+            Carrier before{};
+            if constexpr (AtomicValue<Carrier>)
+                atomic_fetch(operation, mpi::atomic_type_of<Carrier>(), target, offset, &value, &before, order);
+            else
+                window::fetch_in_word(*this, operation, window::small_integer_of<Carrier>(), target, offset, &value,
+                                      &before, order);
+            result = static_cast<T>(before);
+        }
         return result;
+    }
+    template <window::AtomicUse Use, class T>
+    void update_one(mpi::AtomicOperation operation, Rank target, Offset offset, T operand) {
+        if constexpr (AtomicValue<T> && window::check_atomic<T, Use>())
+            atomic_update(operation, mpi::atomic_type_of<T>(), target, offset, &operand);
+        else (void)fetch_one<Use>(operation, target, offset, operand, std::memory_order_relaxed);
     }
     void check_atomic(mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
     void atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,

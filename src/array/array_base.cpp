@@ -44,7 +44,7 @@ std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64
         throw RangeError{fmt::format("{}: {} elements of {} bytes for the largest part are above 2^62 bytes; use more ranks "
                                      "or smaller extents",
                                      constructor_text(team, name), capacity, element_bytes)};
-    return bytes;
+    return (bytes + 3) / 4 * 4; // atomics on elements of 1 and 2 bytes work on the 4 bytes around them
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include <lapwing/detail/index_list.hpp>
 
 #include "src/array/pending_transfers.hpp"
+#include "src/support/device_memory.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/layout.hpp>
@@ -67,6 +68,8 @@ std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks
 
 Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places,
                       std::uint64_t element_bytes, std::byte* values) {
+    support::require_host_memory(
+        values, [&] { return window.state().who(direction == Direction::get ? "gather" : "scatter"); });
     const transport::MemoryMap& map = window.map();
     std::vector<Listed> far;
     for (std::size_t k = 0; k < places.size(); ++k) {

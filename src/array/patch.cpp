@@ -3,6 +3,7 @@
 #include "datatype/strided_copy.hpp"
 #include "src/array/pending_transfers.hpp"
 #include "src/array/section_layouts.hpp"
+#include "src/support/device_memory.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -19,7 +20,10 @@ namespace lapwing::array {
 
 PatchTransfer::PatchTransfer(Window& window, Direction direction, std::byte* buffer, std::uint64_t element_bytes,
                              bool replicated)
-    : window_{window}, direction_{direction}, replicated_{replicated}, buffer_{buffer}, element_bytes_{element_bytes} {}
+    : window_{window}, direction_{direction}, replicated_{replicated}, buffer_{buffer}, element_bytes_{element_bytes} {
+    support::require_host_memory(buffer,
+                                 [&] { return window.state().who(direction == Direction::get ? "get" : "put"); });
+}
 
 PatchTransfer::~PatchTransfer() = default;
 

@@ -197,7 +197,8 @@ const CopyChoices& copy_choices() noexcept {
 
 void use_copy_choices(const CopyChoices& choices) {
     static support::Mutex mutex{support::LockRank::leaf};
-    static std::vector<std::unique_ptr<const CopyChoices>> tables; // a copy under way may still read an old one
+    static auto& tables = *new std::vector<
+        std::unique_ptr<const CopyChoices>>; // a copy under way may still read an old one, at exit, too
     const std::scoped_lock lock{mutex};
     tables.push_back(std::make_unique<const CopyChoices>(choices));
     in_use.store(tables.back().get(), std::memory_order_release);

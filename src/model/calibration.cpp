@@ -25,13 +25,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const support::NumberSetting calibrate_setting{
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting calibrate_setting{
     {.name = "LAPWING_CALIBRATE",
      .default_value = "40000",
      .unit = "us",
      .help = "longest measuring of a path that no profile describes, at the first plan for it; 0: none",
      .choices = {}},
-    0, 10'000'000};
+    0,
+    10'000'000};
 
 constexpr std::size_t most_operations = 8;
 

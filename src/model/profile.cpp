@@ -37,19 +37,21 @@ void model_profile() {} // see cmake/LapwingSettings.cmake
 namespace lapwing::model {
 namespace {
 
-const support::TextSetting profile_setting{{.name = "LAPWING_PROFILE",
-                                            .default_value = "",
-                                            .unit = "",
-                                            .help = "directory or file of lapwing-tune's profiles; none: use no profile",
-                                            .choices = {},
-                                            .range = "empty (~/.cache/lapwing), a path or none"}};
-const support::TextSetting network_setting{{.name = "LAPWING_NETWORK",
-                                            .default_value = "",
-                                            .unit = "",
-                                            .help = "any word: tells networks apart whose profiles differ and which MPI's "
-                                                    "variables do not",
-                                            .choices = {},
-                                            .range = "any word"}};
+[[gnu::init_priority(support::before_programs)]] const support::TextSetting profile_setting{
+    {.name = "LAPWING_PROFILE",
+     .default_value = "",
+     .unit = "",
+     .help = "directory or file of lapwing-tune's profiles; none: use no profile",
+     .choices = {},
+     .range = "empty (~/.cache/lapwing), a path or none"}};
+[[gnu::init_priority(support::before_programs)]] const support::TextSetting network_setting{
+    {.name = "LAPWING_NETWORK",
+     .default_value = "",
+     .unit = "",
+     .help = "any word: tells networks apart whose profiles differ and which MPI's "
+             "variables do not",
+     .choices = {},
+     .range = "any word"}};
 
 constexpr std::string_view first_line = "lapwing-profile 4\n";
 constexpr std::size_t largest_file = 256 * 1024;
@@ -257,7 +259,7 @@ std::optional<std::string> read_file(const std::string& file, std::string& probl
 /// Once a process, however many runtimes it makes.
 void say_once(const std::string& line) {
     static support::Mutex mutex{support::LockRank::leaf};
-    static std::set<std::string> said;
+    static auto& said = *new std::set<std::string>; // never destroyed: runtimes may be made or closed at exit
     const std::lock_guard guard{mutex};
     if (said.insert(line).second) support::log_line(line);
 }

@@ -37,13 +37,13 @@ cpu_set_t permitted() {
 
 /// For each processor that the job may use, by the system's number, its core; -1 for others. Asked once: it reads many files.
 const std::vector<int>& core_of_processor() {
-    static const std::vector<int> cores = [] {
+    static const std::vector<int>& cores = *new std::vector<int>{[] { // never destroyed: teams may be made at exit
         std::vector<int> found = cores_of_processors("/sys/devices/system/cpu");
         const cpu_set_t ours = permitted();
         for (std::size_t i = 0; i < found.size(); ++i)
             if (CPU_COUNT(&ours) != 0 && !CPU_ISSET(i, &ours)) found[i] = -1;
         return found;
-    }();
+    }()};
     return cores;
 }
 

@@ -3,12 +3,15 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/mpi_error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace lapwing::mpi {
 namespace {
@@ -96,7 +99,22 @@ static_assert(std::is_trivially_copyable_v<Part>);
 
 } // namespace
 
-std::vector<std::byte*> find_shared_parts(MPI_Comm node, std::byte* own, std::uint64_t bytes) {
+Overlap find_overlap(std::span<const PartOfMemory> parts) {
+    std::vector<int> order;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        if (parts[i].bytes != 0) order.push_back(static_cast<int>(i));
+    const auto part = [&](int i) -> const PartOfMemory& { return parts[static_cast<std::size_t>(i)]; };
+    std::ranges::sort(order, {}, [&](int i) { return std::tuple{part(i).memory, part(i).place, i}; });
+    for (std::size_t k = 1; k < order.size(); ++k) {
+        const PartOfMemory& before = part(order[k - 1]);
+        const PartOfMemory& here = part(order[k]);
+        if (before.memory == here.memory && here.place - before.place < before.bytes)
+            return {order[k - 1], order[k], before.bytes, here.place - before.place};
+    }
+    return {};
+}
+
+SharedParts find_shared_parts(MPI_Comm node, std::byte* own, std::uint64_t bytes) {
     int size = 0;
     int rank = 0;
     check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size");
@@ -105,6 +123,14 @@ std::vector<std::byte*> find_shared_parts(MPI_Comm node, std::byte* own, std::ui
     std::vector<Part> parts(static_cast<std::size_t>(size));
     const Part mine{bytes == 0 ? FilePlace{} : place_of(mappings, own, bytes), bytes};
     check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, parts.data(), sizeof mine, MPI_BYTE, node), "MPI_Allgather");
+    std::vector<PartOfMemory> in_files;
+    std::vector<FilePlace> files;
+    for (const Part& part : parts) {
+        auto file = std::ranges::find_if(files, [&](const FilePlace& known) { return known.same_file(part.place); });
+        if (file == files.end()) file = files.insert(file, part.place);
+        in_files.push_back({static_cast<std::uint64_t>(file - files.begin()), part.place.offset,
+                            part.place.inode == 0 ? 0 : part.bytes});
+    }
     std::vector<std::byte*> found;
     for (const Part& part : parts)
         found.push_back(part.bytes == 0 || part.place.inode == 0 ? nullptr : find(mappings, part));
@@ -112,7 +138,7 @@ std::vector<std::byte*> find_shared_parts(MPI_Comm node, std::byte* own, std::ui
     bool all = true;
     for (std::size_t i = 0; i < parts.size(); ++i) all = all && (parts[i].bytes == 0 || found[i] != nullptr);
     if (!all_agree(node, all)) found.clear();
-    return found;
+    return {std::move(found), find_overlap(in_files)};
 }
 
 } // namespace lapwing::mpi

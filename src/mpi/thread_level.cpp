@@ -13,11 +13,12 @@ void mpi_thread_level() {} // see cmake/LapwingSettings.cmake
 namespace lapwing::mpi {
 namespace {
 
-const support::ChoiceSetting<std::optional<int>> level_setting{
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<std::optional<int>> level_setting{
     {.name = "LAPWING_THREAD_LEVEL",
      .default_value = "auto",
      .unit = "",
-     .help = "thread level of the session that a runtime's communicator comes from; auto: what MPI says, which Open MPI does not know; "
+     .help = "thread level of the session that a runtime's communicator comes from; auto: what MPI says, which Open "
+             "MPI does not know; "
              "with MPI_Init MPI alone says it"},
     {{"auto", {}},
      {"single", MPI_THREAD_SINGLE},

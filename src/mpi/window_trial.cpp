@@ -114,7 +114,7 @@ struct Case {
 
 /// Every operation on every type that has it, with all values.
 const std::vector<Case>& cases() {
-    static const std::vector<Case> all = [] {
+    static const std::vector<Case>& all = *new std::vector<Case>{[] { // never destroyed: teams may be made at exit
         std::vector<Case> list;
         const auto of_type = [&]<class T>(T /*zero*/) {
             constexpr AtomicType type = atomic_type_of<T>();
@@ -143,7 +143,7 @@ const std::vector<Case>& cases() {
         of_type(float{});
         of_type(double{});
         return list;
-    }();
+    }()};
     return all;
 }
 

@@ -34,17 +34,19 @@ public:
     }
 };
 
-const StatsSetting stats_setting{{.name = "LAPWING_STATS",
-                                  .default_value = "",
-                                  .unit = "",
-                                  .help = "rank 0's: statistics of all ranks when a runtime closes: text, or json:FILE",
-                                  .choices = {},
-                                  .range = "empty, text or json:FILE"}};
-const support::ChoiceSetting<bool> verbose_setting{{.name = "LAPWING_VERBOSE",
-                                                    .default_value = "0",
-                                                    .unit = "",
-                                                    .help = "1: rank 0 prints what it found and the settings at start-up"},
-                                                   {{"0", false}, {"1", true}}};
+[[gnu::init_priority(support::before_programs)]] const StatsSetting stats_setting{
+    {.name = "LAPWING_STATS",
+     .default_value = "",
+     .unit = "",
+     .help = "rank 0's: statistics of all ranks when a runtime closes: text, or json:FILE",
+     .choices = {},
+     .range = "empty, text or json:FILE"}};
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<bool> verbose_setting{
+    {.name = "LAPWING_VERBOSE",
+     .default_value = "0",
+     .unit = "",
+     .help = "1: rank 0 prints what it found and the settings at start-up"},
+    {{"0", false}, {"1", true}}};
 
 std::string cannot_write(const std::string& file) {
     return fmt::format("LAPWING_STATS=json:{}: the file cannot be written; choose one that can", file);

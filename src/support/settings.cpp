@@ -20,8 +20,9 @@ void link_all_settings(); // see cmake/LapwingSettings.cmake
 namespace {
 
 std::map<std::string, const support::Setting*, std::less<>>& registry() {
-    // A function's static: settings are static objects of many sources, constructed in any order.
-    static std::map<std::string, const support::Setting*, std::less<>> settings;
+    // A function's static: settings are static objects of many sources, constructed in any order. Never destroyed: a runtime of
+    // the program's may be a static object that ends later.
+    static auto& settings = *new std::map<std::string, const support::Setting*, std::less<>>;
     support::link_all_settings(); // does nothing: whoever looks one up knows all of them
     return settings;
 }
@@ -129,7 +130,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 
 } // namespace
 
-Setting::Setting(SettingInfo info) : info_{std::move(info)} { registry().emplace(info_.name, this); }
+Setting::Setting(SettingInfo info) : info_{*new SettingInfo{std::move(info)}} { registry().emplace(info_.name, this); }
 
 void WordSetting::check(std::string_view value, std::string_view where) const {
     if (std::ranges::find(info().choices, value) == info().choices.end())

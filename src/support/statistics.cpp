@@ -4,7 +4,10 @@
 
 #include <array>
 #include <bitset>
+#include <cstdint>
 #include <mutex>
+
+#include <pthread.h>
 
 namespace lapwing {
 
@@ -28,29 +31,35 @@ namespace {
 support::Mutex numbers_mutex{support::LockRank::innermost};
 std::bitset<numbered_threads> taken_numbers;
 
-/// Returns the thread's number when the thread ends.
-struct NumberLease {
-    unsigned number = 0;
+/// Returns the number of a thread that ends: `value` is it plus one.
+void return_number(void* value) {
+    thread_number_plus_one = 0; // what runs later on this thread gets a number again, and returns it
+    const std::lock_guard guard{numbers_mutex};
+    taken_numbers.reset(reinterpret_cast<std::uintptr_t>(value) - 1);
+}
 
-    NumberLease() {
-        const std::lock_guard guard{numbers_mutex};
-        while (number < numbered_threads && taken_numbers.test(number)) ++number;
-        if (number < numbered_threads) taken_numbers.set(number);
-    }
-    ~NumberLease() {
-        thread_number_plus_one = numbered_threads + 1; // what runs later on this thread has no number of its own
-        if (number == numbered_threads) return;
-        const std::lock_guard guard{numbers_mutex};
-        taken_numbers.reset(number);
-    }
+/// Its destructor runs behind those of all thread_local objects of the thread, which may be runtimes, and never for the main thread, whose static
+/// objects end after its thread_local ones.
+struct Key {
+    pthread_key_t key{};
+    bool works = pthread_key_create(&key, return_number) == 0;
 };
 
 } // namespace
 
 unsigned take_thread_number() noexcept {
-    thread_local const NumberLease lease;
-    thread_number_plus_one = lease.number + 1;
-    return lease.number;
+    static const Key ends;
+    unsigned number = 0;
+    {
+        const std::lock_guard guard{numbers_mutex};
+        while (number < numbered_threads && taken_numbers.test(number)) ++number;
+        if (number < numbered_threads) taken_numbers.set(number);
+    }
+    // Without a key, numbers are never returned.
+    if (number < numbered_threads && ends.works)
+        (void)pthread_setspecific(ends.key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(number) + 1));
+    thread_number_plus_one = number + 1;
+    return number;
 }
 
 StatisticsValues Statistics::read() const noexcept {

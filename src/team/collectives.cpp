@@ -184,20 +184,30 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
 
 void Team::all_gather(std::span<const std::byte> value, std::span<std::byte> all) {
     state_->require_open("Team::all_gather");
-    if (all.size() > piece_bytes || all.size() != value.size() * static_cast<std::size_t>(size_))
-        throw RangeError{fmt::format("{}: Team::all_gather: values of {} bytes of {} ranks into {} bytes; these must be as many, and at most {}", who(),
-                                     value.size(), size_, all.size(), piece_bytes)};
-    Memory memory = std::make_unique_for_overwrite<std::byte[]>(value.size() + all.size());
-    std::memcpy(memory.get(), value.data(), value.size());
-    state_->complete(memory, "Team::all_gather", [&](std::byte* place) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        const auto bytes = static_cast<int>(value.size());
-        check_mpi(MPI_Iallgather(place, bytes, MPI_BYTE, place + value.size(), bytes, MPI_BYTE, state_->communicator(), &request), "MPI_Iallgather",
-                  state_->who());
-        return request;
-    });
-    state_->synchronisation().count("Team::all_gather");
-    std::memcpy(all.data(), memory.get() + value.size(), all.size());
+    const auto ranks = static_cast<std::uint64_t>(size_);
+    if (all.size() / ranks != value.size() || all.size() % ranks != 0)
+        throw RangeError{
+            fmt::format("{}: Team::all_gather: values of {} bytes of {} ranks into {} bytes; pass room for {} bytes",
+                        who(), value.size(), size_, all.size(), value.size() * ranks)};
+    if (value.empty()) return;
+    // A piece is as many bytes of each value as all ranks' have room for.
+    const std::uint64_t most = std::clamp<std::uint64_t>(piece_bytes / ranks, 1, value.size());
+    Memory memory = std::make_unique_for_overwrite<std::byte[]>(most * (ranks + 1));
+    for (std::uint64_t at = 0; at < value.size(); at += most) {
+        const std::uint64_t now = std::min(most, value.size() - at);
+        std::memcpy(memory.get(), value.data() + at, now);
+        state_->complete(memory, "Team::all_gather", [&](std::byte* place) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            const auto bytes = static_cast<int>(now);
+            check_mpi(
+                MPI_Iallgather(place, bytes, MPI_BYTE, place + now, bytes, MPI_BYTE, state_->communicator(), &request),
+                "MPI_Iallgather", state_->who());
+            return request;
+        });
+        state_->synchronisation().count("Team::all_gather");
+        for (std::uint64_t rank = 0; rank < ranks; ++rank)
+            std::memcpy(all.data() + rank * value.size() + at, memory.get() + now + rank * now, now);
+    }
 }
 
 } // namespace lapwing

@@ -27,7 +27,11 @@ struct Served {
     MPI_Group group;
 };
 support::Mutex served_mutex{support::LockRank::leaf};
-std::vector<Served> served;                  ///< the teams without a progress thread
+/// The teams without a progress thread. Never destroyed: a runtime may be a static object of the program's.
+std::vector<Served>& served() noexcept {
+    static auto& teams = *new std::vector<Served>;
+    return teams;
+}
 std::atomic<std::size_t> served_count{0};    ///< so that other programs take no lock
 std::atomic<std::uintptr_t> served_version{0}; ///< another one after each change
 
@@ -53,7 +57,8 @@ std::atomic<std::uintptr_t> served_version{0}; ///< another one after each chang
     if (MPI_Comm_test_inter(communicator, &is_inter) != MPI_SUCCESS || is_inter != 0) return false;
     if (MPI_Comm_group(communicator, &group) != MPI_SUCCESS) return false;
     const std::lock_guard guard{served_mutex};
-    const bool within = std::ranges::any_of(served, [group](const Served& entry) { return is_within(group, entry.group); });
+    const bool within =
+        std::ranges::any_of(served(), [group](const Served& entry) { return is_within(group, entry.group); });
     MPI_Group_free(&group);
     return within;
 }
@@ -90,19 +95,19 @@ void HostWaits::add(const TeamState& team) {
     MPI_Group group = MPI_GROUP_NULL;
     support::check_mpi(MPI_Comm_group(team.communicator(), &group), "MPI_Comm_group", team.who());
     const std::lock_guard guard{served_mutex};
-    served.push_back({&team, group});
-    served_count.store(served.size(), std::memory_order_relaxed);
+    served().push_back({&team, group});
+    served_count.store(served().size(), std::memory_order_relaxed);
     served_version.fetch_add(1, std::memory_order_release);
 }
 
 void HostWaits::remove(const TeamState& team) noexcept {
     const std::lock_guard guard{served_mutex};
     // From behind: a team that was left may have had this one's address.
-    const auto found = std::ranges::find(served.rbegin(), served.rend(), &team, &Served::team);
-    if (found == served.rend()) return;
+    const auto found = std::ranges::find(served().rbegin(), served().rend(), &team, &Served::team);
+    if (found == served().rend()) return;
     MPI_Group_free(&found->group);
-    served.erase(std::next(found).base());
-    served_count.store(served.size(), std::memory_order_relaxed);
+    served().erase(std::next(found).base());
+    served_count.store(served().size(), std::memory_order_relaxed);
     served_version.fetch_add(1, std::memory_order_release);
 }
 

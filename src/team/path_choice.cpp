@@ -24,7 +24,7 @@ namespace {
 
 using support::check_mpi;
 
-const support::ChoiceSetting<std::optional<Path>> path_setting{
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<std::optional<Path>> path_setting{
     {.name = "LAPWING_PATH",
      .default_value = "auto",
      .unit = "",
@@ -34,24 +34,24 @@ const support::ChoiceSetting<std::optional<Path>> path_setting{
      {name(Path::direct), Path::direct},
      {name(Path::rma), Path::rma},
      {name(Path::service), Path::service}}};
-const support::ChoiceSetting<mpi::NodeMode> node_setting{
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<mpi::NodeMode> node_setting{
     {.name = "LAPWING_NODE",
      .default_value = "auto",
      .unit = "",
      .help = "what a node is; auto: ranks that share memory, each: every rank, pair: two such ranks (for tests)",
      .collective = true},
     {{"auto", mpi::NodeMode::by_memory}, {"each", mpi::NodeMode::each}, {"pair", mpi::NodeMode::pairs}}};
-const support::ChoiceSetting<std::optional<ProgressMode>> progress_setting{
-    {.name = "LAPWING_PROGRESS",
-     .default_value = "auto",
-     .unit = "",
-     .help =
-         "who keeps communication moving; auto: a thread if MPI provides MPI_THREAD_MULTIPLE, else calls into Lapwing",
-     .collective = true},
-    {{"auto", {}},
-     {name(ProgressMode::thread), ProgressMode::thread},
-     {name(ProgressMode::caller), ProgressMode::caller}}};
-const support::ChoiceSetting<SmallTransfers> small_setting{
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<std::optional<ProgressMode>>
+    progress_setting{{.name = "LAPWING_PROGRESS",
+                      .default_value = "auto",
+                      .unit = "",
+                      .help = "who keeps communication moving; auto: a thread if MPI provides MPI_THREAD_MULTIPLE, "
+                              "else calls into Lapwing",
+                      .collective = true},
+                     {{"auto", {}},
+                      {name(ProgressMode::thread), ProgressMode::thread},
+                      {name(ProgressMode::caller), ProgressMode::caller}}};
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<SmallTransfers> small_setting{
     {.name = "LAPWING_RMA_SMALL",
      .default_value = "auto",
      .unit = "",
@@ -60,13 +60,14 @@ const support::ChoiceSetting<SmallTransfers> small_setting{
              "owner's progress thread where MPI emulates windows",
      .collective = true},
     {{"auto", SmallTransfers::automatic}, {"mpi", SmallTransfers::by_mpi}, {"messages", SmallTransfers::by_messages}}};
-const support::NumberSetting packet_setting{{.name = "LAPWING_SERVICE_PACKET",
-                                             .default_value = "8000",
-                                             .unit = "bytes",
-                                             .help = "size of a message buffer of the service path; 192 of them a rank",
-                                             .collective = true},
-                                            512,
-                                            1U << 20};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting packet_setting{
+    {.name = "LAPWING_SERVICE_PACKET",
+     .default_value = "8000",
+     .unit = "bytes",
+     .help = "size of a message buffer of the service path; 192 of them a rank",
+     .collective = true},
+    512,
+    1U << 20};
 
 PathRequest requested(const Settings& settings) {
     return {.path = path_setting.get(settings),

@@ -14,7 +14,7 @@ void team_progress_driver() {} // see cmake/LapwingSettings.cmake
 namespace lapwing::team {
 namespace {
 
-const support::NumberSetting spin_setting{
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting spin_setting{
     {.name = "LAPWING_PROGRESS_SPIN",
      .default_value = "200",
      .unit = "us",
@@ -22,13 +22,14 @@ const support::NumberSetting spin_setting{
      .choices = {}},
     0,
     1'000'000};
-const support::NumberSetting sleep_setting{{.name = "LAPWING_PROGRESS_SLEEP",
-                                            .default_value = "10000",
-                                            .unit = "us",
-                                            .help = "longest sleep of the progress thread without traffic",
-                                            .choices = {}},
-                                           10,
-                                           1'000'000};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting sleep_setting{
+    {.name = "LAPWING_PROGRESS_SLEEP",
+     .default_value = "10000",
+     .unit = "us",
+     .help = "longest sleep of the progress thread without traffic",
+     .choices = {}},
+    10,
+    1'000'000};
 
 /// How long a wake request keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
 /// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and

@@ -22,20 +22,24 @@ namespace {
 
 using support::check_mpi;
 
-const support::NumberSetting in_flight_setting{{.name = "LAPWING_SERVICE_IN_FLIGHT",
-                                                .default_value = "4",
-                                                .unit = "packets",
-                                                .help = "unacknowledged request packets to one target",
-                                                .choices = {}},
-                                               1, 1024};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting in_flight_setting{
+    {.name = "LAPWING_SERVICE_IN_FLIGHT",
+     .default_value = "4",
+     .unit = "packets",
+     .help = "unacknowledged request packets to one target",
+     .choices = {}},
+    1,
+    1024};
 
-const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
-                                                  .default_value = "10",
-                                                  .unit = "s",
-                                                  .help = "how long a call waits for other ranks before it says so on standard error, "
-                                                          "once; 0: never",
-                                                  .choices = {}},
-                                                 0, 1'000'000};
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting wait_report_setting{
+    {.name = "LAPWING_WAIT_REPORT",
+     .default_value = "10",
+     .unit = "s",
+     .help = "how long a call waits for other ranks before it says so on standard error, "
+             "once; 0: never",
+     .choices = {}},
+    0,
+    1'000'000};
 
 void require_mpi(MPI_Comm communicator) {
     if (support::mpi_world_open()) return;

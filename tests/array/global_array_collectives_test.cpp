@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <cstdint>
 #include <functional>
 #include <limits>
 
@@ -202,6 +204,62 @@ TEST_CASE("sums of small integers do not overflow, those of 64 bits wrap around"
     CHECK(large.sum() == std::numeric_limits<std::uint64_t>::max() - 2);
     GlobalArray<std::int32_t, 1> none{runtime, {0}};
     CHECK(none.sum() == 0);
+}
+
+namespace {
+
+/// Ordered, but no number.
+struct Score {
+    std::int64_t points = 0;
+    std::int32_t name = 0;
+    friend bool operator<(const Score& a, const Score& b) { return a.points < b.points; }
+};
+
+} // namespace
+
+TEST_CASE("elements that are no numbers are summed and compared by their own operators") {
+    Runtime runtime;
+    lapwing::GlobalArray<std::complex<double>, 1> numbers{runtime, {101}, lapwing::Cyclic{}};
+    for (auto [i] : numbers.local_domain()) numbers.local(i) = {1.0, static_cast<double>(i)};
+    CHECK(numbers.sum() == std::complex<double>(101, 5050));
+    CHECK(numbers.reduce({}, std::plus<>{}) == std::complex<double>(101, 5050));
+
+    lapwing::GlobalArray<bool, 1> flags{runtime, {101}};
+    for (auto [i] : flags.local_domain()) flags.local(i) = i % 3 == 0;
+    CHECK(flags.sum() == 34); // how many
+    CHECK(flags.max());
+    CHECK(!flags.min());
+    CHECK(flags.min_location().index[0] == 1);
+    CHECK(!flags.reduce(true, std::logical_and<>{}));
+
+    lapwing::GlobalArray<Score, 1> scores{runtime, {101}};
+    for (auto [i] : scores.local_domain()) scores.local(i) = {-100 - (i * 7) % 50, static_cast<std::int32_t>(i)};
+    CHECK(scores.max().points == -100);
+    CHECK(scores.min().points == -149);
+    CHECK(scores.max_location().index[0] == 0);
+    CHECK(scores.max_location().value.name == 0);
+    CHECK(scores.min_location().index[0] == 7);
+
+    lapwing::GlobalArray<long double, 1> wide{runtime, {10}};
+    wide.fill(0.25L);
+    CHECK(wide.sum() == 2.5L);
+    CHECK(wide.max() == 0.25L);
+}
+
+TEST_CASE("atomics on elements of 1 and 2 bytes, the last of an odd number too") {
+    Runtime runtime;
+    lapwing::GlobalArray<std::int16_t, 1> array{runtime, {std::int64_t{2} * runtime.size() + 1}};
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(array.size()); ++i) {
+        array(i).fetch_add(1);
+        array(i).add(2);
+    }
+    array.barrier();
+    CHECK(array.sum() == 3 * runtime.size() * static_cast<std::int64_t>(array.size()));
+    lapwing::GlobalArray<bool, 1> claimed{runtime, {7}, lapwing::Cyclic{}};
+    std::int64_t own = 0;
+    for (std::int64_t i = 0; i < 7; ++i) own += claimed(i).compare_swap(false, true) ? 0 : 1;
+    CHECK(runtime.sum(own) == 7);
+    CHECK(claimed.sum() == 7);
 }
 
 TEST_CASE("extremes of unsigned, negative and infinite values") {

@@ -60,11 +60,17 @@ TEST_CASE("executing a plan again allocates nothing") {
     const Layout listed = Layout::indexed(offsets, 12);
     const Layout packed = Layout::contiguous(column.bytes());
     const bool mapped = path == Path::direct || path == Path::self;
-    for (const Strategy strategy : {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::owner_packed}) {
-        if (strategy == Strategy::owner_packed && mapped) continue;
+    for (const Strategy strategy :
+         {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::owner_packed}) {
         for (const Layout& remote : {packed, column, listed}) {
             // Block by block in spirit: thousands of operations a chunk, whose number varies with the timing.
             if (strategy != Strategy::owner_packed && !remote.is_contiguous()) continue;
+            // Where a node has several ranks, some reach their next one by memory and others do not. All come to all barriers.
+            if (strategy == Strategy::owner_packed && mapped) {
+                runtime.barrier();
+                runtime.barrier();
+                continue;
+            }
             // Chunks of other sizes, when the model has learned, would take other buffers.
             const PlanOptions options{.strategy = strategy, .first_chunk = 8192, .growth = 2, .largest_chunk = 16384};
             Plan put = Plan::put(window, column, next, Offset{0}, remote, options);

@@ -1,6 +1,7 @@
 // Barriers: nobody leaves before all have come, whole and split-phase, with and without identities.
 #include "team/team_test.hpp"
 
+#include <lapwing/error.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -12,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <vector>
 
 using lapwing::Offset;
 using lapwing::Rank;
@@ -131,5 +133,28 @@ TEST_CASE("ranks that are late in a collective call are no mismatch") {
     Window window{runtime, 64};
     late(runtime.size() - 1);
     window.close();
+    runtime.barrier();
+}
+
+TEST_CASE("values of all ranks are gathered, however large") {
+    Runtime runtime;
+    const auto ranks = static_cast<std::size_t>(runtime.size());
+    // Above 4 MiB together they travel in pieces.
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{41}, (std::size_t{4} << 20) / ranks,
+                                    (std::size_t{4} << 20) + 3}) {
+        const auto value_of = [&](std::size_t rank, std::size_t at) {
+            return static_cast<std::byte>(31 * rank + at % 251);
+        };
+        std::vector<std::byte> value(bytes);
+        for (std::size_t at = 0; at < bytes; ++at)
+            value[at] = value_of(static_cast<std::size_t>(runtime.rank().value), at);
+        std::vector<std::byte> all(bytes * ranks);
+        runtime.all_gather(value, all);
+        std::size_t wrong = 0;
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+            for (std::size_t at = 0; at < bytes; ++at) wrong += all[rank * bytes + at] != value_of(rank, at) ? 1U : 0U;
+        CHECK(wrong == 0);
+    }
+    CHECK_THROWS_AS(runtime.all_gather(std::vector<std::byte>(8), std::span<std::byte>{}), lapwing::RangeError);
     runtime.barrier();
 }

@@ -61,6 +61,17 @@ TEST_CASE("the part of an object that a thread has") {
         }
 }
 
+TEST_CASE("memory of the heap begins at multiples of 64 on every path, and holds types that need it") {
+    const test::UpcProgram program;
+    for (std::size_t bytes = 8; bytes < 200; bytes += 16) {
+        lapwing_upc_pointer all = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), bytes);
+        lapwing_upc_pointer own = lapwing_upc_alloc(bytes);
+        all.thread = static_cast<std::uint32_t>(program.me);
+        REQUIRE(reinterpret_cast<std::uintptr_t>(lapwing_upc_cast(all)) % 64 == 0);
+        REQUIRE(reinterpret_cast<std::uintptr_t>(lapwing_upc_cast(own)) % 64 == 0);
+    }
+}
+
 TEST_CASE("elements of an array in blocks are written and read by all threads, and cast by their own") {
     const test::UpcProgram program;
     constexpr std::int64_t block = 5;

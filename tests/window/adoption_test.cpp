@@ -1,5 +1,6 @@
 // Windows of the host program, which Lapwing uses and the program keeps owning.
 #include "src/mpi/components.hpp"
+#include "src/mpi/shared_parts.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -14,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -262,6 +264,53 @@ TEST_CASE("windows that MPI allocated are reached by load and store inside a nod
             window.close();
         }
     own.close();
+}
+
+TEST_CASE("overlapping parts are found, whoever sees them where") {
+    using lapwing::mpi::find_overlap;
+    CHECK(find_overlap({}).first == -1);
+    CHECK(find_overlap(std::vector<lapwing::mpi::PartOfMemory>{{0, 64, 64}, {0, 0, 64}, {0, 128, 8}}).first == -1);
+    CHECK(find_overlap(std::vector<lapwing::mpi::PartOfMemory>{{0, 0, 64}, {1, 0, 64}, {0, 8, 0}}).first == -1);
+    const lapwing::mpi::Overlap found =
+        find_overlap(std::vector<lapwing::mpi::PartOfMemory>{{0, 2704, 2712}, {0, 5424, 1}, {0, 0, 2712}});
+    CHECK(found.first == 2);
+    CHECK(found.second == 0);
+    CHECK(found.first_bytes == 2712);
+    CHECK(found.distance == 2704);
+    CHECK(find_overlap(std::vector<lapwing::mpi::PartOfMemory>{{3, 16, 8}, {3, 16, 8}}).first == 0);
+}
+
+TEST_CASE("allocated windows of any size are what the program sees, or are refused on all ranks") {
+    Runtime runtime;
+    Window own{runtime, 64};
+    const int from = test::previous(runtime).value;
+    for (const std::size_t bytes :
+         {std::size_t{24}, std::size_t{2712}, std::size_t{4004}, std::size_t{7592}, std::size_t{4096}}) {
+        HostWindow host{Kind::allocated, bytes, 1};
+        std::memset(host.memory(), 0, bytes);
+        const void* base = nullptr;
+        int found = 0;
+        MPI_Win_get_attr(host.get(), MPI_WIN_BASE, &base, &found);
+        const bool right = test::on_all_ranks(base == host.memory());
+        // With nodes of one rank each nobody sees that the parts overlap.
+        if (!right && own.path(test::next(runtime)) != lapwing::Path::direct) continue;
+        if (!right) {
+            CHECK_THAT(
+                message_of<UsageError>([&] { (void)Window::adopt(runtime, host.get(), false, {.name = "odd"}); }),
+                says({runtime.who(), "Window::adopt(\"odd\")",
+                      "cannot be used on rank 0: its part and rank 1's overlap", std::to_string(bytes) + " bytes",
+                      "make all sizes multiples of 16"}));
+            MPI_Win_fence(0, host.get()); // no epoch has been opened
+            continue;
+        }
+        Window window = Window::adopt(runtime, host.get());
+        window.put(test::next(runtime), Offset{0}, 100 + runtime.rank().value);
+        runtime.barrier();
+        int value = 0;
+        std::memcpy(&value, host.memory(), sizeof value);
+        CHECK(value == 100 + from);
+        window.close();
+    }
 }
 
 TEST_CASE("a window that Lapwing has locked is not adopted a second time, since one would end the other's epoch") {

@@ -8,12 +8,14 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -100,6 +102,121 @@ TEMPLATE_TEST_CASE("compare_swap compares bit by bit", "", std::int32_t, std::ui
             }
         runtime.barrier();
     }
+}
+
+namespace {
+
+enum class Colour : std::int16_t { red = -3, green = 5 };
+
+/// Every operation of integers of 1 and 2 bytes by single calls.
+template <class T>
+T fetched(Window& window, Operation operation, Rank target, Offset place, T operand) {
+    switch (operation) {
+    case Operation::add: return window.fetch_add(target, place, operand);
+    case Operation::min: return window.fetch_min(target, place, operand);
+    case Operation::max: return window.fetch_max(target, place, operand);
+    case Operation::replace: return window.swap(target, place, operand);
+    case Operation::read: return window.atomic_read<T>(target, place);
+    case Operation::bit_and: return window.fetch_and(target, place, operand);
+    case Operation::bit_or: return window.fetch_or(target, place, operand);
+    case Operation::bit_xor: return window.fetch_xor(target, place, operand);
+    }
+    return {};
+}
+template <class T>
+T expected_of(Operation operation, T before, T operand) {
+    switch (operation) {
+    case Operation::add: return static_cast<T>(before + operand);
+    case Operation::min: return std::min(before, operand);
+    case Operation::max: return std::max(before, operand);
+    case Operation::replace: return operand;
+    case Operation::read: return before;
+    case Operation::bit_and: return static_cast<T>(before & operand);
+    case Operation::bit_or: return static_cast<T>(before | operand);
+    case Operation::bit_xor: return static_cast<T>(before ^ operand);
+    }
+    return {};
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("integers of 1 and 2 bytes have atomics, which leave their neighbours as they are", "", std::int8_t,
+                   std::uint8_t, std::int16_t, std::uint16_t) {
+    using T = TestType;
+    using Limits = std::numeric_limits<T>;
+    Runtime runtime;
+    // Every rank has 8 bytes at the target.
+    Window window{runtime, 8 * static_cast<std::uint64_t>(runtime.size())};
+    const std::uint64_t first = 8 * static_cast<std::uint64_t>(runtime.rank().value);
+    const std::array values{T{0}, T{1}, static_cast<T>(-1), Limits::max(), Limits::min(), static_cast<T>(0x55)};
+    for (const Rank target : {runtime.rank(), test::next(runtime)})
+        for (std::uint64_t at = 0; at < 8; at += sizeof(T))
+            for (const Operation operation : operations)
+                for (const T before : values)
+                    for (const T operand : {values[1], values[2], values[3], values[5]}) {
+                        std::array<T, 8 / sizeof(T)> around;
+                        around.fill(static_cast<T>(0x3C));
+                        around[at / sizeof(T)] = before;
+                        window.put(target, Offset{first}, around);
+                        window.flush(target);
+                        const T found = fetched(window, operation, target, Offset{first + at}, operand);
+                        around[at / sizeof(T)] = expected_of(operation, before, operand);
+                        const auto after = window.get<std::array<T, 8 / sizeof(T)>>(target, Offset{first});
+                        if (found != before || after != around)
+                            FAIL("operation " << static_cast<int>(operation) << " of " << +before << " and "
+                                              << +operand);
+                    }
+    runtime.barrier();
+    // Neighbours in one word, by all ranks.
+    window.put(Rank{0}, Offset{0}, std::int64_t{0});
+    runtime.barrier();
+    constexpr int rounds = 25;
+    for (int i = 0; i < rounds; ++i) {
+        window.fetch_add(Rank{0}, Offset{0}, T{1});
+        window.add(Rank{0}, Offset{sizeof(T)}, T{2});
+    }
+    runtime.barrier();
+    CHECK(window.atomic_read<T>(Rank{0}, Offset{0}) == static_cast<T>(rounds * runtime.size()));
+    CHECK(window.atomic_read<T>(Rank{0}, Offset{sizeof(T)}) == static_cast<T>(2 * rounds * runtime.size()));
+    CHECK(window.atomic_read<T>(Rank{0}, Offset{2 * sizeof(T)}) == 0);
+    runtime.barrier();
+}
+
+TEST_CASE("flags and enumerations are swapped, one of those that try gets it") {
+    Runtime runtime;
+    Window window{runtime, 16};
+    std::int64_t won = window.compare_swap(Rank{0}, Offset{1}, false, true) ? 0 : 1;
+    runtime.sum(std::span{&won, 1});
+    CHECK(won == 1);
+    CHECK(window.atomic_read<bool>(Rank{0}, Offset{1}));
+    CHECK(window.fetch_or(Rank{0}, Offset{1}, true));
+    runtime.barrier();
+    won = window.compare_swap(Rank{0}, Offset{2}, Colour{}, Colour::red) == Colour{} ? 1 : 0;
+    runtime.sum(std::span{&won, 1});
+    CHECK(won == 1);
+    CHECK(window.swap(test::next(runtime), Offset{6}, Colour::green) == Colour{});
+    CHECK(window.get<Colour>(test::next(runtime), Offset{6}) == Colour::green);
+    enum class Wide : std::int64_t { none, some };
+    CHECK(window.compare_swap(test::next(runtime), Offset{8}, Wide::none, Wide::some) == Wide::none);
+    window.atomic_write(test::next(runtime), Offset{8}, Wide::none);
+    CHECK(window.atomic_read<Wide>(test::next(runtime), Offset{8}) == Wide::none);
+    runtime.barrier();
+}
+
+TEST_CASE("small atomics that leave the part, or lie across it, say why") {
+    Runtime runtime;
+    Window window{runtime, 6};
+    const Rank target = test::next(runtime);
+    CHECK_THAT(
+        test::message_of<lapwing::RangeError>([&] { (void)window.fetch_add(target, Offset{4}, std::int16_t{1}); }),
+        test::says({runtime.who(), "fetch_add", "2 bytes at offset 4", "part of 6 bytes", "multiple of 4 bytes"}));
+    CHECK_THAT(test::message_of<lapwing::RangeError>(
+                   [&] { (void)window.compare_swap(target, Offset{1}, std::int16_t{1}, 2); }),
+               test::says({"compare_swap", "offset 1 is not a multiple of the 2 bytes"}));
+    CHECK_THROWS_AS(window.fetch_or(Rank{runtime.size()}, Offset{0}, true), lapwing::RangeError);
+    CHECK_THROWS_AS(window.fetch_or(target, Offset{-1}, true), lapwing::RangeError);
+    (void)window.fetch_add(target, Offset{2}, std::int16_t{1});
+    runtime.barrier();
 }
 
 TEST_CASE("neighbours of an atomic value are not touched") {

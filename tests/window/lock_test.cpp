@@ -160,6 +160,29 @@ TEST_CASE("try_lock takes a free lock, and no other") {
     runtime.barrier();
 }
 
+TEST_CASE("locks are closed before they are opened, as windows are, and may be members of what is made later") {
+    struct Solver {
+        Window window;
+        Lock lock;
+    };
+    Solver solver;
+    CHECK(solver.window.closed());
+    CHECK(solver.lock.closed());
+    CHECK(!solver.lock.held());
+    solver.lock.close(); // nothing
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { solver.lock.lock(); }),
+               test::says({"Lock::lock", "never opened"}));
+    Runtime runtime;
+    solver.lock = Lock{runtime};
+    CHECK(!solver.lock.closed());
+    { const std::lock_guard guard{solver.lock}; }
+    runtime.barrier();
+    solver.lock.close();
+    CHECK(solver.lock.closed());
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)solver.lock.try_lock(); }),
+               test::says({"used after close"}));
+}
+
 TEST_CASE("many locks are independent") {
     Runtime runtime;
     std::vector<Lock> locks;

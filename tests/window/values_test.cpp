@@ -4,11 +4,14 @@
 #include "team/team_test.hpp"
 
 #include <lapwing/error.hpp>
+#include <lapwing/lock.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
 #include <algorithm>
 #include <array>
+#include <compare>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -31,6 +34,12 @@ struct Pair {
     std::int32_t first;
     float second;
     friend bool operator==(const Pair&, const Pair&) = default;
+};
+
+struct Version {
+    int major_number;
+    int minor_number;
+    friend auto operator<=>(const Version&, const Version&) = default;
 };
 
 /// Moves `source` by each of the calls that write, and hands what arrived, as three values, to `check`.
@@ -182,8 +191,97 @@ TEST_CASE("ranks compare with numbers of any type, and are none") {
     STATIC_REQUIRE(Rank{-1} < 0U); // as numbers, not as bits
     STATIC_REQUIRE(Rank{std::int64_t{2}} == two);
     STATIC_REQUIRE(Rank{std::int64_t{1} << 32} == -1); // no rank at all, rather than rank 0
-    STATIC_REQUIRE_FALSE(std::is_convertible_v<int, Rank>);
+    // Numbers are taken for ranks and offsets where those are asked for, and nothing else is.
+    STATIC_REQUIRE(std::is_convertible_v<int, Rank>);
+    STATIC_REQUIRE(std::is_convertible_v<std::uint64_t, Offset>);
     STATIC_REQUIRE_FALSE(std::is_convertible_v<Rank, int>);
+    STATIC_REQUIRE_FALSE(std::is_convertible_v<bool, Rank>);
+    STATIC_REQUIRE_FALSE(std::is_convertible_v<double, Rank>);
+    STATIC_REQUIRE_FALSE(std::is_convertible_v<Rank, Offset>);
+    STATIC_REQUIRE_FALSE(std::is_convertible_v<Offset, Rank>);
+}
+
+TEST_CASE("ranks and offsets may be plain integers in every call") {
+    Runtime runtime;
+    Window window{runtime, 256};
+    const int target = test::next(runtime).value;
+    const std::size_t wide = static_cast<std::size_t>(target);
+    window.put(target, 0, 3.0);
+    CHECK(window.get<double>(target, 0) == 3);
+    double value = 0;
+    window.get(wide, 0U, value);
+    CHECK(value == 3);
+    window.put_notify(target, std::int64_t{8}, 4.0, 0);
+    window.wait_notified(0);
+    window.flush(target);
+    CHECK(window.local_as<double>()[1] == 4);
+    CHECK(window.size(target) == 256);
+    CHECK(window.path(target) == window.path(Rank{target}));
+    window.start_put(target, 16, value).wait();
+    window.start_get(target, 16, value).wait();
+    CHECK(window.fetch_add(target, 24, 1) == 0);
+    CHECK(window.compare_swap(target, 32, 0UL, 1) == 0UL); // the first operand says the type
+    CHECK(runtime.broadcast(runtime.rank().value + 7, 0) == 7);
+    CHECK(runtime.path(0) == window.path(0));
+    // MPI's own order of arguments takes both, too.
+    window.put(&value, 1, MPI_DOUBLE, target, 40, 1, MPI_DOUBLE);
+    window.get(&value, 1, MPI_DOUBLE, Rank{target}, 40, 1, MPI_DOUBLE);
+    window.put(&value, 1, MPI_DOUBLE, MPI_PROC_NULL, 40, 1, MPI_DOUBLE);
+    CHECK(value == 3);
+    CHECK_THAT(test::message_of<lapwing::RangeError>([&] { window.put(-1, 0, 1); }), test::says({"rank -1"}));
+    lapwing::Lock lock{runtime, 0};
+    runtime.barrier();
+}
+
+TEST_CASE("the type of the elements may be named where a span is passed") {
+    Runtime runtime;
+    Window window{runtime, 256};
+    const Rank target = test::next(runtime);
+    std::vector<double> source{1, 2, 3};
+    const std::vector<double> constant{4, 5};
+    window.put<double>(target, Offset{0}, std::span{source});
+    window.put<double>(target, Offset{24}, std::span<const double>{constant});
+    std::vector<double> back(5);
+    window.get<double>(target, Offset{0}, std::span{back});
+    CHECK(back == std::vector<double>{1, 2, 3, 4, 5});
+    window.start_put<double>(target, Offset{40}, std::span{source}).wait();
+    window.start_get<double>(target, Offset{40}, std::span{back}.first(3)).wait();
+    CHECK(back == std::vector<double>{1, 2, 3, 4, 5});
+    window.put_notify<double>(target, Offset{64}, std::span{source}, 1);
+    window.wait_notified(1);
+    CHECK(window.local_as<double>()[9] == 2);
+    window.put<double>(target, Offset{0}, 7);
+    CHECK(window.get<double>(target, Offset{0}) == 7);
+    runtime.barrier();
+}
+
+TEST_CASE("reductions of any type with an operation") {
+    Runtime runtime;
+    const int size = runtime.size();
+    const int own = runtime.rank().value;
+    CHECK(runtime.max(own == 0));
+    CHECK(runtime.min(own == 0) == (size == 1));
+    CHECK(runtime.max(false) == false);
+    const std::complex<double> sum = runtime.sum(std::complex<double>{1, static_cast<double>(own)});
+    CHECK(sum == std::complex<double>(size, 0.5 * size * (size - 1)));
+    CHECK(runtime.sum(1.5L) == 1.5L * size);
+    CHECK(runtime.max(static_cast<long double>(own)) == size - 1);
+    const Version version = runtime.min(Version{own, 7});
+    CHECK(version.major_number == 0);
+    CHECK(version.minor_number == 7);
+    CHECK(runtime.sum(short{3}) == 3 * size);
+    // In the order of the ranks: digits of a number.
+    const auto append = [](std::array<int, 2> a, std::array<int, 2> b) {
+        return std::array{a[0] * b[1] + b[0], a[1] * b[1]};
+    };
+    struct Digits {
+        std::array<int, 2> of;
+    };
+    const Digits all =
+        runtime.reduce(Digits{{own + 1, 10}}, [&](Digits a, Digits b) { return Digits{append(a.of, b.of)}; });
+    int expected = 0;
+    for (int rank = 1; rank <= size; ++rank) expected = 10 * expected + rank;
+    CHECK(all.of[0] == expected);
 }
 
 TEST_CASE("reductions and broadcasts of single numbers") {

@@ -113,46 +113,74 @@ Value GlobalArray<T, N>::reduced(Value own, OverRanks over_ranks) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-auto GlobalArray<T, N>::sum() const
-    requires array::Summable<T>
-{
-    using Sum = array::SumOf<T>;
-    // Integers are added as unsigned ones, which may wrap around.
-    using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
-    this->require_open(".sum");
-    this->begin_collective("sum");
-    array::Chains sum{Adder{}, std::plus<Adder>{}};
-    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { sum.add(data, count); });
-    return reduced(static_cast<Sum>(sum.result()), [&](Sum own) { return array::sum_over_ranks(*team_, own); });
+auto GlobalArray<T, N>::sum() const {
+    if constexpr (array::Summable<T>) {
+        using Sum = array::SumOf<T>;
+        // Integers are added as unsigned ones, which may wrap around.
+        using Adder = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+        this->require_open(".sum");
+        this->begin_collective("sum");
+        array::Chains sum{Adder{}, std::plus<Adder>{}};
+        for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { sum.add(data, count); });
+        return reduced(static_cast<Sum>(sum.result()), [&](Sum own) { return array::sum_over_ranks(*team_, own); });
+    } else if constexpr (array::check_addable<T>()) {
+        return reduce(T{}, [](const T& a, const T& b) { return static_cast<T>(a + b); });
+    } else {
+        return T{};
+    }
 }
 
 template <TriviallyCopyable T, std::size_t N>
-T GlobalArray<T, N>::min() const
-    requires array::Summable<T>
-{
-    this->require_open(".min");
-    if (size() == 0) this->throw_empty(".min");
-    this->begin_collective("min");
-    // A comparison with a NaN is false, so that the value so far stays.
-    array::Chains smallest{array::largest_value<T>(), [](T so_far, T value) { return value < so_far ? value : so_far; }};
-    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { smallest.add(data, count); });
-    return reduced(smallest.result(), [&](T own) {
-        return static_cast<T>(array::min_over_ranks(*team_, static_cast<array::SumOf<T>>(own)));
-    });
+template <class Better>
+T GlobalArray<T, N>::best(const char* call, Better better) const {
+    using Candidate = array::Candidate<T>;
+    this->require_open(call);
+    if (size() == 0) this->throw_empty(call);
+    const auto combine = [better](const Candidate& a, const Candidate& b) {
+        return b.any && (!a.any || better(b.value, a.value)) ? b : a;
+    };
+    return transform_reduce(Candidate{}, combine, [](const T& element) { return Candidate{element, true}; }).value;
 }
 
 template <TriviallyCopyable T, std::size_t N>
-T GlobalArray<T, N>::max() const
-    requires array::Summable<T>
-{
-    this->require_open(".max");
-    if (size() == 0) this->throw_empty(".max");
-    this->begin_collective("max");
-    array::Chains largest{array::smallest_value<T>(), [](T so_far, T value) { return so_far < value ? value : so_far; }};
-    for_each_run([&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { largest.add(data, count); });
-    return reduced(largest.result(), [&](T own) {
-        return static_cast<T>(array::max_over_ranks(*team_, static_cast<array::SumOf<T>>(own)));
-    });
+T GlobalArray<T, N>::min() const {
+    if constexpr (array::Summable<T>) {
+        this->require_open(".min");
+        if (size() == 0) this->throw_empty(".min");
+        this->begin_collective("min");
+        // A comparison with a NaN is false, so that the value so far stays.
+        array::Chains smallest{array::largest_value<T>(),
+                               [](T so_far, T value) { return value < so_far ? value : so_far; }};
+        for_each_run(
+            [&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { smallest.add(data, count); });
+        return reduced(smallest.result(), [&](T own) {
+            return static_cast<T>(array::min_over_ranks(*team_, static_cast<array::SumOf<T>>(own)));
+        });
+    } else if constexpr (array::check_ordered<T>()) {
+        return best(".min", [](const T& a, const T& b) { return a < b; });
+    } else {
+        return T{};
+    }
+}
+
+template <TriviallyCopyable T, std::size_t N>
+T GlobalArray<T, N>::max() const {
+    if constexpr (array::Summable<T>) {
+        this->require_open(".max");
+        if (size() == 0) this->throw_empty(".max");
+        this->begin_collective("max");
+        array::Chains largest{array::smallest_value<T>(),
+                              [](T so_far, T value) { return so_far < value ? value : so_far; }};
+        for_each_run(
+            [&](const Index<N>&, const T* data, std::uint64_t count, std::int64_t) { largest.add(data, count); });
+        return reduced(largest.result(), [&](T own) {
+            return static_cast<T>(array::max_over_ranks(*team_, static_cast<array::SumOf<T>>(own)));
+        });
+    } else if constexpr (array::check_ordered<T>()) {
+        return best(".max", [](const T& a, const T& b) { return b < a; });
+    } else {
+        return T{};
+    }
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -219,7 +247,12 @@ LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Bett
     LocatedValue<T, N> none{worst, {}};
     none.index.fill(std::numeric_limits<std::int64_t>::max()); // behind every element
     const auto first = [&](const LocatedValue<T, N>& a, const LocatedValue<T, N>& b) {
-        return better(b.value, a.value) || (b.value == a.value && b.index < a.index) ? b : a;
+        if constexpr (array::Summable<T>) {
+            return better(b.value, a.value) || (b.value == a.value && b.index < a.index) ? b : a;
+        } else { // there is no worst value to start from
+            if (a.index == none.index || b.index == none.index) return a.index == none.index ? b : a;
+            return better(b.value, a.value) || (!better(a.value, b.value) && b.index < a.index) ? b : a;
+        }
     };
     const auto locate_value = [](const Index<N>& index, const T& value) { return LocatedValue<T, N>{value, index}; };
     const LocatedValue<T, N> found = transform_reduce(none, first, locate_value);
@@ -228,17 +261,19 @@ LocatedValue<T, N> GlobalArray<T, N>::first_best(const char* call, T worst, Bett
 }
 
 template <TriviallyCopyable T, std::size_t N>
-LocatedValue<T, N> GlobalArray<T, N>::min_location() const
-    requires array::Summable<T>
-{
-    return first_best(".min_location", array::largest_value<T>(), std::less<T>{});
+LocatedValue<T, N> GlobalArray<T, N>::min_location() const {
+    if constexpr (array::Summable<T>) return first_best(".min_location", array::largest_value<T>(), std::less<T>{});
+    else if constexpr (array::check_ordered<T>())
+        return first_best(".min_location", T{}, [](const T& a, const T& b) { return a < b; });
+    else return {};
 }
 
 template <TriviallyCopyable T, std::size_t N>
-LocatedValue<T, N> GlobalArray<T, N>::max_location() const
-    requires array::Summable<T>
-{
-    return first_best(".max_location", array::smallest_value<T>(), std::greater<T>{});
+LocatedValue<T, N> GlobalArray<T, N>::max_location() const {
+    if constexpr (array::Summable<T>) return first_best(".max_location", array::smallest_value<T>(), std::greater<T>{});
+    else if constexpr (array::check_ordered<T>())
+        return first_best(".max_location", T{}, [](const T& a, const T& b) { return b < a; });
+    else return {};
 }
 
 } // namespace lapwing

@@ -579,36 +579,43 @@ Completion GlobalArray<T, N>::start_scatter(const Indices& indices, std::span<co
 
 template <TriviallyCopyable T, std::size_t N>
 template <array::IndexList<N> Indices, class Operands>
-    requires AtomicValue<T>
 Completion GlobalArray<T, N>::start_fetch(Atomic operation, const Indices& indices, const Operands& operands,
                                           std::span<T> before) {
-    const window::Operands<T> values{operands};
-    const auto places = places_of(".fetch", indices, {before.size(), values.size()});
-    if (replicated_) this->throw_no_home("fetch", {});
-    std::vector<mpi::ListedAtomic> list(places.size());
-    for (std::size_t k = 0; k < list.size(); ++k) {
-        list[k].operand = values.at(k);
-        list[k].before = &before[k];
+    if constexpr (!window::check_results<std::span<T>>()) {
+        return {};
+    } else {
+        const window::Operands<T> values{operands};
+        const auto places = places_of(".fetch", indices, {before.size(), values.size()});
+        if (replicated_) this->throw_no_home("fetch", {});
+        std::vector<mpi::ListedAtomic> list(places.size());
+        for (std::size_t k = 0; k < list.size(); ++k) {
+            list[k].operand = values.at(k);
+            list[k].before = &before[k];
+        }
+        return array::start_list_of_atomics(window_, operation, mpi::atomic_type_of<T>(), places, list, "fetch");
     }
-    return array::start_list_of_atomics(window_, operation, mpi::atomic_type_of<T>(), places, list, "fetch");
 }
 
 template <TriviallyCopyable T, std::size_t N>
 template <array::IndexList<N> Indices, class Expected, class Desired>
-    requires AtomicValue<T>
-Completion GlobalArray<T, N>::start_compare_swap(const Indices& indices, const Expected& expected, const Desired& desired,
-                                                 std::span<T> before) {
-    const window::Operands<T> old{expected};
-    const window::Operands<T> fresh{desired};
-    const auto places = places_of(".compare_swap", indices, {before.size(), old.size(), fresh.size()});
-    if (replicated_) this->throw_no_home("compare_swap", {});
-    std::vector<mpi::ListedAtomic> list(places.size());
-    for (std::size_t k = 0; k < list.size(); ++k) {
-        list[k].operand = fresh.at(k);
-        list[k].expected = old.at(k);
-        list[k].before = &before[k];
+Completion GlobalArray<T, N>::start_compare_swap(const Indices& indices, const Expected& expected,
+                                                 const Desired& desired, std::span<T> before) {
+    if constexpr (!window::check_results<std::span<T>>()) {
+        return {};
+    } else {
+        const window::Operands<T> old{expected};
+        const window::Operands<T> fresh{desired};
+        const auto places = places_of(".compare_swap", indices, {before.size(), old.size(), fresh.size()});
+        if (replicated_) this->throw_no_home("compare_swap", {});
+        std::vector<mpi::ListedAtomic> list(places.size());
+        for (std::size_t k = 0; k < list.size(); ++k) {
+            list[k].operand = fresh.at(k);
+            list[k].expected = old.at(k);
+            list[k].before = &before[k];
+        }
+        return array::start_list_of_atomics(window_, Atomic::replace, mpi::atomic_type_of<T>(), places, list,
+                                            "compare_swap");
     }
-    return array::start_list_of_atomics(window_, Atomic::replace, mpi::atomic_type_of<T>(), places, list, "compare_swap");
 }
 
 } // namespace lapwing

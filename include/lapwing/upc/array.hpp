@@ -144,6 +144,7 @@ private:
 /// last index fastest, as UPC has it: `SharedArray<T, B, 2> a{{n, m}}`, `a[i][j]`.
 template <Shareable T, std::size_t B = 1, std::size_t N = 1>
 class SharedArray {
+    static_assert(alignof(T) <= 64, "shared memory begins at multiples of 64 bytes: alignof(T) is more");
     static_assert(B == dynamic_block || B <= UINT32_MAX, "a block has at most 2^32 - 1 elements (UPC_MAX_BLOCK_SIZE)");
 
 public:

@@ -1,0 +1,12 @@
+// Room: support
+#pragma once
+
+#include <atomic>
+
+/// Memory of GPUs, which Lapwing cannot read or write.
+namespace lapwing::support {
+
+/// Whether a library is loaded that knows which memory is a GPU's; see src/support/device_memory.hpp.
+inline constinit std::atomic<bool> devices_known{false};
+
+} // namespace lapwing::support

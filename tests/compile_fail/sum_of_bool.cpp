@@ -1,0 +1,8 @@
+// True and true is two.
+#include <lapwing/team.hpp>
+
+#ifdef MUST_FAIL
+bool use(lapwing::Team& team) { return team.sum(true); }
+#else
+bool use(lapwing::Team& team) { return team.max(true); }
+#endif
