@@ -43,7 +43,7 @@ private:
 };
 
 EntryBuffer::EntryBuffer(Window& window, const PrefetchOptions& options) : window_{window.state()}, options_{options} {
-    window_.order().add_copies(*this);
+    window_.order().copies().add(*this);
 }
 
 EntryBuffer::~EntryBuffer() { detach(); }
@@ -56,7 +56,7 @@ void EntryBuffer::detach() noexcept {
         const support::BiasedMutex::Guard lock{mutex_};
         clear();
     }
-    window_.order().remove_copies(*this);
+    window_.order().copies().remove(*this);
     attached_ = false;
 }
 

@@ -77,12 +77,7 @@ public:
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_; }
 
-    /// From now on these copies are told of this rank's writes to other ranks' parts, and of its acquires. They may be added and
-    /// removed by any thread; in a cached window no other thread may be writing meanwhile, since element accesses write into
-    /// pages of the cache of their own thread. They must be removed before they go; a window that closes removes them.
-    void add_copies(ReadCopies& copies) { copies_.add(copies); }
-    void remove_copies(ReadCopies& copies) { copies_.remove(copies); }
-    /// Who writes tells it here.
+    /// The copies that are told of this rank's writes to other ranks' parts, and of its acquires. Whoever writes tells it here.
     [[nodiscard]] ToldCopies& copies() noexcept { return copies_; }
 
 private:

@@ -37,7 +37,9 @@ public:
 
     /// Without the mutex: copies that a thread must tell have been added before.
     [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
-    /// Copies that are added twice are told twice, until they have been removed twice.
+    /// From now on these copies are told; those added twice are told twice, until they have been removed twice. Any thread may add and
+    /// remove them; in a cached window no other thread may be writing meanwhile, since element accesses write into pages of the
+    /// cache of their own thread. They must be removed before they are destroyed; a window that closes removes them.
     void add(ReadCopies& copies);
     void remove(ReadCopies& copies);
     /// The window goes: tells all of them, and forgets them.

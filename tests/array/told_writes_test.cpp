@@ -93,14 +93,14 @@ private:
     /// What a cache has entered while there were no copies must not hide writes afterwards.
     Completion write_unheard() {
         const Index<2> first = own_index();
-        array_.window().state().order().remove_copies(*mirror_);
+        array_.window().state().order().copies().remove(*mirror_);
         const auto along = [&](auto write) {
             for (Index<2> index = first; index[1] < extents_[1]; ++index[1])
                 if (!is_mapped(index)) write(index);
         };
         along([&](const Index<2>& index) { array_(index) = value(); });
         along([&](const Index<2>& index) { array_(index) = value(); });
-        array_.window().state().order().add_copies(*mirror_);
+        array_.window().state().order().copies().add(*mirror_);
         along([&](const Index<2>& index) {
             array_(index) = value();
             expect(index);

@@ -34,9 +34,9 @@ public:
             window.get_bytes(lapwing::Rank{rank}, lapwing::Offset{0}, segment.bytes);
             segments_.push_back(std::move(segment));
         }
-        window.state().order().add_copies(*this);
+        window.state().order().copies().add(*this);
     }
-    ~Mirror() override { window_->state().order().remove_copies(*this); }
+    ~Mirror() override { window_->state().order().copies().remove(*this); }
     Mirror(const Mirror&) = delete;
     Mirror& operator=(const Mirror&) = delete;
 

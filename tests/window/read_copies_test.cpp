@@ -343,7 +343,7 @@ TEST_CASE("a window that is moved goes on telling all its copies; those that wer
 
     const Rank target = next(runtime);
     const auto offset = share * static_cast<std::uint64_t>(runtime.rank().value);
-    last.state().order().remove_copies(mirror);
+    last.state().order().copies().remove(mirror);
     CHECK(last.state().order().copies().empty());
     const std::uint64_t acquires = mirror.acquires();
     last.put(target, Offset{offset}, std::int64_t{12345});
