@@ -1,5 +1,7 @@
 #include "cache/budget.hpp"
 
+#include "src/support/assert.hpp"
+
 #include <algorithm>
 
 namespace lapwing::cache {
@@ -18,6 +20,7 @@ std::uint64_t Budget::Share::claim(std::uint64_t wanted, std::uint64_t least) {
         if (wanted_ != 0) budget_.leave(wanted_);
         wanted_ = wanted;
     }
+    LAPWING_ASSERT(budget_.used_ >= held_);
     const std::uint64_t others = budget_.used_ - held_;
     const std::uint64_t room = budget_.limit_ - std::min(others, budget_.limit_);
     std::uint64_t granted = std::min({wanted, budget_.level_, room});
@@ -30,6 +33,7 @@ std::uint64_t Budget::Share::claim(std::uint64_t wanted, std::uint64_t least) {
     budget_.used_ = others + granted;
     held_ = granted;
     seen_ = budget_.generation_.load(std::memory_order_relaxed);
+    LAPWING_ASSERT(granted <= wanted && budget_.used_ <= budget_.limit_ && budget_.level_ <= budget_.limit_);
     return granted;
 }
 

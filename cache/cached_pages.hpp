@@ -61,6 +61,7 @@ public:
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
     [[nodiscard]] Frame frames() const noexcept { return static_cast<Frame>(pages_.size()); }
     [[nodiscard]] FilledHotPages& hot_pages() noexcept { return hot_pages_; }
+    [[nodiscard]] const FilledHotPages& hot_pages() const noexcept { return hot_pages_; }
     [[nodiscard]] DirtyPages& dirty() noexcept { return dirty_; }
     [[nodiscard]] const DirtyPages& dirty() const noexcept { return dirty_; }
     [[nodiscard]] Page& operator[](Frame frame) noexcept { return pages_[frame]; }
@@ -118,6 +119,9 @@ public:
     void lose(Frame frame) noexcept;
     /// What was read ahead, and is not read any more, was in vain.
     void drop_unread(Page& page) noexcept;
+
+    /// As PageCache::validate(), with the dirty masks and the hot-page table.
+    void validate() const;
 
     // RecentUse
     [[nodiscard]] bool take(Frame frame) noexcept override { return hot_pages_.take_reads(pages_[frame].number); }

@@ -50,6 +50,9 @@ public:
         return mask != none && bits::all(bits(mask), begin, end);
     }
 
+    /// Ends the process where the invariants do not hold, in builds with internal assertions.
+    void validate() const;
+
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
     [[nodiscard]] static std::uint64_t memory_for(const PageCacheConfiguration& configuration) noexcept;
 

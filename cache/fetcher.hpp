@@ -35,6 +35,7 @@ public:
     /// block sends it first.
     void add_to_block(Frame frame);
     [[nodiscard]] bool in_block(Frame frame) const noexcept { return frame - block_.first < block_.count; }
+    [[nodiscard]] bool has_block() const noexcept { return block_.count != 0; }
     void send_block();
     void drop_block() noexcept { block_ = {}; }
 

@@ -14,6 +14,7 @@
 namespace lapwing::cache {
 
 using window::HotPageTable;
+class CachedPages;
 
 /// The hot-page table as its cache sees it: decides which of the cache's pages element accesses find without it.
 class FilledHotPages final : public HotPageTable {
@@ -39,6 +40,17 @@ public:
     void allow_writes(bool allowed) noexcept;
     /// Whether the page may be read here in this epoch; the next read enters it again.
     [[nodiscard]] bool take_reads(std::uint64_t page) noexcept;
+
+    /// Whether some of the page may be read, or written, here.
+    [[nodiscard]] bool serves_reads(std::uint64_t page, std::uint64_t epoch) const noexcept {
+        const ReadEntry& entry = reads_[slot(page, read_mask_)];
+        return entry.page == page && entry.epoch == epoch && entry.valid != 0;
+    }
+    [[nodiscard]] bool serves_writes(std::uint64_t page) const noexcept {
+        return writes_[slot(page, write_mask_)].page == page;
+    }
+    /// By its thread: what it finds is in these pages, and may be used. Ends the process otherwise, in builds with internal assertions.
+    void validate(const CachedPages& pages) const;
 
     [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }
     /// Adds the hits since the last call to the statistics.

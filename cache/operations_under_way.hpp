@@ -16,7 +16,9 @@ public:
 
     /// The backend has started one for `count` neighbouring frames: a get, or a put of so many bytes.
     void begin_get(Backend::Token token, Frame first, Frame count) { begin(token, first, count, 0); }
-    void begin_put(Backend::Token token, Frame first, Frame count, std::uint64_t bytes) { begin(token, first, count, bytes); }
+    void begin_put(Backend::Token token, Frame first, Frame count, std::uint64_t bytes) {
+        begin(token, first, count, bytes);
+    }
     /// Waits for the one that uses the page's frame. Where that throws, the bytes of a get have not arrived. When the rank has left,
     /// that is no reason to throw: the frame may be for another one. The lines of a get are not valid then, and the bytes of a
     /// put have been noted as lost.
@@ -34,6 +36,9 @@ public:
     void finish_puts();
     /// Waits for nothing any more.
     void abandon() noexcept;
+
+    /// Each has its frames, and each frame at most one. Ends the process otherwise, in builds with internal assertions.
+    void validate() const;
 
     [[nodiscard]] static std::uint64_t memory_bytes() noexcept;
 

@@ -84,6 +84,10 @@ public:
     void write_back_for_another_thread() { write_behind_.write_back_for_another_thread(); }
     [[nodiscard]] bool may_be_dirty() const noexcept { return pages_.dirty().any(); }
 
+    /// By the owner of the hot-page table, between two calls: ends the process where the invariants do not hold, in builds with internal
+    /// assertions. Costs a look at every page.
+    void validate() const;
+
     /// Waits for every get and put under way.
     void finish_all() { under_way_.finish_all(); }
     /// Waits for nothing any more: MPI has ended.

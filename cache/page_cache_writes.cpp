@@ -2,6 +2,7 @@
 #include "cache/page_cache.hpp"
 
 #include "cache/bits.hpp"
+#include "src/support/assert.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -47,16 +48,20 @@ void PageCache::write(int rank, std::uint64_t offset, std::span<const std::byte>
 // ---- synchronisation ------------------------------------------------------------------------------------------------
 
 void PageCache::start_release() {
+    if constexpr (support::internal_assertions) validate();
     collect_hits();
     write_behind_.start_release();
+    LAPWING_ASSERT(!may_be_dirty());
 }
 
 void PageCache::finish_release() {
     write_behind_.finish_release();
     if (configuration_.adapt) adapt_page_size();
+    if constexpr (support::internal_assertions) validate();
 }
 
 void PageCache::release(int rank) {
+    if constexpr (support::internal_assertions) validate();
     collect_hits();
     write_behind_.release(rank);
 }

@@ -206,6 +206,13 @@ void WindowCache::write_back_others(const OfThread* mine) {
     });
 }
 
+void WindowCache::validate_mine() {
+    OfThread* const own = existing();
+    if (own == nullptr) return;
+    const support::BiasedMutex::Guard guard{own->mutex};
+    own->pages->validate();
+}
+
 void WindowCache::allow_inline_writes(bool allowed) {
     inline_writes_.store(allowed, std::memory_order_relaxed);
     for_each_thread([allowed](OfThread& thread) {

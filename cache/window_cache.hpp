@@ -54,6 +54,7 @@ public:
     void write_back(int target) override;
     void drain() override;
     void acquire() override {
+        if constexpr (support::internal_assertions) validate_mine();
         if (mode_ == CacheMode::read_only) return;
         if (scope_ == CacheAcquire::rank) return begin_epoch(epoch_);
         if (OfThread* const own = existing()) begin_epoch(own->epoch);
@@ -91,6 +92,8 @@ private:
     /// Makes the calling thread's cache as large as the budget permits now. With its mutex held, and nothing dirty.
     void fit(OfThread& own);
     void write_back_others(const OfThread* mine);
+    /// Of the calling thread's cache, if it has one.
+    void validate_mine();
     /// Calls `function(thread)` for the threads that have had a cache.
     template <class Function>
     void for_each_thread(Function&& function) const;

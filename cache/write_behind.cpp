@@ -208,7 +208,8 @@ bool WriteBehind::drop_lost() {
         const Page& page = pages_[frame];
         if (!backend_.has_left(page.rank)) return false;
         std::uint64_t bytes = 0;
-        for (const std::uint64_t word : std::as_const(pages_).dirty().bits(page.dirty)) bytes += static_cast<std::uint64_t>(std::popcount(word));
+        for (const std::uint64_t word : std::as_const(pages_).dirty().bits(page.dirty))
+            bytes += static_cast<std::uint64_t>(std::popcount(word));
         backend_.note_lost(page.rank, bytes);
         detach_mask(frame);
         pages_.lose(frame); // or reads would find what nobody else ever will

@@ -1,6 +1,7 @@
 #include "prefetch/entry_buffer.hpp"
 
 #include "pipeline/turns.hpp"
+#include "src/support/assert.hpp"
 #include "src/team/team_state.hpp"
 #include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
@@ -130,6 +131,8 @@ void EntryBuffer::count_memory(std::int64_t change) {
 // ---- fills ----------------------------------------------------------------------------------------------------------
 
 void EntryBuffer::start(Which which) {
+    LAPWING_ASSERT(filling_ == 0 && under_way_.empty() && completed_ == 0); // of one fill at a time
+    LAPWING_ASSERT(by_owner_.size() == entries_.size());
     filling_ = state_.wanted();
     state_.begin_fill();
     note_fill();

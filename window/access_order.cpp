@@ -98,20 +98,23 @@ inline void AccessOrder::with_lost(const char* call, Steps&&... steps) {
     try {
         problem.rethrow();
     } catch (const PeerLeftError&) { // says less
-        if (any_lost()) throw_lost(call);
+        throw_if_lost(call);
         throw;
     }
-    if (any_lost()) [[unlikely]]
-        throw_lost(call);
+    throw_if_lost(call);
 }
 
-void AccessOrder::throw_lost(const char* call) {
+inline void AccessOrder::throw_if_lost(const char* call) {
+    if (!adds_.any_lost() && !lost_.any()) [[likely]]
+        return;
     std::string lost = adds_.take_lost();
     const std::string writes = lost_.take();
+    if (lost.empty() && writes.empty()) return; // another thread has told of it meanwhile
     if (!lost.empty() && !writes.empty()) lost += ", ";
-    throw PeerLeftError{fmt::format("{}: {} could not be delivered, because the rank left the team; what others are to get "
-                                    "has been sent; see that rank's error",
-                                    facts_.who(call), lost + writes)};
+    throw PeerLeftError{
+        fmt::format("{}: {} could not be delivered, because the rank left the team; what others are to get "
+                    "has been sent; see that rank's error",
+                    facts_.who(call), lost + writes)};
 }
 
 void AccessOrder::flush(int target) {

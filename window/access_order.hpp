@@ -62,7 +62,8 @@ public:
     [[nodiscard]] bool holds_back() const noexcept { return cache_ != nullptr || !adds_.empty(); }
     void start_release();
     [[nodiscard]] bool under_way() const noexcept {
-        return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || any_lost();
+        return !ledger_.empty() || ledger_.messages_under_way() || !chunked_transfers_.empty() || adds_.any_lost() ||
+               lost_.any();
     }
     void finish_release();
     [[nodiscard]] bool has_copies() const noexcept { return cache_ != nullptr || !copies_.empty(); }
@@ -84,7 +85,8 @@ private:
     /// What all accesses begin with; gathered adds wait for nothing else before they are sent.
     void enter(const transport::Access& access) {
         facts_.state.check_reachable(access.call, access.target);
-        if (!access.continues && access.starter != transport::Access::Starter::cache && !chunked_transfers_.empty()) [[unlikely]]
+        if (!access.continues && access.starter != transport::Access::Starter::cache && !chunked_transfers_.empty())
+            [[unlikely]]
             chunked_transfers_.before(access.target, access.offset, access.bytes, access.writes());
         // Every part of a write comes here: lines may have been read since the last one.
         if (!access.continues || access.writes()) cache_before(access);
@@ -112,12 +114,11 @@ private:
     void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
-    [[nodiscard]] bool any_lost() const noexcept { return adds_.any_lost() || lost_.any(); }
     /// Steps of a flush or release, all of which are tried: what one cannot complete keeps nothing back in the others. Then what has
     /// been lost is told, which says more than a step that fails because a rank left.
     template <class... Steps>
     void with_lost(const char* call, Steps&&... steps);
-    [[noreturn]] void throw_lost(const char* call);
+    void throw_if_lost(const char* call);
     void release_all(const char* call);
 
     transport::WindowFacts& facts_;

@@ -57,6 +57,7 @@ public:
     class Turn {
     public:
         explicit Turn(ChunkedTransfers& transfers) : transfers_{transfers}, guard_{transfers.turn_} {
+            LAPWING_ASSERT(transfers_.holder_.load(std::memory_order_relaxed) == std::thread::id{});
             transfers_.holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         }
         ~Turn() { transfers_.holder_.store({}, std::memory_order_relaxed); }

@@ -78,7 +78,8 @@ private:
     void send(Batch& batch);
 
     AddSender& sender_;
-    support::BiasedMutex mutex_{support::LockRank::gathered_adds}; ///< guards the fields below; held before those of the window and the engine
+    support::BiasedMutex mutex_{
+        support::LockRank::gathered_adds}; ///< guards the fields below; held before those of the window and the engine
     std::unique_ptr<Pool> pool_; ///< null before the first add
     struct Lost {
         int target = 0;

@@ -57,7 +57,8 @@ public:
 private:
     void add_block(Team& team);
 
-    mutable support::Mutex mutex_{support::LockRank::leaf}; ///< of the fields below; no collective call is made with it held
+    mutable support::Mutex mutex_{
+        support::LockRank::leaf}; ///< of the fields below; no collective call is made with it held
     std::vector<std::unique_ptr<WindowState>> blocks_;
     std::uint32_t slots_ = 0;
     std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;

@@ -55,7 +55,8 @@ void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) 
     const bool staged = std::ranges::all_of(
         runs, [](const DirtyRun& run) { return run.bytes <= transport::RmaTransport::largest_staged_bytes; });
     if (facts_.network != Path::rma || (staged && runs.size() < least_runs_by_messages)) {
-        for (const DirtyRun& run : runs) put_uncached(target, run.offset, {run.source, run.bytes}, transport::Access::Starter::cache);
+        for (const DirtyRun& run : runs)
+            put_uncached(target, run.offset, {run.source, run.bytes}, transport::Access::Starter::cache);
         return;
     }
     const auto begin = [&](const DirtyRun& run, bool continues) {

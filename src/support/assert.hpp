@@ -17,7 +17,7 @@ inline constexpr bool internal_assertions = false;
 } // namespace lapwing::support
 
 /// An invariant: `LAPWING_ASSERT(begin <= end)`. Compiled in every build, and evaluated where internal_assertions is true.
-#define LAPWING_ASSERT(...)                                                                                                      \
-    (!::lapwing::support::internal_assertions || static_cast<bool>(__VA_ARGS__)                                                  \
-         ? static_cast<void>(0)                                                                                                  \
+#define LAPWING_ASSERT(...)                                                     \
+    (!::lapwing::support::internal_assertions || static_cast<bool>(__VA_ARGS__) \
+         ? static_cast<void>(0)                                                 \
          : ::lapwing::support::assertion_failed(#__VA_ARGS__, __FILE__, __LINE__, static_cast<const char*>(__func__)))

@@ -32,7 +32,8 @@ public:
                 return;
             }
             mutex_.taken();
-            if (how_ == How::by_mutex && mutex_.entered_.load(std::memory_order_acquire)) unlock(); // the owner has it by its bias still
+            if (how_ == How::by_mutex && mutex_.entered_.load(std::memory_order_acquire))
+                unlock(); // the owner has it by its bias still
         }
         ~Guard() {
             if (how_ != How::not_at_all) unlock();

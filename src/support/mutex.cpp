@@ -13,16 +13,18 @@ namespace lapwing::support {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(LockRank::innermost) + 1> names{
-    "mpi_use",       "progress_start", "told_copies",   "prefetch_buffer", "chunked_turn", "cache",  "gathered_adds", "access_ledger",
-    "progress_teams", "team_registry",  "epoch",         "team_parts",      "engine",       "membership", "leaf",      "innermost"};
+    "mpi_use",       "progress_start", "told_copies",    "prefetch_buffer", "chunked_turn", "cache",
+    "gathered_adds", "access_ledger",  "progress_teams", "team_registry",   "epoch",        "team_parts",
+    "engine",        "membership",     "leaf",           "innermost"};
 
 [[nodiscard]] std::string_view name(LockRank rank) noexcept { return names[static_cast<std::size_t>(rank)]; }
 
 [[noreturn]] void refuse(LockRank rank, LockRank held) noexcept {
     try {
-        log_line(fmt::format("internal error: a thread waits for a mutex of the rank {} with one of the rank {} held, which two threads "
-                             "may do the other way round; see \"The order of mutexes\" in docs/architecture.md",
-                             name(rank), name(held)));
+        log_line(fmt::format(
+            "internal error: a thread waits for a mutex of the rank {} with one of the rank {} held, which two threads "
+            "may do the other way round; see \"The order of mutexes\" in docs/architecture.md",
+            name(rank), name(held)));
     } catch (const std::exception&) { // no memory for a line: the end says it
     }
     std::abort();
@@ -52,7 +54,8 @@ void LockOrder::released(const void* mutex) noexcept {
     // Nearly always the one that was taken last.
     for (std::size_t i = held.count; i-- > 0;) {
         if (held.entries[i].mutex != mutex) continue;
-        std::copy(held.entries.begin() + static_cast<std::ptrdiff_t>(i) + 1, held.entries.begin() + static_cast<std::ptrdiff_t>(held.count),
+        std::copy(held.entries.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                  held.entries.begin() + static_cast<std::ptrdiff_t>(held.count),
                   held.entries.begin() + static_cast<std::ptrdiff_t>(i));
         --held.count;
         return;

@@ -25,7 +25,8 @@ public:
     virtual void start_release() = 0;
     /// Whether something has been sent that is not known to be complete.
     [[nodiscard]] virtual bool under_way() const noexcept = 0;
-    /// Waits until all that was started is complete. Called where something had to be started or was under way.
+    /// Waits until all that was started is complete. Called where something had to be started or was under way; also where
+    /// start_release() threw, so that what it could not start is still held back.
     virtual void finish_release() = 0;
     /// Orders what this rank has done before with what it does behind: the same for all members of a team.
     virtual void order_memory() = 0;

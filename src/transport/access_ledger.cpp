@@ -9,6 +9,7 @@ std::vector<int> AccessLedger::ranks_of_adds() const {
 }
 
 void AccessLedger::complete(int target, Versions versions) noexcept {
+    LAPWING_ASSERT(versions.messages <= messages_started_.load(std::memory_order_relaxed));
     if (target != any_rank) {
         outstanding_.complete(target, versions.transfers);
         if (!sent_adds_.empty()) sent_adds_.complete(target, versions.adds);
@@ -21,6 +22,8 @@ void AccessLedger::complete(int target, Versions versions) noexcept {
     sent_adds_.complete(versions.adds);
     if (messages_complete_.load(std::memory_order_relaxed) < versions.messages)
         messages_complete_.store(versions.messages, std::memory_order_release);
+    LAPWING_ASSERT(messages_complete_.load(std::memory_order_relaxed) <=
+                   messages_started_.load(std::memory_order_relaxed));
 }
 
 void AccessLedger::remove(WindowTransfer& transfer) noexcept {

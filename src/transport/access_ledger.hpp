@@ -66,7 +66,8 @@ public:
     }
     /// Whether a message to this rank, or to one that shares its place, may be under way.
     [[nodiscard]] bool may_have_message(int target) const noexcept {
-        return last_message_[place(target)].load(std::memory_order_relaxed) > messages_complete_.load(std::memory_order_relaxed);
+        return last_message_[place(target)].load(std::memory_order_relaxed) >
+               messages_complete_.load(std::memory_order_relaxed);
     }
     [[nodiscard]] bool full() const noexcept { return outstanding_.full(); }
     [[nodiscard]] bool full_of_adds() const noexcept { return sent_adds_.full(); }

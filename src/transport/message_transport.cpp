@@ -182,7 +182,8 @@ std::vector<int> MessageTransport::flush() {
     };
     // What a rank that left will not acknowledge any more may be no access of this window: the news of a departure.
     if (membership.broken())
-        std::erase_if(targets, [&](int target) { return membership.has_left(target) && !has_messages_of_this_window(target); });
+        std::erase_if(targets,
+                      [&](int target) { return membership.has_left(target) && !has_messages_of_this_window(target); });
     // Start all before waiting for the first.
     std::vector<messages::Engine::FlushTicket> tickets;
     for (const int target : targets) tickets.push_back(start_flush(target));
@@ -191,7 +192,8 @@ std::vector<int> MessageTransport::flush() {
     for (std::size_t i = 0; i < targets.size(); ++i)
         problem.attempt([&] {
             try {
-                facts_.state.wait_until([&] { return engine().flushed(targets[i], tickets[i]); }, "Window::flush", targets[i]);
+                facts_.state.wait_until([&] { return engine().flushed(targets[i], tickets[i]); }, "Window::flush",
+                                        targets[i]);
             } catch (const PeerLeftError&) {
                 if (!membership.has_left(targets[i])) throw;
                 if (has_messages_of_this_window(targets[i])) lost.push_back(targets[i]);

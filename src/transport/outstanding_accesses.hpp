@@ -1,5 +1,7 @@
 #pragma once
 
+#include "src/support/assert.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -132,6 +134,19 @@ public:
                 visit(read->rank);
     }
 
+    /// Ends the process where the invariants do not hold, in builds with internal assertions.
+    void validate() const {
+        for (auto write = writes_.begin(); write != writes_.end(); ++write) {
+            LAPWING_ASSERT(write->begin < write->end && write->version <= version_);
+            if (write == writes_.begin()) continue;
+            const Write& before = *std::prev(write);
+            // In order, and with a gap: neighbours are joined.
+            LAPWING_ASSERT(before.rank < write->rank || (before.rank == write->rank && before.end < write->begin));
+        }
+        for (const Read& read : reads_) LAPWING_ASSERT(read.begin < read.end && read.version <= version_);
+        LAPWING_ASSERT(count_.load(std::memory_order_relaxed) == writes_.size() + reads_.size());
+    }
+
 private:
     struct Write {
         int rank = 0;
@@ -168,6 +183,7 @@ private:
     }
     void count() noexcept {
         count_.store(reads_.empty() ? writes_.size() : writes_.size() + reads_.size(), std::memory_order_release);
+        if constexpr (support::internal_assertions) validate();
     }
 
     std::vector<Write> writes_; ///< by rank, then begin; disjoint

@@ -3,6 +3,7 @@
 #include "cache/page_cache.hpp"
 
 #include "cache/simulated_memory.hpp"
+#include "src/support/assert.hpp"
 
 #include "support/catch.hpp"
 
@@ -98,6 +99,7 @@ public:
             }
             try {
                 this->step();
+                if constexpr (lapwing::support::internal_assertions) cached_.cache->validate();
             } catch (const std::exception& error) {
                 wrong_ = error.what();
             }
@@ -352,7 +354,8 @@ TEST_CASE("random programs of which any call may fail read and leave what they d
     CHECK(failed > 2000);
 }
 
-TEST_CASE("random programs which a rank leaves: the others read and get what they do in a plain array, and its bytes are noted as lost") {
+TEST_CASE("random programs which a rank leaves: the others read and get what they do in a plain array, and its bytes "
+          "are noted as lost") {
     for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
         for (const std::uint64_t page_bytes : {64U, 128U, 1024U, 8192U}) {
             for (const std::uint64_t pages : {2U, 5U, 16U, 64U}) {
@@ -360,7 +363,8 @@ TEST_CASE("random programs which a rank leaves: the others read and get what the
                     RandomProgram program{seed * 1000 + pages, pages, page_bytes, policy, seed % 4 == 0 ? 20U : 0U};
                     program.leave(static_cast<int>(seed % 3), static_cast<int>(20 + seed * 7 % 50));
                     program.run(page_bytes > 2000 ? 100 : 300);
-                    INFO("policy " << static_cast<int>(policy) << ", " << pages << " pages of " << page_bytes << " bytes, seed " << seed);
+                    INFO("policy " << static_cast<int>(policy) << ", " << pages << " pages of " << page_bytes
+                                   << " bytes, seed " << seed);
                     REQUIRE(program.wrong() == "");
                 }
             }

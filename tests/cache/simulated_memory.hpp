@@ -45,7 +45,7 @@ public:
     int unreachable = -1;  ///< a rank that runs cannot be put to
     unsigned failures = 0; ///< of 1000 calls so many throw Unreachable, and start nothing; waits for puts never do
     int calls_until_failure = -1; ///< the call after so many throws, once; -1: none
-    int left = -1;          ///< a rank that has left: what is under way to it may end in time, and all else throws PeerLeftError
+    int left = -1; ///< a rank that has left: what is under way to it may end in time, and all else throws PeerLeftError
     std::uint64_t lost = 0; ///< bytes noted
 
     Token start_get(int rank, std::uint64_t offset, std::span<std::byte> destination) override {

@@ -273,7 +273,10 @@ TEST_CASE("a fill in chunks by one thread and releases by another of a cached wi
                 Completion under_way = ahead.update_async();
                 // Between the blocks of the fill: within the bytes that it may touch, and none of those that it reads.
                 for (std::int64_t k = 0; k < 20; ++k)
-                    window.put(owner, Offset{static_cast<std::uint64_t>(20 * fill + k) * 7919 % (bytes / period) * period + period / 2}, fill);
+                    window.put(owner,
+                               Offset{static_cast<std::uint64_t>(20 * fill + k) * 7919 % (bytes / period) * period +
+                                      period / 2},
+                               fill);
                 under_way.wait();
             }
             stop = true;
@@ -282,9 +285,13 @@ TEST_CASE("a fill in chunks by one thread and releases by another of a cached wi
         std::int64_t wrong = 0;
         std::vector<std::int64_t> expected(bytes / period, 0);
         for (std::int64_t fill = 0; fill < fills; ++fill)
-            for (std::int64_t k = 0; k < 20; ++k) expected[static_cast<std::uint64_t>(20 * fill + k) * 7919 % (bytes / period)] = fill;
+            for (std::int64_t k = 0; k < 20; ++k)
+                expected[static_cast<std::uint64_t>(20 * fill + k) * 7919 % (bytes / period)] = fill;
         for (std::uint64_t row = 0; row < bytes / period; ++row)
-            wrong += window.local_as<std::int64_t>()[(row * period + period / 2) / sizeof(std::int64_t)] == expected[row] ? 0 : 1;
+            wrong +=
+                window.local_as<std::int64_t>()[(row * period + period / 2) / sizeof(std::int64_t)] == expected[row]
+                    ? 0
+                    : 1;
         CHECK(wrong == 0);
         runtime.barrier();
     }

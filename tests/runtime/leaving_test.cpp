@@ -256,11 +256,16 @@ void check_cached_writes(const lapwing::Settings& settings, const lapwing::Cache
         Window second{runtime, segment, {.name = "second", .cache = cache}};
         Window news{runtime, 64};
         const int rank = runtime.rank().value;
-        const auto value = [](int from, int to, std::uint64_t k) { return 1000 * from + 100 * to + static_cast<std::int64_t>(k); };
-        const auto offset = [](int from, std::uint64_t k) { return Offset{static_cast<std::uint64_t>(from) * 65536 + k * 4096}; };
+        const auto value = [](int from, int to, std::uint64_t k) {
+            return 1000 * from + 100 * to + static_cast<std::int64_t>(k);
+        };
+        const auto offset = [](int from, std::uint64_t k) {
+            return Offset{static_cast<std::uint64_t>(from) * 65536 + k * 4096};
+        };
         if (rank != last)
             for (int to = 0; to <= last; ++to)
-                for (std::uint64_t k = 0; to != rank && k < values; ++k) first.put(Rank{to}, offset(rank, k), value(rank, to, k));
+                for (std::uint64_t k = 0; to != rank && k < values; ++k)
+                    first.put(Rank{to}, offset(rank, k), value(rank, to, k));
         test::world_barrier();
         if (rank == last) throw std::logic_error{"an error of the program"};
         (void)message_of<PeerLeftError>([&] { // until the news is here, without a release
@@ -270,8 +275,9 @@ void check_cached_writes(const lapwing::Settings& settings, const lapwing::Cache
         CHECK_NOTHROW((void)second.get<std::int64_t>(other, Offset{0}));
         CHECK_NOTHROW(between(first, other));
         // What those that stayed hold back for the last is told once, with how much it was.
-        CHECK_THAT(message_of<PeerLeftError>([&] { runtime.release(); }),
-                   says({runtime.who(), "Window(\"first\")", "80 bytes", "to rank " + std::to_string(last), "left the team"}));
+        CHECK_THAT(
+            message_of<PeerLeftError>([&] { runtime.release(); }),
+            says({runtime.who(), "Window(\"first\")", "80 bytes", "to rank " + std::to_string(last), "left the team"}));
         CHECK_NOTHROW(runtime.release());
         CHECK_NOTHROW(first.flush(other));
         MPI_Request all = MPI_REQUEST_NULL;
@@ -300,18 +306,22 @@ TEST_CASE("cached bytes for those that stay arrive after a departure, and those 
     const lapwing::CacheOptions large{.mode = lapwing::CacheMode::epoch};
     const auto nothing = [](Window&, Rank) {};
     // The release gives memory back: two caches want more than there is.
-    check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}, {"LAPWING_CACHE_MEMORY", "3m"}}, large, nothing);
+    check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}, {"LAPWING_CACHE_MEMORY", "3m"}}, large,
+                        nothing);
     check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}}, large, nothing);
     // Reads of those that stayed need the places of dirty pages, and of dirty masks.
     check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}},
-                        {.mode = lapwing::CacheMode::epoch, .bytes = 65536, .page_bytes = 1024}, [](Window& window, Rank other) {
-                            for (std::uint64_t at = 0; at < 1U << 20; at += 512) (void)window.get<std::int64_t>(other, Offset{at});
+                        {.mode = lapwing::CacheMode::epoch, .bytes = 65536, .page_bytes = 1024},
+                        [](Window& window, Rank other) {
+                            for (std::uint64_t at = 0; at < 1U << 20; at += 512)
+                                (void)window.get<std::int64_t>(other, Offset{at});
                         });
     // Another thread of the rank reads with dirty bytes of its own, and goes.
     if (test::many_threads_allowed())
-        check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}}, large, [](Window& window, Rank other) {
-            std::jthread{[&] { (void)window.get<std::int64_t>(other, Offset{8}); }};
-        });
+        check_cached_writes({{"LAPWING_PATH", "service"}, {"LAPWING_NODE", "each"}}, large,
+                            [](Window& window, Rank other) {
+                                std::jthread{[&] { (void)window.get<std::int64_t>(other, Offset{8}); }};
+                            });
     check_all_can_start_again();
 }
 

@@ -32,7 +32,8 @@ template <class Work>
     close(ends[1]);
     std::string text;
     char buffer[256];
-    for (ssize_t count = 0; (count = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(count));
+    for (ssize_t count = 0; (count = read(ends[0], buffer, sizeof buffer)) > 0;)
+        text.append(buffer, static_cast<std::size_t>(count));
     close(ends[0]);
     int status = 0;
     waitpid(child, &status, 0);
@@ -65,13 +66,16 @@ TEST_CASE("a thread that takes mutexes out of order is stopped, whatever lies be
     CHECK(aborts_with([&] { // two caches: another thread may take them the other way round
               take(&one, LockRank::cache);
               take(&two, LockRank::cache);
-          }).find("of the rank cache with one of the rank cache held") != std::string::npos);
+          })
+              .find("of the rank cache with one of the rank cache held") != std::string::npos);
     CHECK(aborts_with([&] { // by try_lock, which waits for nobody; what is taken behind it is compared with it
               LockOrder::taken(&one, LockRank::engine);
               LockOrder::taken(&two, LockRank::cache);
               take(&three, LockRank::gathered_adds);
-          }).find("of the rank gathered_adds with one of the rank engine held") != std::string::npos);
-    CHECK(aborts_with([&] { LockOrder::released(&one); }).find("releases mutexes that it has taken") != std::string::npos);
+          })
+              .find("of the rank gathered_adds with one of the rank engine held") != std::string::npos);
+    CHECK(aborts_with([&] { LockOrder::released(&one); }).find("releases mutexes that it has taken") !=
+          std::string::npos);
 }
 
 TEST_CASE("mutexes keep to their order, and invariants are evaluated, in builds with internal assertions alone") {
@@ -91,7 +95,8 @@ TEST_CASE("mutexes keep to their order, and invariants are evaluated, in builds 
     };
     const auto wrong = [] { LAPWING_ASSERT(1 + 1 == 3); };
     if constexpr (lapwing::support::internal_assertions) {
-        CHECK(aborts_with(out_of_order).find("of the rank cache with one of the rank engine held") != std::string::npos);
+        CHECK(aborts_with(out_of_order).find("of the rank cache with one of the rank engine held") !=
+              std::string::npos);
         CHECK(aborts_with(wrong).find("internal error: 1 + 1 == 3 does not hold") != std::string::npos);
     } else {
         out_of_order();

@@ -4,6 +4,9 @@
 // A failure names the seed and the operation. TEST_SEED=n runs the program of that seed alone; TEST_PROGRAMS=n runs that
 // many; TEST_TRACE=1 prints each operation of this rank to standard error before it is made.
 //
+// With TEST_ADOPTED=1 the windows are the program's, made by MPI_Win_create and adopted. With LAPWING_CACHE_ACQUIRE=thread each thread
+// acquires for itself where it begins.
+//
 // With TEST_COPIES=1 every read of another rank's bytes is made a second time, from automatic copies of all segments (class
 // Prefetch), with TEST_COPIES=2 from manual ones, which are updated between the phases.
 #include "support/catch.hpp"
@@ -18,15 +21,19 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <thread>
 
 namespace {
 
+using lapwing::ByteBlock;
+using lapwing::Layout;
 using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Window;
@@ -98,6 +105,30 @@ private:
     std::map<int, lapwing::PrefetchedSlice> slices_; ///< by rank
 };
 
+/// A window of the program's, which the test adopts.
+class HostWindow {
+public:
+    /// Collective.
+    explicit HostWindow(std::uint64_t bytes) : memory_(bytes / 8 + 1) {
+        MPI_Win_create(memory_.data(), static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window_);
+    }
+    /// Collective.
+    ~HostWindow() { MPI_Win_free(&window_); }
+    HostWindow(const HostWindow&) = delete;
+    HostWindow& operator=(const HostWindow&) = delete;
+    [[nodiscard]] MPI_Win get() const { return window_; }
+
+private:
+    std::vector<std::uint64_t> memory_; ///< aligned for atomics
+    MPI_Win window_ = MPI_WIN_NULL;
+};
+
+/// An acquire by one thread of a rank is none for the others.
+[[nodiscard]] bool threads_acquire_for_themselves() {
+    const char* const scope = std::getenv("LAPWING_CACHE_ACQUIRE");
+    return scope != nullptr && std::string_view{scope} == "thread";
+}
+
 /// The real thing, for the actors of this rank.
 struct Real {
     lapwing::Team& team;
@@ -121,6 +152,7 @@ public:
         : shape_{shape}, plan_{plan}, image_{image}, actor_{actor}, random_{random}, real_{real}, where_{std::move(where)} {}
 
     void run(int steps) {
+        if (real_ != nullptr && threads_acquire_for_themselves()) real_->team.acquire();
         list_notified_puts();
         for (step_ = 0; step_ < steps; ++step_) {
             step();
@@ -146,6 +178,36 @@ private:
         Range range;
         std::vector<std::byte> source;
         lapwing::Completion completion;
+    };
+    /// A list of atomics, and the values that it must find.
+    struct PendingList {
+        virtual ~PendingList() = default;
+        Range range; ///< of its first value
+        lapwing::Completion completion;
+        [[nodiscard]] virtual std::span<const std::byte> seen() const = 0;
+        [[nodiscard]] virtual std::span<const std::byte> wanted() const = 0;
+    };
+    template <class T>
+    struct PendingListOf final : PendingList {
+        std::vector<T> before;
+        std::vector<T> expected;
+        [[nodiscard]] std::span<const std::byte> seen() const override { return std::as_bytes(std::span{before}); }
+        [[nodiscard]] std::span<const std::byte> wanted() const override { return std::as_bytes(std::span{expected}); }
+    };
+    /// Blocks of a range, and where they are in the memory of this rank.
+    struct Blocks {
+        Range range;
+        std::uint64_t count = 0;
+        std::uint64_t bytes = 0; ///< of a block
+        std::uint64_t stride = 0;
+        std::uint64_t local_stride = 0;
+
+        [[nodiscard]] std::uint64_t local_size() const { return (count - 1) * local_stride + bytes; }
+        [[nodiscard]] Layout there() const { return Layout::strided(count, bytes, static_cast<std::int64_t>(stride)); }
+        [[nodiscard]] Layout here() const {
+            return Layout::strided(count, bytes, static_cast<std::int64_t>(local_stride));
+        }
+        [[nodiscard]] Range block(std::uint64_t k) const { return {range.place, range.offset + k * stride, bytes}; }
     };
 
     // ---- names and failures
@@ -243,8 +305,12 @@ private:
     // ---- operations
 
     void step() {
-        const std::uint64_t kind = random_.below(100);
-        if (kind < 20) put();
+        const std::uint64_t kind = random_.below(122);
+        if (kind >= 119) prefetch();
+        else if (kind >= 113) own_list();
+        else if (kind >= 106) get_blocks();
+        else if (kind >= 100) put_blocks();
+        else if (kind < 20) put();
         else if (kind < 30) start_put();
         else if (kind < 46) get();
         else if (kind < 57) start_get();
@@ -305,6 +371,79 @@ private:
         pending->completion =
             window(range->place).start_get_bytes(rank(range->place), Offset{range->offset}, pending->buffer.bytes());
         gets_.push_back(std::move(pending));
+    }
+
+    /// Blocks of a range that this actor may write, or read.
+    [[nodiscard]] std::optional<Blocks> choose_blocks(bool write) {
+        const auto range = choose(write);
+        const std::uint64_t block = random_.next();
+        const std::uint64_t gap = random_.below(24);
+        const std::uint64_t local_gap = random_.below(3);
+        if (!range) return {};
+        Blocks blocks{.range = *range};
+        blocks.bytes = 1 + block % std::min<std::uint64_t>(range->size, block / 1000 % 4 == 0 ? 2000 : 40);
+        blocks.stride = blocks.bytes + gap;
+        blocks.count = (range->size - blocks.bytes) / blocks.stride + 1;
+        blocks.local_stride = blocks.bytes + 5 * local_gap;
+        blocks.range.size = (blocks.count - 1) * blocks.stride + blocks.bytes;
+        return blocks;
+    }
+
+    void put_blocks() {
+        const auto blocks = choose_blocks(true);
+        const bool waits = random_.chance(50);
+        if (!blocks) return;
+        std::vector<std::byte> source(blocks->local_size());
+        random_.fill(source);
+        for (std::uint64_t k = 0; k < blocks->count; ++k)
+            store(blocks->block(k), std::span{source}.subspan(k * blocks->local_stride, blocks->bytes));
+        if (real_ == nullptr) return;
+        trace(waits ? "put of blocks" : "start_put of blocks", blocks->range);
+        Window& there = window(blocks->range.place);
+        const Rank target = rank(blocks->range.place);
+        const Offset offset{blocks->range.offset};
+        if (waits) {
+            there.put(blocks->here(), source.data(), target, offset, blocks->there());
+            std::ranges::fill(source, std::byte{0xDB});
+            return;
+        }
+        auto pending = std::make_unique<PendingPut>(PendingPut{blocks->range, std::move(source), {}});
+        pending->completion = there.start_put(blocks->here(), pending->source.data(), target, offset, blocks->there());
+        puts_.push_back(std::move(pending));
+    }
+
+    void get_blocks() {
+        const auto blocks = choose_blocks(false);
+        const bool waits = random_.chance(50);
+        if (!blocks || real_ == nullptr) return;
+        trace(waits ? "get of blocks" : "start_get of blocks", blocks->range);
+        // What lies between the blocks stays.
+        std::vector<std::byte> expected(blocks->local_size(), guard);
+        for (std::uint64_t k = 0; k < blocks->count; ++k)
+            std::ranges::copy(load(blocks->block(k)),
+                              expected.begin() + static_cast<std::ptrdiff_t>(k * blocks->local_stride));
+        auto pending = std::make_unique<PendingGet>(
+            PendingGet{blocks->range, GuardedBuffer{blocks->local_size()}, std::move(expected), {}});
+        Window& there = window(blocks->range.place);
+        const Rank target = rank(blocks->range.place);
+        const Offset offset{blocks->range.offset};
+        std::byte* const base = pending->buffer.bytes().data();
+        if (!waits) {
+            pending->completion = there.start_get(target, offset, blocks->there(), blocks->here(), base);
+            return gets_.push_back(std::move(pending));
+        }
+        there.get(target, offset, blocks->there(), blocks->here(), base);
+        compare("get of blocks", blocks->range, pending->buffer.bytes(), pending->expected);
+        if (!pending->buffer.guards_intact())
+            fail(describe("get of blocks", blocks->range) + ": wrote outside its destination");
+    }
+
+    /// A hint, which changes nothing.
+    void prefetch() {
+        const auto range = choose(false);
+        if (!range || real_ == nullptr) return;
+        trace("prefetch", *range);
+        window(range->place).prefetch(rank(range->place), Offset{range->offset}, range->size);
     }
 
     struct Value {
@@ -417,6 +556,69 @@ private:
         else own_compare_swap_of<std::int64_t>();
     }
 
+    /// Many atomics at values of one segment, some of them at the same.
+    template <class T>
+    void own_list_of() {
+        using Operation = lapwing::mpi::AtomicOperation;
+        constexpr std::array operations{Operation::add,     Operation::min,    Operation::max,    Operation::replace,
+                                        Operation::bit_and, Operation::bit_or, Operation::bit_xor};
+        const auto first = choose_value(sizeof(T));
+        const Operation operation = operations[random_.below(operations.size())];
+        const std::uint64_t count = 1 + random_.below(random_.chance(10) ? 700 : 20);
+        const bool swaps = random_.chance(30); // where they find what they expect
+        const bool waits = random_.chance(50);
+        Random values{random_.next()};
+        if (!first) return;
+        const Segment& segment = plan_[*last_segment_];
+        const std::uint64_t begin = (segment.begin + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+        const std::uint64_t cells = (segment.end - begin) / sizeof(T);
+        auto pending = std::make_unique<PendingListOf<T>>();
+        pending->range = *first;
+        std::vector<Offset> offsets;
+        std::vector<T> operands;
+        std::vector<T> expectations;
+        for (std::uint64_t k = 0; k < count; ++k) {
+            const Range cell{segment.place, k == 0 ? first->offset : begin + values.below(cells) * sizeof(T),
+                             sizeof(T)};
+            const T before = load_as<T>(cell);
+            const auto operand = static_cast<T>(values.next());
+            const T expectation = values.chance(60) ? before : static_cast<T>(values.next());
+            offsets.push_back(Offset{cell.offset});
+            operands.push_back(operand);
+            expectations.push_back(expectation);
+            pending->expected.push_back(before);
+            if (!swaps) store_as(cell, test::after_atomic(operation, before, operand));
+            else if (before == expectation) store_as(cell, operand);
+        }
+        if (real_ == nullptr) return;
+        trace(swaps ? "list of compare_swap" : "list of atomics", *first);
+        pending->before.resize(count);
+        Window& there = window(first->place);
+        pending->completion =
+            swaps ? there.start_compare_swap(rank(first->place), offsets, expectations, operands,
+                                             std::span{pending->before})
+                  : there.start_fetch(operation, rank(first->place), offsets, operands, std::span{pending->before});
+        lists_.push_back(std::move(pending));
+        if (waits) finish_list(lists_.size() - 1, 4);
+    }
+
+    void own_list() {
+        switch (random_.below(3)) {
+        case 0: return own_list_of<std::uint32_t>();
+        case 1: return own_list_of<std::int64_t>();
+        default: return own_list_of<std::uint64_t>();
+        }
+    }
+
+    void finish_list(std::size_t index, std::uint64_t how) {
+        const auto at = lists_.begin() + static_cast<std::ptrdiff_t>(index);
+        const std::unique_ptr<PendingList> list = std::move(*at);
+        lists_.erase(at);
+        trace("completion of a list", list->range);
+        complete(list->completion, how);
+        compare("list of atomics", list->range, list->seen(), list->wanted());
+    }
+
     void add_to_counter() {
         const std::uint64_t pick = random_.next();
         const std::uint64_t cell = random_.next();
@@ -495,12 +697,14 @@ private:
         const std::uint64_t how = random_.below(5);
         const bool a_put = random_.chance(50);
         if (real_ == nullptr) return;
+        if (pick % 3 == 0 && !lists_.empty()) return finish_list(pick / 3 % lists_.size(), how);
         if (a_put && !puts_.empty()) finish(puts_, pick % puts_.size(), how);
         else if (!gets_.empty()) finish(gets_, pick % gets_.size(), how);
     }
     void finish_all() {
         while (!gets_.empty()) finish(gets_, gets_.size() - 1, gets_.size() % 5);
         while (!puts_.empty()) finish(puts_, 0, puts_.size() % 5);
+        while (!lists_.empty()) finish_list(lists_.size() - 1, lists_.size() % 5);
     }
 
     template <class Pending>
@@ -565,9 +769,24 @@ private:
             if (real_ != nullptr) window(range.place).put_bytes(rank(range.place), Offset{range.offset}, source);
         }
         random_.fill(source);
+        const bool from_blocks = random_.chance(30);
+        const std::uint64_t cut = random_.below(range.size + 1);
         store(range, source);
         if (real_ == nullptr) return;
-        window(range.place).put_notify_bytes(rank(range.place), Offset{range.offset}, source, counter_of(actor_));
+        if (from_blocks) { // the two halves, the other way round in memory
+            std::vector<std::byte> memory(range.size + 8);
+            std::ranges::copy(std::span{source}.subspan(cut), memory.begin());
+            std::ranges::copy(std::span{source}.first(cut),
+                              memory.begin() + static_cast<std::ptrdiff_t>(range.size - cut + 8));
+            const std::array blocks{ByteBlock{static_cast<std::int64_t>(range.size - cut + 8), cut},
+                                    ByteBlock{0, range.size - cut}};
+            window(range.place)
+                .put_notify(Layout::list(blocks), memory.data(), rank(range.place), Offset{range.offset},
+                            Layout::contiguous(range.size), counter_of(actor_));
+            std::ranges::fill(memory, std::byte{0xDB});
+        } else {
+            window(range.place).put_notify_bytes(rank(range.place), Offset{range.offset}, source, counter_of(actor_));
+        }
         std::ranges::fill(source, std::byte{0xDB});
         if (before_get) {
             GuardedBuffer buffer{range.size};
@@ -642,18 +861,23 @@ private:
 
     std::vector<std::unique_ptr<PendingGet>> gets_;
     std::vector<std::unique_ptr<PendingPut>> puts_;
+    std::vector<std::unique_ptr<PendingList>> lists_;
     std::vector<NotifiedPut> notified_puts_;
 };
 
 /// A random program from its seed to its end. Collective.
 class Program {
 public:
-    Program(std::uint64_t seed, int threads) : random_{seed}, seed_{seed} {
+    /// `windows`: 0: one or two.
+    Program(std::uint64_t seed, int threads, int windows) : random_{seed}, seed_{seed} {
         shape_.ranks = test::world_size();
         shape_.threads = threads;
-        shape_.windows = random_.chance(30) ? 2 : 1;
+        shape_.windows = windows != 0 ? windows : random_.chance(30) ? 2 : 1;
+        const std::uint64_t largest = windows > 2 ? 5'000 : 50'000;
         for (int place = 0; place < shape_.places(); ++place)
-            shape_.sizes.push_back(random_.chance(15) ? 0 : random_.chance(20) ? 1 + random_.below(100) : 1 + random_.below(50'000));
+            shape_.sizes.push_back(random_.chance(15)   ? 0
+                                   : random_.chance(20) ? 1 + random_.below(100)
+                                                        : 1 + random_.below(largest));
         // Small packets and short queues bring out waits for room.
         constexpr std::array packets{"512", "1k", "1003", "8k", "8000"};
         constexpr std::array in_flight{"1", "2", "4", "4"};
@@ -664,10 +888,18 @@ public:
     /// Empty when all went as it should on this rank.
     [[nodiscard]] std::vector<std::string> run() {
         lapwing::Runtime runtime{MPI_COMM_WORLD, settings_};
+        const bool adopted = test::number_from_environment("TEST_ADOPTED", 0) != 0;
+        const lapwing::WindowOptions options{
+            .name = "random", .notification_counters = std::max(16U, static_cast<unsigned>(shape_.actors()))};
+        std::vector<std::unique_ptr<HostWindow>> hosts;
         std::vector<Window> windows;
-        for (int i = 0; i < shape_.windows; ++i)
-            windows.emplace_back(runtime, shape_.sizes[place(i, runtime.rank().value)],
-                                 lapwing::WindowOptions{.name = "random"});
+        for (int i = 0; i < shape_.windows; ++i) {
+            const std::uint64_t bytes = shape_.sizes[place(i, runtime.rank().value)];
+            if (adopted)
+                windows.push_back(Window::adopt(runtime, hosts.emplace_back(std::make_unique<HostWindow>(bytes))->get(),
+                                                false, options));
+            else windows.emplace_back(runtime, bytes, options);
+        }
         std::vector<Copies> copies;
         for (Window& window : windows) copies.emplace_back(window);
         lapwing::Lock lock{runtime};
@@ -695,6 +927,7 @@ public:
         lock.close();
         copies.clear();
         windows.clear();
+        hosts.clear();
         runtime.close();
         return std::move(failures_);
     }
@@ -809,11 +1042,11 @@ private:
     std::vector<std::string> failures_;
 };
 
-void run_programs(int threads, std::uint64_t programs) {
+void run_programs(int threads, std::uint64_t programs, int windows = 0) {
     const std::uint64_t only = test::number_from_environment("TEST_SEED", 0);
     programs = test::number_from_environment("TEST_PROGRAMS", programs);
     for (std::uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : programs); ++seed) {
-        const std::vector<std::string> failures = Program{seed, threads}.run();
+        const std::vector<std::string> failures = Program{seed, threads, windows}.run();
         for (const std::string& failure : failures) FAIL_CHECK(failure);
         CHECK(failures.empty());
         if (!test::on_all_ranks(failures.empty())) return;
@@ -828,4 +1061,10 @@ TEST_CASE("random programs with several threads a rank leave what they leave in 
     if (!test::many_threads_allowed()) return;
     run_programs(2, 4);
     run_programs(3, 4);
+    run_programs(4, 2);
+}
+
+TEST_CASE("random programs on twenty windows leave what they leave in plain arrays") {
+    run_programs(1, 2, 20);
+    if (test::many_threads_allowed()) run_programs(2, 1, 20);
 }

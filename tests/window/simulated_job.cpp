@@ -3,6 +3,7 @@
 #include "src/messages/progress_thread.hpp"
 #include "src/mpi/trusted_atomics.hpp"
 #include "src/mpi/watched_call.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
 #include <mpi.h>
@@ -114,6 +115,7 @@ struct Rank {
     bool listed = false; ///< among those that are to run
     ucontext_t context{};
     Exceptions exceptions{};
+    lapwing::support::LockOrder::Held locks{};
     const Collective* collective = nullptr; ///< that it is blocked in
     Progressing* thread = nullptr;
     std::vector<Request> requests;
@@ -199,6 +201,10 @@ void swap_exceptions(Rank& rank) {
     std::swap(*own, rank.exceptions);
 }
 
+void swap_locks(Rank& rank) {
+    if constexpr (lapwing::support::internal_assertions) std::swap(lapwing::support::LockOrder::held(), rank.locks);
+}
+
 void fiber() {
     const int rank = job->current;
     try {
@@ -231,7 +237,9 @@ void run(int rank) {
         job->in_fiber = true;
         one.state = Rank::State::runs;
         swap_exceptions(one);
+        swap_locks(one);
         swapcontext(&job->scheduler, &one.context);
+        swap_locks(one);
         swap_exceptions(one);
         job->in_fiber = false;
     }

@@ -1,0 +1,130 @@
+// The invariants of a cache: what its parts must agree on between two calls. Looked at in builds with internal assertions alone.
+#include "cache/page_cache.hpp"
+
+#include "cache/bits.hpp"
+#include "src/support/assert.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace lapwing::cache {
+
+void DirtyPages::validate() const {
+    // The list of the masks in use, both ways.
+    std::size_t in_use = 0;
+    Mask before = none;
+    for (Mask mask = oldest_; mask != none; before = mask, mask = links_[mask].after) {
+        LAPWING_ASSERT(mask < links_.size() && in_use < links_.size());
+        LAPWING_ASSERT(links_[mask].before == before && links_[mask].frame != no_frame);
+        ++in_use;
+    }
+    LAPWING_ASSERT(newest_ == before);
+    LAPWING_ASSERT(count_.load(std::memory_order_relaxed) == in_use);
+    // The others are free, and of no bits.
+    std::size_t free = 0;
+    for (Mask mask = free_; mask != none; mask = links_[mask].after, ++free) {
+        LAPWING_ASSERT(mask < links_.size() && free < links_.size() && links_[mask].frame == no_frame);
+        LAPWING_ASSERT(std::ranges::all_of(bits(mask), [](std::uint64_t word) { return word == 0; }));
+    }
+    LAPWING_ASSERT(in_use + free == links_.size());
+}
+
+void CachedPages::validate() const {
+    std::size_t pages = 0;
+    for (Frame frame = 0; frame < frames(); ++frame) {
+        const Page& page = pages_[frame];
+        if (page.number == no_page) {
+            LAPWING_ASSERT(page.dirty == DirtyPages::none && page.operation == no_operation && !page.unread);
+            LAPWING_ASSERT(!bits::any(valid(frame), 0, valid_words_ * 64));
+            continue;
+        }
+        ++pages;
+        LAPWING_ASSERT(page.number == number_of(page.rank, page.start) && page.start % page_bytes_ == 0);
+        LAPWING_ASSERT(page.start < backend_.part_bytes(page.rank));
+        LAPWING_ASSERT(find(page.number) == frame); // so there is no second one
+        LAPWING_ASSERT(page.epoch <= now());
+        LAPWING_ASSERT(!bits::any(valid(frame), all_lines(frame).last, valid_words_ * 64));
+        if (page.dirty == DirtyPages::none) continue;
+        LAPWING_ASSERT(dirty_.frame(page.dirty) == frame);
+        LAPWING_ASSERT(!bits::any(dirty_.bits(page.dirty), page_end(page), page_bytes_));
+    }
+    std::size_t listed = 0;
+    for (std::size_t index = 0; index < buckets_.size(); ++index)
+        for (Frame frame = buckets_[index]; frame != no_frame; frame = pages_[frame].next) {
+            LAPWING_ASSERT(frame < frames() && bucket(pages_[frame].number) == index);
+            LAPWING_ASSERT(++listed <= pages);
+        }
+    LAPWING_ASSERT(listed == pages);
+    for (DirtyPages::Mask mask = dirty_.oldest(); mask != DirtyPages::none; mask = dirty_.after(mask))
+        LAPWING_ASSERT(pages_[dirty_.frame(mask)].dirty == mask);
+    dirty_.validate();
+    hot_pages_.validate(*this);
+}
+
+void FilledHotPages::validate(const CachedPages& pages) const {
+    // What is read without the cache is valid in the page's epoch, which the reader compares with its own.
+    const auto readable = [&](Frame frame, std::uint64_t begin, std::uint64_t end) {
+        return bits::all(pages.valid(frame), begin / line_bytes, std::max(begin / line_bytes + 1, end / line_bytes));
+    };
+    for (const ReadEntry& entry : read_entries_) {
+        if (entry.page == no_page) continue;
+        const Frame frame = pages.find(entry.page);
+        LAPWING_ASSERT(frame != no_frame && entry.data == pages.data(frame));
+        if (entry.epoch != pages[frame].epoch) continue; // nobody reads it any more
+        for (std::uint64_t granule = 0; granule < page_bytes_ >> granule_shift_; ++granule)
+            LAPWING_ASSERT((entry.valid >> granule & 1U) == 0 ||
+                           readable(frame, granule << granule_shift_, (granule + 1) << granule_shift_));
+    }
+    // What is written without it goes to the page's mask.
+    for (const WriteEntry& entry : write_entries_) {
+        if (entry.page == no_page) continue;
+        LAPWING_ASSERT(writes_allowed_);
+        const Frame frame = pages.find(entry.page);
+        LAPWING_ASSERT(frame != no_frame && entry.data == pages.data(frame) && pages[frame].dirty != DirtyPages::none);
+        LAPWING_ASSERT(entry.dirty == reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
+    }
+    if (stretch_.count == 0) return;
+    const Frame frame = pages.find(stretch_.page);
+    LAPWING_ASSERT(frame != no_frame && stretch_.within < page_bytes_);
+    if (stretch_.read != nullptr) LAPWING_ASSERT(stretch_.read == pages.data(frame) + stretch_.within);
+    if (stretch_.write == nullptr) return;
+    LAPWING_ASSERT(stretch_.write == pages.data(frame) && pages[frame].dirty != DirtyPages::none);
+    LAPWING_ASSERT(stretch_.dirty == reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
+}
+
+void OperationsUnderWay::validate() const {
+    std::size_t using_frames = 0;
+    for (std::uint32_t index = 0; index < operations_.size(); ++index) {
+        const Operation& operation = operations_[index];
+        if (operation.count == 0) continue;
+        LAPWING_ASSERT(operation.first < pages_.frames() && operation.count <= pages_.frames() - operation.first);
+        const Page& first = pages_[operation.first];
+        for (Frame frame = operation.first; frame < operation.first + operation.count; ++frame) {
+            const Page& page = pages_[frame];
+            LAPWING_ASSERT(page.operation == index && page.number == first.number + (frame - operation.first) && page.rank == first.rank);
+            if (operation.token == Backend::complete) continue;
+            // Who reads what a get brings, or writes what is under way, must wait for it.
+            const FilledHotPages& hot_pages = pages_.hot_pages();
+            LAPWING_ASSERT(operation.put() || !hot_pages.serves_reads(page.number, page.epoch));
+            LAPWING_ASSERT(!hot_pages.serves_writes(page.number));
+        }
+        using_frames += operation.count;
+    }
+    for (Frame frame = 0; frame < pages_.frames(); ++frame)
+        if (pages_[frame].operation != no_operation) {
+            LAPWING_ASSERT(pages_[frame].operation < operations_.size());
+            LAPWING_ASSERT(using_frames-- != 0);
+        }
+    LAPWING_ASSERT(using_frames == 0);
+}
+
+void PageCache::validate() const {
+    pages_.validate();
+    under_way_.validate();
+    LAPWING_ASSERT(!fetcher_.has_block());
+    LAPWING_ASSERT(pages_.frames() * page_bytes() <= configuration_.bytes);
+}
+
+} // namespace lapwing::cache
