@@ -146,6 +146,7 @@ Result embarrassingly_parallel(Class size, Variant variant) {
     Tally tally{};
     double seconds = 0;
     switch (variant) {
+    case Variant::mpi_overlapped:
     case Variant::mpi: seconds = seconds_of(variant, [&] { tally = run_mpi(batches); }); break;
     case Variant::optimised: seconds = seconds_of(variant, [&] { tally = run_optimised(batches); }); break;
     case Variant::naive: {

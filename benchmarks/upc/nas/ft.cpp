@@ -155,6 +155,7 @@ public:
         MPI_Alltoallv(planes(), counts_.data(), places_.data(), row_, columns, counts_.data(), places_.data(), row_, MPI_COMM_WORLD);
     }
     void begin() {}
+    [[nodiscard]] MPI_Datatype row() const noexcept { return row_; }
     /// Where to write what thread s gets of the own plane y: own points where they stay.
     [[nodiscard]] Complex* destination(std::int64_t y, int s) noexcept {
         Complex* const base = s == slab_.thread ? planes() : outgoing_.data();
@@ -188,6 +189,38 @@ private:
     std::vector<Complex> outgoing_;
     std::vector<int> counts_, places_;
     MPI_Datatype row_ = MPI_DATATYPE_NULL;
+};
+
+/// The same with what a plane of y has for another rank on its way as soon as it is written, while the next planes are transformed.
+class OverlappedMpiExchange : public MpiExchange {
+public:
+    using MpiExchange::MpiExchange;
+    void send(std::int64_t y) {
+        const Slab& slab = this->slab();
+        const int rows = static_cast<int>(slab.z_planes); // of one plane of y
+        if (y == 0) // the checksum of the last step has been taken: what comes may be written
+            for (int k = 1; k < slab.threads; ++k) {
+                const int s = (slab.thread + slab.threads - k) % slab.threads;
+                for (std::int64_t other = 0; other < slab.y_planes; ++other)
+                    MPI_Irecv(planes() + s * slab.chunk + other * slab.z_planes * slab.problem.nx, rows, row(), s,
+                              static_cast<int>(other), MPI_COMM_WORLD, &requests_.emplace_back(MPI_REQUEST_NULL));
+            }
+        for (int k = 1; k < slab.threads; ++k) {
+            const int s = (slab.thread + k) % slab.threads;
+            MPI_Isend(destination(y, s), rows, row(), s, static_cast<int>(y), MPI_COMM_WORLD,
+                      &requests_.emplace_back(MPI_REQUEST_NULL));
+        }
+        int all = 0; // progress of what is under way
+        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, MPI_STATUSES_IGNORE);
+        if (all != 0) requests_.clear();
+    }
+    void finish() {
+        MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+        requests_.clear();
+    }
+
+private:
+    std::vector<MPI_Request> requests_;
 };
 
 /// What a plane of y has for another thread is put there as soon as it is written, while the next planes are transformed. Where the thread can store
@@ -534,6 +567,7 @@ Result fourier_transform(Class size, Variant variant) {
                                                 problem.nz, problem.ny, most)};
     Measured measured{};
     switch (variant) {
+    case Variant::mpi_overlapped: measured = measure<SlabSolver<OverlappedMpiExchange>>(problem, variant); break;
     case Variant::mpi: measured = measure<SlabSolver<MpiExchange>>(problem, variant); break;
     case Variant::optimised: measured = measure<SlabSolver<UpcExchange>>(problem, variant); break;
     case Variant::naive: measured = measure<NaiveSolver>(problem, variant); break;

@@ -542,6 +542,7 @@ Result integer_sort(Class size, Variant variant) {
     Result result;
     Findings findings;
     switch (variant) {
+    case Variant::mpi_overlapped:
     case Variant::mpi: {
         int rank = 0;
         int ranks = 0;

@@ -20,7 +20,11 @@ enum class Class : std::uint8_t { S, W, A, B };
 [[nodiscard]] char letter(Class size) noexcept;
 [[nodiscard]] std::optional<Class> class_of(std::string_view letter) noexcept;
 
-enum class Variant : std::uint8_t { naive, optimised, mpi };
+/// mpi_overlapped: as mpi, but what can travel while the next is computed does, by MPI's non-blocking calls; FT alone differs.
+enum class Variant : std::uint8_t { naive, optimised, mpi, mpi_overlapped };
+[[nodiscard]] constexpr bool is_mpi(Variant variant) noexcept {
+    return variant == Variant::mpi || variant == Variant::mpi_overlapped;
+}
 [[nodiscard]] std::string_view name(Variant variant) noexcept;
 [[nodiscard]] std::optional<Variant> variant_of(std::string_view name) noexcept;
 
