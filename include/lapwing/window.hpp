@@ -277,7 +277,9 @@ public:
     /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`: the value from before is
     /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's other
     /// operations on the window: release completes its puts first, acquire makes later reads see what was released.
-    /// Throws RangeError. Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in one with
+    /// Throws RangeError, and PeerLeftError when its target has left, or when any rank has and a thread is told the same again at
+    /// one place by atomics that change nothing, such as atomic_read: it polls for what may not come. (What a rank that stays has
+    /// is read by get.) Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in one with
     /// it an atomic of MPI and a flush, also on the own part, since the two kinds do not exclude each other.
     template <AtomicValue T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
@@ -431,7 +433,8 @@ public:
     /// Waits until own counter `counter` has reached `count`, and takes `count` off it. Acquires. Threads of a rank may wait
     /// for the same counter: each notification is taken once. Throws RangeError, PeerLeftError.
     void wait_notified(unsigned counter, std::uint64_t count = 1);
-    /// Notifications of own counter `counter` that no wait has taken yet. Makes progress.
+    /// Notifications of own counter `counter` that no wait has taken yet. Makes progress. Throws RangeError, and PeerLeftError when a
+    /// rank has left and nothing has come since the call before.
     [[nodiscard]] std::uint64_t notified(unsigned counter);
 
     /// This rank's counters of the window.
