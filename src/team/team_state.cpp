@@ -27,7 +27,8 @@ const support::NumberSetting in_flight_setting{{.name = "LAPWING_SERVICE_IN_FLIG
                                                 .unit = "packets",
                                                 .help = "unacknowledged request packets to one target",
                                                 .choices = {}},
-                                               1, 1024};
+                                               1,
+                                               messages::most_packets_in_flight};
 
 const support::NumberSetting wait_report_setting{{.name = "LAPWING_WAIT_REPORT",
                                                   .default_value = "10",
