@@ -176,10 +176,11 @@ public:
     }
 
 private:
-    /// Whether the data has as many bytes as the equal blocks of a record.
+    /// Whether the data has as many bytes as the equal blocks of a record, which are not empty: any number of those would have none.
     [[nodiscard]] bool holds(const Record& record) const {
         std::uint64_t bytes = 0;
-        return record.count != 0 && !__builtin_mul_overflow(record.count, record.block_bytes, &bytes) && bytes <= data_bytes_ - done_;
+        return record.count != 0 && record.block_bytes != 0 &&
+               !__builtin_mul_overflow(record.count, record.block_bytes, &bytes) && bytes <= data_bytes_ - done_;
     }
 
     [[nodiscard]] bool read_blocks(const Record& record) {

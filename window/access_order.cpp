@@ -229,6 +229,8 @@ void AccessOrder::complete_started(int target) {
             messages_.finish_flush(target, ticket);
             guard.lock();
             ledger_.complete(target, reached);
+            guard.unlock();
+            messages_.check_dropped("Window::flush");
         }
     }
     // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or the
@@ -249,11 +251,20 @@ void AccessOrder::complete_started() {
         guard.lock();
     }
     ledger_.complete(transport::AccessLedger::any_rank, reached);
+    guard.unlock();
+    messages_.check_dropped("Window::flush");
 }
 
-void AccessOrder::end_transfers(void (transport::WindowTransfer::*end)()) {
+void AccessOrder::detach_transfers() {
     chunked_transfers_.discard(); // before those that they consist of
-    ledger_.end_transfers(end);
+    ledger_.end_transfers(&transport::WindowTransfer::detach);
+}
+
+void AccessOrder::lose_transfers() noexcept {
+    // Those that the chunked ones consist of first: what waits for one, a chunked one that ends or a thread, must not go on waiting.
+    ledger_.end_transfers(&transport::WindowTransfer::lose);
+    chunked_transfers_.discard();
+    ledger_.end_transfers(&transport::WindowTransfer::lose); // and what such a thread has started meanwhile
 }
 
 } // namespace lapwing::window

@@ -72,8 +72,10 @@ public:
     [[nodiscard]] ChunkedTransfers& chunked_transfers() noexcept { return chunked_transfers_; }
     /// Writes that a rank has not got before it left: the next flush or release throws PeerLeftError with them.
     [[nodiscard]] LostWrites& lost() noexcept { return lost_; }
-    /// The window is about to go.
-    void end_transfers(void (transport::WindowTransfer::*end)());
+    /// The window is about to go, and all its operations are complete.
+    void detach_transfers();
+    /// The window's memory is gone: what is not complete never will be, and says so.
+    void lose_transfers() noexcept;
     /// Null: not cached, or not any more. The caller keeps the cache.
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_; }

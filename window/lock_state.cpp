@@ -2,6 +2,7 @@
 
 #include "src/support/log.hpp"
 #include "src/team/team_registry.hpp"
+#include "window/repeated_looks.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/error.hpp>
@@ -128,13 +129,23 @@ bool LockState::try_lock() {
     if (one_node_) {
         state_.progress_driver().serve_now_and_then();
         std::int64_t before = word(home_, tail).load(std::memory_order_relaxed);
-        if (!is_over(before) || !word(home_, tail).compare_exchange_strong(before, next_turn(), std::memory_order_acq_rel)) return false;
+        if (!is_over(before) ||
+            !word(home_, tail).compare_exchange_strong(before, next_turn(), std::memory_order_acq_rel))
+            return not_taken(before, call);
     } else {
         write(state_.rank(), next, 0);
-        if (at(home_, call, [&] { return compare_swap(tail, 0, own()); }) != 0) return false;
+        if (const std::int64_t before = at(home_, call, [&] { return compare_swap(tail, 0, own()); }); before != 0)
+            return not_taken(before, call);
     }
     take(place);
     return true;
+}
+
+bool LockState::not_taken(std::int64_t before, const char* call) {
+    // Who asks again and finds the same turn polls for its end, which may not come: as lock() does.
+    if (state_.membership().troubled() && RepeatedLooks::again(this, home_, 0, static_cast<std::uint64_t>(before)))
+        state_.check_reachable(call, team::Membership::any_rank);
+    return false;
 }
 
 void LockState::unlock() {

@@ -100,6 +100,8 @@ private:
     };
     /// This rank has the lock: the place stays with the thread until it unlocks.
     void take(Place& place);
+    /// What try_lock() returns when it has found `before` in the lock's word. Throws PeerLeftError when that may stay so for ever.
+    bool not_taken(std::int64_t before, const char* call);
     void passed_on();
     /// Collective: gives the slot back.
     void end();

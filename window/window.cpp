@@ -171,6 +171,7 @@ void Window::atomic_fetch(mpi::AtomicOperation operation, mpi::AtomicType type, 
                           const void* operand, void* result, std::memory_order order) {
     check_atomic(type, target, offset, mpi::fetch_name(operation));
     state_->atomics().fetch(operation, type, target.value, offset.bytes, operand, result, order);
+    state_->atomics().learn_of_departures(operation, type, target.value, offset.bytes, operand, result);
 }
 
 void Window::atomic_update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
@@ -183,6 +184,7 @@ void Window::atomic_compare_swap(mpi::AtomicType type, Rank target, Offset offse
                                  const void* desired, void* result, std::memory_order order) {
     check_atomic(type, target, offset, "compare_swap");
     state_->atomics().compare_swap(type, target.value, offset.bytes, expected, desired, result, order);
+    state_->atomics().learn_of_departures(type, target.value, offset.bytes, expected, result);
 }
 
 void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {

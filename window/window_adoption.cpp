@@ -364,7 +364,7 @@ void WindowState::on_host_free(bool gone) noexcept {
 }
 
 void WindowState::lose_memory() noexcept {
-    order_.end_transfers(&transport::WindowTransfer::lose);
+    order_.lose_transfers();
     facts_.state.epoch().remove(*this);
     HostCall::remove(*this);
     facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::dropped);

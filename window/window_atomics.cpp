@@ -1,5 +1,7 @@
 #include "window/window_atomics.hpp"
 
+#include "window/repeated_looks.hpp"
+
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
@@ -150,6 +152,15 @@ void WindowAtomics::swap_untold(mpi::AtomicType type, int target, std::uint64_t 
             messages_.atomic(access, request, payload, result);
         }
     }
+}
+
+void WindowAtomics::look_again(mpi::AtomicType type, int target, std::uint64_t offset, const void* before,
+                               const void* after, const char* call) {
+    if (std::memcmp(before, after, mpi::size_of(type)) != 0) return;
+    std::uint64_t value = 0;
+    std::memcpy(&value, before, mpi::size_of(type));
+    if (RepeatedLooks::again(this, target, offset, value))
+        facts_.state.check_reachable(fmt::format("Window::{}", call).c_str(), team::Membership::any_rank);
 }
 
 } // namespace lapwing::window

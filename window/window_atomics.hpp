@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace lapwing::window {
@@ -28,11 +29,28 @@ public:
                       void* result, std::memory_order order);
     void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                 const void* operand);
+    /// Behind an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this thread has been told
+    /// the same by two of them that have changed nothing.
+    void learn_of_departures(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
+                             const void* operand, const void* before) {
+        if (!facts_.state.membership().troubled()) [[likely]]
+            return;
+        look_again(type, target, offset, before, mpi::value_after(operation, type, before, operand).data(),
+                   mpi::fetch_name(operation));
+    }
+    void learn_of_departures(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected,
+                             const void* before) {
+        if (!facts_.state.membership().troubled() || std::memcmp(before, expected, mpi::size_of(type)) == 0) [[likely]]
+            return;
+        look_again(type, target, offset, before, before, "compare_swap");
+    }
     /// See Window::fetch; of compare_swap the operation is replace.
     [[nodiscard]] Completion start(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
                                    std::span<const mpi::ListedAtomic> list);
 
 private:
+    void look_again(mpi::AtomicType type, int target, std::uint64_t offset, const void* before, const void* after,
+                    const char* call);
     /// Where the processor's atomics are used for that rank; else null.
     [[nodiscard]] std::byte* processor_base(int target) const noexcept {
         return facts_.mpi_atomics ? nullptr : facts_.map.base(target);

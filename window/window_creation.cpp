@@ -267,7 +267,7 @@ void WindowState::close() {
 }
 
 void WindowState::close_behind_barrier() {
-    order_.end_transfers(&transport::WindowTransfer::detach); // complete, though nobody has waited for them
+    order_.detach_transfers(); // complete, though nobody has waited for them
     facts_.state.epoch().remove(*this);
     HostCall::remove(*this);
     end_copies();

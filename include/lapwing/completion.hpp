@@ -26,7 +26,8 @@ public:
 
     /// Whether there is nothing to wait for, as far as is known without asking.
     [[nodiscard]] bool known_complete() const noexcept { return pending_ == nullptr; }
-    /// Whether the transfer is complete; makes progress. Throws what the transfer failed with.
+    /// Whether the transfer is complete; makes progress. Throws what the transfer failed with, PeerLeftError when its target has left,
+    /// UsageError when the program freed the window before the transfer was done.
     [[nodiscard]] bool test();
     /// Returns when the transfer is complete. Throws what it failed with, PeerLeftError when its target has left; then, too,
     /// nobody writes to the caller's memory any more.

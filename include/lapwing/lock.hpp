@@ -35,7 +35,8 @@ public:
     /// Returns when this rank holds the lock. Throws UsageError when the calling thread holds it already, PeerLeftError.
     /// Cost: one atomic at the home rank; between nodes, while another holds it, one more message from the predecessor.
     void lock();
-    /// Takes the lock if nobody holds it or waits for it. Cost: one atomic at the home rank.
+    /// Takes the lock if nobody holds it or waits for it. Throws PeerLeftError when a rank has left and the lock is where the call
+    /// before found it. Cost: one atomic at the home rank.
     [[nodiscard]] bool try_lock();
     /// Passes the lock on. Completes own puts first. Throws UsageError when this thread does not hold it.
     void unlock();

@@ -300,10 +300,13 @@ public:
     /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`: the value from before is
     /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's other
     /// operations on the window: release completes its puts first, acquire makes later reads see what was released.
-    /// T is an integer, bool, an enumeration or a floating point number of at most 8 bytes. Values of 1 and 2 bytes are changed by
-    /// compare-and-swap of the 4 bytes that they lie in, which the part must have: two round trips, or more where others are at it. A put
-    /// to the other bytes of these 4 that is under way at the same time may be lost.
-    /// Throws RangeError. Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in one with
+    /// T is an integer, bool, an enumeration or a floating point number of at most 8 bytes. Values of 1 and 2 bytes are
+    /// changed by compare-and-swap of the 4 bytes that they lie in, which the part must have: two round trips, or more
+    /// under contention. A put to the other bytes of these 4 at the same time may be lost.
+    /// Throws RangeError; PeerLeftError when the target has left, or when any rank has left and atomics that change
+    /// nothing, such as atomic_read, give a thread the same value again at one place: it may poll for what never comes.
+    /// (The data of a rank that stays is read by get.)
+    /// Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in one with
     /// it an atomic of MPI and a flush, also on the own part, since the two kinds do not exclude each other.
     template <class T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
@@ -468,7 +471,8 @@ public:
     /// Waits until own counter `counter` has reached `count`, and takes `count` off it. Acquires. Threads of a rank may wait
     /// for the same counter: each notification is taken once. Throws RangeError, PeerLeftError.
     void wait_notified(unsigned counter, std::uint64_t count = 1);
-    /// Notifications of own counter `counter` that no wait has taken yet. Makes progress.
+    /// Notifications of own counter `counter` that no wait has taken yet. Makes progress. Throws RangeError, and PeerLeftError when a
+    /// rank has left and nothing has come since the call before.
     [[nodiscard]] std::uint64_t notified(unsigned counter);
 
     /// This rank's counters of the window.

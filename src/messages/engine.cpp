@@ -27,6 +27,22 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
     reply_packets_.open();
 }
 
+template <class Pending>
+void Engine::outlast(Pending&& pending) noexcept {
+    // A send cannot be taken back everywhere: Open MPI does not even try. It may never end either, if its target does not
+    // receive any more, and does no harm beyond reading.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
+    for (bool first = true;; first = false) {
+        const std::lock_guard guard{mutex_};
+        if (stopped_ || !pending()) return;
+        if (!first && std::chrono::steady_clock::now() >= end) return;
+        try {
+            progress_locked();
+        } catch (...) { // the wait that was given up has told, or the next one will
+        }
+    }
+}
+
 // ---- what others may ask for ----------------------------------------------------------------------------------------
 
 void Engine::expose(std::uint64_t window, const ExposedMemory& memory) {
@@ -37,14 +53,16 @@ void Engine::expose(std::uint64_t window, const ExposedMemory& memory) {
 void Engine::withdraw(std::uint64_t window) {
     const std::lock_guard guard{mutex_};
     target_side_.windows().withdraw(window);
+    origin_side_.forget_dropped(window);
 }
 
 void Engine::abandon(std::uint64_t window, LateRequests late) noexcept {
     {
         const std::lock_guard guard{mutex_};
         target_side_.abandon(window, late);
+        origin_side_.forget_dropped(window);
     }
-    outlast({Purpose::served_get, static_cast<std::uint32_t>(window)});
+    outlast([&] { return target_side_.sends_from(window); });
 }
 
 void Engine::register_handler(HandlerNumber number, RemoteCallHandler handler) {
@@ -114,7 +132,12 @@ void Engine::abandon(Operation& operation) noexcept {
         const std::lock_guard guard{mutex_};
         left = origin_side_.abandon(operation);
     }
-    if (left) outlast(*left);
+    if (left) outlast([&] { return endpoint_.requests().contains(*left); });
+}
+
+int Engine::take_dropped(std::uint64_t window) {
+    const std::lock_guard guard{mutex_};
+    return origin_side_.take_dropped(window);
 }
 
 Engine::FlushTicket Engine::start_flush(int target) {
@@ -134,14 +157,13 @@ void Engine::complete(const Purpose& purpose, const MPI_Status& status) {
     case Purpose::request_in: return target_side_.receive(status);
     case Purpose::reply_in: return origin_side_.receive(status);
     case Purpose::request_out: return request_packets_.sent(purpose.index);
-    case Purpose::reply_out: return reply_packets_.sent(purpose.index);
+    case Purpose::reply_out: return replies_.sent(purpose.index);
     case Purpose::own_get:
     case Purpose::own_put:
     case Purpose::discarded:
-    case Purpose::scrap: return origin_side_.complete(purpose);
+    case Purpose::scrap: return origin_side_.complete(purpose, status);
     case Purpose::served_get:
-    case Purpose::served_put:
-    case Purpose::served_gather: return target_side_.complete(purpose);
+    case Purpose::served_put: return target_side_.complete(purpose, status);
     }
 }
 
@@ -168,21 +190,6 @@ bool Engine::idle() {
     const std::lock_guard guard{mutex_};
     progress_locked();
     return !busy() && target_side_.idle() && endpoint_.requests_under_way() == 0;
-}
-
-void Engine::outlast(const Purpose& purpose) noexcept {
-    // A send cannot be taken back everywhere: Open MPI does not even try. It may never end either, if its target does not
-    // receive any more, and does no harm beyond reading.
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
-    for (bool first = true;; first = false) {
-        const std::lock_guard guard{mutex_};
-        if (stopped_ || !endpoint_.requests().contains(purpose)) return;
-        if (!first && std::chrono::steady_clock::now() >= end) return;
-        try {
-            progress_locked();
-        } catch (...) { // the wait that was given up has told, or the next one will
-        }
-    }
 }
 
 void Engine::stop() noexcept {

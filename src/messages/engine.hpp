@@ -37,8 +37,12 @@ namespace lapwing::messages {
 /// rank that has requests under way to it (MPI_Issend
 /// would not help: both MPIs send small messages' data along with it). Requests wait at the sender for acknowledgements.
 /// Requests and replies use separate receives and separate buffers, and replies never cause messages: so replies are
-/// always consumed, reply buffers always come free, and a rank that cannot answer now (no buffer) may stop reading requests
-/// without a deadlock.
+/// always consumed, and reply buffers come free, as soon as their receivers make progress.
+///
+/// Fairness: a rank that asks for more than it takes in its answers keeps nobody else waiting. Each rank gets a share of the buffers
+/// (is_fair()), and its first in any case; requests that have to wait for one are parked, at most packets_in_flight packets of each
+/// rank, and the packets of others are read meanwhile. So to what is bounded above come, for each rank that does not take what it
+/// asked for at the moment, those packets and one of replies.
 ///
 /// Order: requests of a pair of ranks are handled in the order they were queued, except that the data of bulk
 /// transfers moves on its own; the origin keeps overlapping operations from passing each other (see OutstandingAccesses).
@@ -110,6 +114,12 @@ public:
     /// From the listener or a handler: hands a token to MPI, whatever else is under way to the target.
     bool try_send_locked(int target, const BarrierToken& token) { return replies_.send_now(endpoint_.peer(target), token); }
 
+    /// A rank that has dropped requests of this one's about a window, of those that nobody waits for one by one (small puts, adds,
+    /// notifications), since the window's memory is gone there; -1 if none has. Told once.
+    [[nodiscard]] int take_dropped(std::uint64_t window);
+    /// Whether take_dropped() may find something.
+    [[nodiscard]] bool any_dropped() const noexcept { return origin_side_.any_dropped(); }
+
     /// Forgets an operation whose owner stops waiting for it: because its target has left, or because progress has failed, so
     /// that no later operation takes its place. Nothing is written to the owner's memory afterwards. What MPI still reads
     /// there it reads for a bounded time only, as far as it can be brought to an end.
@@ -144,8 +154,9 @@ private:
     bool progress_locked();
     /// An MPI request is complete.
     void complete(const Purpose& purpose, const MPI_Status& status);
-    /// Drives progress for a bounded time while MPI requests with this purpose are under way.
-    void outlast(const Purpose& purpose) noexcept;
+    /// Drives progress for a bounded time while `pending()` holds, which is asked with the mutex held.
+    template <class Pending>
+    void outlast(Pending&& pending) noexcept;
 
     const EngineLimits limits_;
     EngineListener& listener_;

@@ -12,16 +12,18 @@ namespace lapwing::messages {
 class EngineListener {
 public:
     virtual ~EngineListener() = default;
-    virtual void on_barrier_token(const BarrierToken& token) = 0;
+    // These return false where what another rank has sent makes no sense.
+    virtual bool on_barrier_token(const BarrierToken& token) = 0;
+    /// Another rank has waited for a while in a collective call.
+    virtual bool on_waiting(const WaitingNote& note) = 0;
+    /// `collectives`: the collective calls that it completed before it left.
+    virtual bool on_departed(int rank, std::uint64_t collectives, std::uint32_t why) = 0;
+
     /// The engine cannot keep its promises any more: an MPI call failed (`code` is what it returned, else 0), or another rank
     /// asked for what is not there. What is under way may never be complete; the engine goes on as far as it can.
     virtual void on_failed(const std::string& text, int code) noexcept = 0;
-    /// Another rank has waited for a while in a collective call.
-    virtual void on_waiting(const WaitingNote& note) = 0;
     /// Another rank asks for a window of which this rank has abandoned its part.
     virtual void on_abandoned_access() = 0;
-    /// `collectives`: the collective calls that it completed before it left.
-    virtual void on_departed(int rank, std::uint64_t collectives, std::uint32_t why) = 0;
     /// Called at the end of every round of progress, to send what could not be sent before.
     virtual void on_progress() = 0;
 };

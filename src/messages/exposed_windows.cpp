@@ -29,11 +29,14 @@ std::byte* ExposedWindows::address_of(int origin, const Request& request, std::u
     return nullptr;
 }
 
-void ExposedWindows::scatter(int origin, std::uint64_t window, std::span<const std::byte> message, std::uint64_t table_bytes) {
+bool ExposedWindows::scatter(int origin, std::uint64_t window, std::span<const std::byte> message,
+                             std::uint64_t table_bytes) {
     const ExposedMemory* const memory = memory_of(window);
-    if (memory == nullptr || table_bytes > message.size() ||
-        !datatype::scatter_runs(message.first(table_bytes), memory->base, memory->bytes, message.subspan(table_bytes)))
-        note_bad_table(origin, window);
+    const bool done =
+        memory != nullptr && table_bytes <= message.size() &&
+        datatype::scatter_runs(message.first(table_bytes), memory->base, memory->bytes, message.subspan(table_bytes));
+    if (!done) note_bad_table(origin, window);
+    return done;
 }
 
 void ExposedWindows::gather(int origin, std::uint64_t window, std::span<const std::byte> table, std::span<std::byte> data) {
@@ -48,11 +51,16 @@ void ExposedWindows::note_bad_table(int origin, std::uint64_t window) {
                                        origin, window, fault_of_builds));
 }
 
-void ExposedWindows::raise_counter(std::uint64_t window, std::uint32_t counter_plus_one) {
+void ExposedWindows::raise_counter(int origin, std::uint64_t window, std::uint32_t counter_plus_one) {
     if (counter_plus_one == 0) return;
     const ExposedMemory* const memory = memory_of(window);
-    if (memory == nullptr) return void(is_abandoned(window));
-    if (counter_plus_one > memory->counter_count) return;
+    if (memory == nullptr && is_abandoned(window)) return;
+    const std::uint64_t count = memory == nullptr ? 0 : memory->counter_count;
+    if (counter_plus_one > count)
+        return endpoint_.note_problem(
+            fmt::format("rank {} raised notification counter {} of window {}, which has {} here: nothing was "
+                        "raised; {}",
+                        origin, counter_plus_one - 1, window, count, fault_of_builds));
     // Release: whoever sees the counter sees the bytes that were written before.
     memory->counters[counter_plus_one - 1].fetch_add(1, std::memory_order_release);
 }
@@ -64,7 +72,7 @@ bool ExposedWindows::is_abandoned(std::uint64_t window) {
     return true;
 }
 
-bool ExposedWindows::drops_late_requests(std::uint64_t window) const {
+bool ExposedWindows::find_dropping(std::uint64_t window) const {
     const auto found = abandoned_.find(window);
     return found != abandoned_.end() && found->second == LateRequests::dropped;
 }

@@ -27,8 +27,8 @@ struct ExposedMemory {
     int rank = 0;
 };
 
-/// What becomes of requests for memory that has been abandoned: the listener hears of them, since their origins wait, or
-/// nobody does.
+/// What becomes of requests for memory that has been abandoned: the listener hears of them, and by it all ranks that this one has left,
+/// or each is answered by ReplyKind::dropped.
 enum class LateRequests : std::uint8_t { told, dropped };
 
 /// This rank's windows as others may ask for them.
@@ -49,18 +49,25 @@ public:
     [[nodiscard]] const ExposedMemory* memory_of(std::uint64_t window) const;
 
     /// Unpacks data to the places that a RunTable names, or packs it from them. A table that names others is a problem.
-    /// `message` is the table, `table_bytes` of it, and the data.
-    void scatter(int origin, std::uint64_t window, std::span<const std::byte> message, std::uint64_t table_bytes);
+    /// `message` is the table, `table_bytes` of it, and the data. Whether it was unpacked.
+    [[nodiscard]] bool scatter(int origin, std::uint64_t window, std::span<const std::byte> message,
+                               std::uint64_t table_bytes);
     void gather(int origin, std::uint64_t window, std::span<const std::byte> table, std::span<std::byte> data);
     void note_bad_table(int origin, std::uint64_t window);
 
-    void raise_counter(std::uint64_t window, std::uint32_t counter_plus_one);
+    /// 0: none. One that the window does not have is a problem.
+    void raise_counter(int origin, std::uint64_t window, std::uint32_t counter_plus_one);
 
     /// Whether a request comes too late for memory that this rank has abandoned; tells the listener where it is to hear of it.
     [[nodiscard]] bool is_abandoned(std::uint64_t window);
-    [[nodiscard]] bool drops_late_requests(std::uint64_t window) const;
+    /// Whether requests for it are answered by ReplyKind::dropped.
+    [[nodiscard]] bool drops_late_requests(std::uint64_t window) const {
+        return !abandoned_.empty() && find_dropping(window);
+    }
 
 private:
+    [[nodiscard]] bool find_dropping(std::uint64_t window) const;
+
     Endpoint& endpoint_;
     EngineListener& listener_;
     std::unordered_map<std::uint64_t, ExposedMemory> exposed_;

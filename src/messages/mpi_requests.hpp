@@ -23,7 +23,6 @@ struct Purpose {
         own_put,
         served_get,
         served_put,
-        served_gather,
         discarded, ///< nobody waits for it any more
         scrap      ///< what came for a receive that was taken back
     };

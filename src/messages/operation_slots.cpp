@@ -20,6 +20,14 @@ OperationSlots::Slot* OperationSlots::named(std::uint64_t token) {
     return slot.in_use && slot.generation == token >> 32 ? &slot : nullptr;
 }
 
+bool OperationSlots::was_given(std::uint64_t token) const noexcept {
+    const auto index = static_cast<std::uint32_t>(token);
+    if (index >= slots_.size()) return false;
+    // Generations may begin anew.
+    const auto behind = static_cast<std::int32_t>(slots_[index].generation - static_cast<std::uint32_t>(token >> 32));
+    return behind > 0 || (behind == 0 && slots_[index].in_use);
+}
+
 OperationSlots::Slot* OperationSlots::of(const Operation& operation) {
     const auto found = std::ranges::find_if(slots_, [&](const Slot& slot) { return slot.in_use && slot.operation == &operation; });
     return found == slots_.end() ? nullptr : &*found;
@@ -27,7 +35,7 @@ OperationSlots::Slot* OperationSlots::of(const Operation& operation) {
 
 OperationSlots::Name OperationSlots::next() const {
     const std::uint32_t index = free_.back();
-    return {index, slots_[index].tag, static_cast<std::uint64_t>(slots_[index].generation) << 32 | index};
+    return {index, slots_[index].tag, name_of(slots_[index])};
 }
 
 OperationSlots::Slot& OperationSlots::take(Operation& operation, Peer& peer) {
@@ -39,6 +47,9 @@ OperationSlots::Slot& OperationSlots::take(Operation& operation, Peer& peer) {
     slot.bulk_number = 0;
     slot.awaits_reply = false;
     slot.pieces = 0;
+    slot.bytes = 0;
+    slot.arrived = 0;
+    operation.dropped = false;
     return slot;
 }
 
@@ -54,6 +65,15 @@ void OperationSlots::make_bulk(Slot& slot, std::uint64_t bytes) {
 void OperationSlots::replied(Slot& slot) {
     slot.awaits_reply = false;
     if (!slot.bulk()) finish_part(slot);
+    release_if_complete(slot);
+}
+
+void OperationSlots::drop(Slot& slot) {
+    if (slot.operation != nullptr) slot.operation->dropped = true; // published with what remains of it
+    if (slot.awaits_reply) return replied(slot);                   // of a bulk put MPI may still be reading the source
+    slot.pieces = 0;
+    if (slot.operation != nullptr) slot.operation->remaining.store(0, std::memory_order_release); // as in finish_part()
+    slot.operation = nullptr;
     release_if_complete(slot);
 }
 

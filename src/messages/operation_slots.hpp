@@ -19,7 +19,8 @@ public:
         std::uint32_t pieces = 0;      ///< MPI requests under way
         std::uint32_t tag = 0;         ///< number of its bulk data's tag: another one after each transfer that was abandoned
         std::uint64_t bulk_number = 0; ///< of a bulk transfer, among those to its peer; 0: it is none
-        std::uint64_t bytes = 0;       ///< of a bulk transfer
+        std::uint64_t bytes = 0;       ///< of a bulk transfer, or of the answer that it awaits
+        std::uint64_t arrived = 0;     ///< of the bytes of a bulk get
         bool awaits_reply = false;
         bool in_use = false;
 
@@ -42,6 +43,11 @@ public:
     [[nodiscard]] Slot& operator[](std::uint32_t index) { return slots_[index]; }
     /// Null where the operation of that name is over.
     [[nodiscard]] Slot* named(std::uint64_t token);
+    [[nodiscard]] std::uint64_t name_of(const Slot& slot) const noexcept {
+        return static_cast<std::uint64_t>(slot.generation) << 32 | index_of(slot);
+    }
+    /// Whether there was an operation of that name, or is one.
+    [[nodiscard]] bool was_given(std::uint64_t token) const noexcept;
     /// Null where it is over.
     [[nodiscard]] Slot* of(const Operation& operation);
     [[nodiscard]] std::uint32_t index_of(const Slot& slot) const noexcept { return static_cast<std::uint32_t>(&slot - slots_.data()); }
@@ -54,6 +60,8 @@ public:
 
     /// The reply that it awaits is here.
     void replied(Slot& slot);
+    /// Its target does not do it: what waits for it is told. Nothing is received for it any more.
+    void drop(Slot& slot);
     /// A piece of its bulk data has moved.
     void moved(Slot& slot);
     /// Its owner does not wait any more, and what still comes for it finds nobody.

@@ -8,14 +8,44 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace lapwing::messages {
 namespace {
 
-/// Of data whose receive was taken back, in one piece: a larger one stays with its sender.
-constexpr std::uint64_t largest_scrap = std::uint64_t{64} << 20;
+[[nodiscard]] std::string_view name_of(ReplyKind kind) noexcept {
+    switch (kind) {
+    case ReplyKind::acknowledgement: return "acknowledgement";
+    case ReplyKind::data: return "data";
+    case ReplyKind::done: return "done";
+    case ReplyKind::barrier: return "barrier";
+    case ReplyKind::dropped: return "dropped";
+    }
+    return "unknown";
+}
+
+/// Of the answer to a request that is answered by a reply with data.
+[[nodiscard]] std::uint64_t answer_bytes(const Request& request) noexcept {
+    constexpr std::uint64_t value = 8;
+    if (request.kind == RequestKind::atomic) return value;
+    if (request.kind != RequestKind::atomics) return request.size;
+    return request.size / (request.is_compare_swap != 0 ? sizeof(ListedSwap) : sizeof(AddPayload)) * value;
+}
+
+/// How long the payload of a reply may be.
+[[nodiscard]] bool has_right_size(const Reply& reply) noexcept {
+    switch (reply.kind) {
+    case ReplyKind::data: return true; // as the operation says
+    case ReplyKind::done: return reply.size == 0;
+    case ReplyKind::barrier: return reply.size == sizeof(BarrierToken);
+    case ReplyKind::dropped: return reply.size == sizeof(DroppedNote);
+    case ReplyKind::acknowledgement: break; // has no reply of its own
+    }
+    return false;
+}
 
 } // namespace
 
@@ -122,8 +152,12 @@ bool OriginSide::try_fetch(Operation& operation, int target, Request request, st
     if (!append(to, request, payload)) return false;
     Slot& slot = slots_.take(operation, to);
     slot.awaits_reply = answered == Answered::by_reply;
-    if (bulk) slots_.make_bulk(slot, request.size);
-    else operation.remaining.store(1, std::memory_order_relaxed);
+    if (bulk) {
+        slots_.make_bulk(slot, request.size);
+    } else {
+        slot.bytes = answer_bytes(request);
+        operation.remaining.store(1, std::memory_order_relaxed);
+    }
     start_or_forget(name.index, [&] {
         if (bulk)
             mpi::for_each_piece(request.size, [&](std::uint64_t at, int bytes) {
@@ -203,7 +237,7 @@ void OriginSide::receive(const MPI_Status& status) {
     }
     packet = packet.subspan(sizeof header);
     for (Reply reply; read_reply(packet, reply, from.rank); packet = packet.subspan(padded(reply.size)))
-        handle_reply(reply, packet.data());
+        handle_reply(from, reply, packet.data());
     // Only now: whoever sees the acknowledgement may rely on the replies that came before it.
     packets_unacknowledged_ -= header.acknowledged - from.packets_acknowledged;
     from.packets_acknowledged = header.acknowledged;
@@ -216,30 +250,99 @@ bool OriginSide::read_reply(std::span<const std::byte>& packet, Reply& reply, in
     if (left >= sizeof reply) {
         std::memcpy(&reply, packet.data(), sizeof reply);
         packet = packet.subspan(sizeof reply);
-        const bool whole = reply.kind != ReplyKind::barrier || reply.size == sizeof(BarrierToken);
-        if (whole && reply.size <= packet.size() && padded(reply.size) <= packet.size()) return true;
+        if (has_right_size(reply) && reply.size <= packet.size() && padded(reply.size) <= packet.size()) return true;
     }
     endpoint_.note_problem(fmt::format("rank {} sent {} bytes in the place of replies, which are none: they were dropped; {}",
                                        origin, left, fault_of_builds));
     return false;
 }
 
-void OriginSide::handle_reply(const Reply& reply, const std::byte* payload) {
+void OriginSide::note_senseless(const Peer& from, const Reply& reply) {
+    endpoint_.note_problem(
+        fmt::format("rank {} sent a reply ({}, of {} bytes, to operation {:x}) that answers nothing it was asked: it "
+                    "was ignored; {}",
+                    from.rank, name_of(reply.kind), reply.size, reply.token, fault_of_builds));
+}
+
+bool OriginSide::is_answer(const Slot& slot, const Peer& from, const Reply& reply) {
+    if (slot.peer != &from || !slot.awaits_reply) return false;
+    return slot.bulk() ? reply.kind == ReplyKind::done : reply.kind == ReplyKind::data && reply.size == slot.bytes;
+}
+
+void OriginSide::handle_reply(Peer& from, const Reply& reply, const std::byte* payload) {
     if (reply.kind == ReplyKind::barrier) {
         BarrierToken token;
         std::memcpy(&token, payload, sizeof token);
-        return listener_.on_barrier_token(token);
+        if (token.origin != from.rank || !listener_.on_barrier_token(token)) note_senseless(from, reply);
+        return;
     }
+    if (reply.kind == ReplyKind::dropped) return handle_dropped(from, reply, payload);
     Slot* const slot = slots_.named(reply.token);
-    if (slot == nullptr) return;
+    if (slot == nullptr) { // nobody waits for it any more
+        if (!slots_.was_given(reply.token)) note_senseless(from, reply);
+        return;
+    }
+    if (!is_answer(*slot, from, reply)) return note_senseless(from, reply);
     if (reply.kind == ReplyKind::data && slot->operation != nullptr) std::memcpy(slot->operation->destination, payload, reply.size);
     slots_.replied(*slot);
 }
 
-void OriginSide::complete(const Purpose& purpose) {
-    if (purpose.kind == Purpose::own_get || purpose.kind == Purpose::own_put) return slots_.moved(slots_[purpose.index]);
+void OriginSide::handle_dropped(Peer& from, const Reply& reply, const std::byte* payload) {
+    DroppedNote note;
+    std::memcpy(&note, payload, sizeof note);
+    if (Slot* const slot = slots_.named(reply.token); slot != nullptr) {
+        const bool bulk_get = slot->bulk() && !slot->awaits_reply;
+        if (slot->peer != &from || (!slot->awaits_reply && slot->pieces == 0)) return note_senseless(from, reply);
+        // Of data that cannot come. That of a put leaves all the same.
+        if (bulk_get) (void)endpoint_.requests().take_back_receives({Purpose::own_get, slots_.index_of(*slot)});
+        const bool told = slot->operation != nullptr;
+        const bool bulk_put = slot->bulk() && !bulk_get;
+        slots_.drop(*slot);
+        if (told && !bulk_put) return;
+    } else if (reply.token != no_operation) {
+        if (!slots_.was_given(reply.token)) return note_senseless(from, reply);
+        const auto scrap = std::ranges::find_if(
+            scraps_, [&](const auto& one) { return one.second.token == reply.token && one.second.peer == &from; });
+        if (scrap == scraps_.end()) return; // nobody waits for it any more
+        (void)endpoint_.requests().take_back_receives({Purpose::scrap, scrap->first});
+        --lingering_;
+        scraps_.erase(scrap);
+        return;
+    }
+    dropped_.try_emplace(note.window, from.rank);
+    any_dropped_.store(true, std::memory_order_release);
+}
+
+int OriginSide::take_dropped(std::uint64_t window) {
+    const auto found = dropped_.find(window);
+    if (found == dropped_.end()) return -1;
+    const int rank = found->second;
+    dropped_.erase(found);
+    any_dropped_.store(!dropped_.empty(), std::memory_order_release);
+    return rank;
+}
+
+void OriginSide::complete(const Purpose& purpose, const MPI_Status& status) {
+    if (purpose.kind == Purpose::own_get || purpose.kind == Purpose::own_put) {
+        Slot& slot = slots_[purpose.index];
+        if (slot.pieces == 0) return; // was dropped in the same round
+        if (purpose.kind == Purpose::own_get) {
+            int bytes = 0;
+            MPI_Get_count(&status, MPI_BYTE, &bytes);
+            slot.arrived += static_cast<std::uint64_t>(bytes);
+            if (slot.pieces == 1 && slot.arrived != slot.bytes)
+                endpoint_.note_problem(fmt::format("rank {} sent {} bytes for a get of {}; {}", slot.peer->rank,
+                                                   slot.arrived, slot.bytes, fault_of_builds));
+        }
+        return slots_.moved(slot);
+    }
+    if (purpose.kind != Purpose::scrap) return void(--lingering_);
+    const auto scrap = scraps_.find(purpose.index);
+    if (scrap == scraps_.end()) return; // was dropped in the same round
     --lingering_;
-    if (purpose.kind == Purpose::scrap) scraps_.erase(purpose.index);
+    scrap->second.bytes -= std::min(scrap->second.bytes, mpi::largest_piece_bytes);
+    if (scrap->second.bytes == 0) scraps_.erase(scrap);
+    else receive_scrap_piece(purpose.index);
 }
 
 // ---- giving up ------------------------------------------------------------------------------------------------------
@@ -254,21 +357,35 @@ Purpose OriginSide::take_back(std::uint32_t index) noexcept {
     const Purpose discarded{Purpose::discarded, index};
     Slot& slot = slots_[index];
     const std::size_t to_come = endpoint_.requests().take_back_receives({Purpose::own_get, index});
-    if (to_come == 1 && slot.bytes <= largest_scrap && slot.pieces == 1) receive_into_scrap(slot);
+    if (to_come != 0) receive_into_scrap(slot, to_come);
     lingering_ += endpoint_.requests().reassign({Purpose::own_put, index}, discarded);
     slots_.forget(slot);
     return discarded;
 }
 
-void OriginSide::receive_into_scrap(const Slot& slot) noexcept {
+void OriginSide::receive_into_scrap(const Slot& slot, std::uint64_t pieces) noexcept {
     try {
-        std::byte* const scrap = scraps_.emplace(next_scrap_, support::allocate_aligned(slot.bytes)).first->second.get();
-        endpoint_.receive(scrap, static_cast<int>(slot.bytes), slot.peer->rank, bulk_get_tag(slot.tag), {Purpose::scrap, next_scrap_});
+        // MPI matches the pieces in order: it is the last ones that are still to come.
+        const std::uint64_t here = (mpi::piece_count(slot.bytes) - pieces) * mpi::largest_piece_bytes;
+        const std::uint64_t bytes = slot.bytes - here;
+        scraps_.insert_or_assign(next_scrap_,
+                                 Scrap{.memory = support::allocate_aligned(std::min(bytes, mpi::largest_piece_bytes)),
+                                       .token = slots_.name_of(slot),
+                                       .peer = slot.peer,
+                                       .tag = slot.tag,
+                                       .bytes = bytes});
+        receive_scrap_piece(next_scrap_);
         ++next_scrap_;
-        ++lingering_;
     } catch (...) { // then its sender keeps it
         scraps_.erase(next_scrap_);
     }
+}
+
+void OriginSide::receive_scrap_piece(std::uint32_t number) {
+    Scrap& scrap = scraps_.at(number);
+    const auto bytes = static_cast<int>(std::min(scrap.bytes, mpi::largest_piece_bytes));
+    endpoint_.receive(scrap.memory.get(), bytes, scrap.peer->rank, bulk_get_tag(scrap.tag), {Purpose::scrap, number});
+    ++lingering_;
 }
 
 void OriginSide::take_back_all_receives() noexcept {

@@ -53,7 +53,7 @@ public:
     /// A packet of replies has come in.
     void receive(const MPI_Status& status);
     /// A piece of an own bulk transfer has moved, or of one that was given up.
-    void complete(const Purpose& purpose);
+    void complete(const Purpose& purpose, const MPI_Status& status);
     /// Sends the packets that nobody waits for, when it is time.
     void send_gathered();
     void update_active() noexcept;
@@ -63,6 +63,13 @@ public:
     std::optional<Purpose> abandon(const Operation& operation) noexcept;
     /// Nothing is written to operations' memory any more.
     void take_back_all_receives() noexcept;
+
+    /// A rank that has dropped requests about a window which nobody waited for one by one, and -1 if none has: told once.
+    [[nodiscard]] int take_dropped(std::uint64_t window);
+    /// The window goes: nobody asks any more.
+    void forget_dropped(std::uint64_t window) { (void)take_dropped(window); }
+    /// Whether take_dropped() may find something. From any thread.
+    [[nodiscard]] bool any_dropped() const noexcept { return any_dropped_.load(std::memory_order_acquire); }
 
     /// See Engine. From any thread.
     [[nodiscard]] bool busy() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
@@ -80,11 +87,16 @@ private:
     template <class Step>
     void start_or_forget(std::uint32_t index, Step&& step);
     Purpose take_back(std::uint32_t index) noexcept;
-    /// Receives a message of bulk data that nobody wants any more.
-    void receive_into_scrap(const Slot& slot) noexcept;
+    /// Receives the last `pieces` of bulk data that nobody wants any more.
+    void receive_into_scrap(const Slot& slot, std::uint64_t pieces) noexcept;
+    void receive_scrap_piece(std::uint32_t number);
     /// Takes the head of the next reply off the packet; false at its end, or where there is no reply.
     bool read_reply(std::span<const std::byte>& packet, Reply& reply, int origin);
-    void handle_reply(const Reply& reply, const std::byte* payload);
+    void handle_reply(Peer& from, const Reply& reply, const std::byte* payload);
+    void handle_dropped(Peer& from, const Reply& reply, const std::byte* payload);
+    /// Whether a reply is what the operation that it names waits for.
+    [[nodiscard]] static bool is_answer(const Slot& slot, const Peer& from, const Reply& reply);
+    void note_senseless(const Peer& from, const Reply& reply);
 
     Endpoint& endpoint_;
     PacketStream& request_packets_;
@@ -99,8 +111,17 @@ private:
     std::uint64_t packets_unacknowledged_ = 0; ///< over all peers
     std::size_t lingering_ = 0; ///< MPI requests of operations that were abandoned, which may never complete
     /// Where data goes whose receive was taken back: its sender counts it among what it serves until it has been received.
-    std::unordered_map<std::uint32_t, support::AlignedMemory> scraps_;
+    struct Scrap {
+        support::AlignedMemory memory; ///< for one piece at a time
+        std::uint64_t token = 0;       ///< of the operation
+        Peer* peer = nullptr;
+        std::uint32_t tag = 0;
+        std::uint64_t bytes = 0; ///< still to come
+    };
+    std::unordered_map<std::uint32_t, Scrap> scraps_;
     std::uint32_t next_scrap_ = 0;
+    std::unordered_map<std::uint64_t, int> dropped_; ///< by window: see take_dropped()
+    std::atomic<bool> any_dropped_{false};
     std::atomic<std::uint64_t> active_{0};
     std::atomic<bool> pushing_{false};
 };

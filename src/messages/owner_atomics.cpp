@@ -2,6 +2,7 @@
 // which would enter Lapwing with the engine's mutex held.
 #include "src/messages/owner_atomics.hpp"
 
+#include "src/messages/request_table.hpp"
 #include "src/mpi/atomics.hpp"
 #include "src/support/mpi_error.hpp"
 
@@ -94,8 +95,36 @@ Listed listed(const std::byte* entry, bool swaps) {
 
 } // namespace
 
+bool OwnerAtomics::makes_sense(const Peer& origin, const Request& request, std::uint64_t entry_bytes) {
+    const bool floating = request.type == mpi::AtomicType::float32 || request.type == mpi::AtomicType::float64;
+    const bool of_bits =
+        request.operation >= mpi::AtomicOperation::bit_and && request.operation <= mpi::AtomicOperation::bit_xor;
+    const bool known = request.type <= mpi::AtomicType::float64 && request.operation <= mpi::AtomicOperation::read;
+    if (known && !(floating && of_bits) && request.is_compare_swap <= 1 &&
+        (entry_bytes == 0 || request.size % entry_bytes == 0))
+        return true;
+    endpoint_.note_problem(fmt::format(
+        "rank {} asked for atomics that there are not ({}, operation {}, type {}, compare_swap {}, {} bytes "
+        "of values) on window {}: the request was dropped; {}",
+        origin.rank, row_of(request.kind)->name, static_cast<int>(request.operation), static_cast<int>(request.type),
+        request.is_compare_swap, request.size, request.window, fault_of_builds));
+    return false;
+}
+
+std::byte* OwnerAtomics::address_of(const Peer& origin, const Request& request, std::uint64_t offset) {
+    const std::uint64_t bytes = mpi::size_of(request.type);
+    std::byte* const address = windows_.address_of(origin.rank, request, offset, bytes);
+    if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return address; // null, too
+    endpoint_.note_problem(
+        fmt::format("rank {} asked for an atomic on {} bytes at offset {} of window {}, which are not aligned here: it "
+                    "was dropped; {}",
+                    origin.rank, bytes, offset, request.window, fault_of_builds));
+    return nullptr;
+}
+
 bool OwnerAtomics::fetch(Peer& origin, const Request& request, const AtomicPayload& values) {
-    std::byte* const address = windows_.address_of(origin.rank, request, mpi::size_of(request.type));
+    if (!makes_sense(origin, request, 0)) return true;
+    std::byte* const address = address_of(origin, request, request.offset);
     if (address == nullptr) return true;
     std::byte* const answer = replies_.append(origin, {.kind = ReplyKind::data, .token = request.token, .size = 8});
     if (answer == nullptr) return false;
@@ -110,6 +139,7 @@ bool OwnerAtomics::fetch_list(Peer& origin, const Request& request, std::span<co
     if (windows_.is_abandoned(request.window)) return true; // no answer: the origin hears of the departure
     const bool swaps = request.is_compare_swap != 0;
     const std::uint64_t entry = swaps ? sizeof(ListedSwap) : sizeof(AddPayload);
+    if (!makes_sense(origin, request, entry)) return true;
     const std::uint64_t count = list.size() / entry;
     std::byte* answer = replies_.append(origin, {.kind = ReplyKind::data, .token = request.token, .size = 8 * count});
     if (answer == nullptr) return false; // before anything is done: the request comes again
@@ -123,7 +153,7 @@ bool OwnerAtomics::fetch_list(Peer& origin, const Request& request, std::span<co
     for (std::uint64_t k = 0; k < count; ++k, answer += 8) {
         std::memset(answer, 0, 8);
         const Listed one = listed(list.data() + k * entry, swaps);
-        std::byte* const address = windows_.address_of(origin.rank, request, one.offset, mpi::size_of(request.type));
+        std::byte* const address = address_of(origin, request, one.offset);
         if (address == nullptr) continue; // has been noted
         if (memory->atomics == MPI_WIN_NULL) {
             by_processor(request, one, address, answer);
@@ -138,6 +168,7 @@ bool OwnerAtomics::fetch_list(Peer& origin, const Request& request, std::span<co
 }
 
 void OwnerAtomics::add_list(const Peer& origin, const Request& request, std::span<const std::byte> list) {
+    if (!makes_sense(origin, request, sizeof(AddPayload))) return;
     const ExposedMemory* const memory = windows_.memory_of(request.window);
     const auto report = [&](const FailedMpiCall& failed) {
         if (failed)
@@ -147,7 +178,7 @@ void OwnerAtomics::add_list(const Peer& origin, const Request& request, std::spa
     bool by_mpi = false;
     for (std::uint64_t at = 0; at + sizeof(AddPayload) <= list.size(); at += sizeof(AddPayload)) {
         const Listed one = listed(list.data() + at, false);
-        std::byte* const address = windows_.address_of(origin.rank, request, one.offset, mpi::size_of(request.type));
+        std::byte* const address = address_of(origin, request, one.offset);
         if (address == nullptr) continue; // has been noted
         if (memory->atomics == MPI_WIN_NULL) {
             std::uint64_t before = 0;

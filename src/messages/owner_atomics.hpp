@@ -23,6 +23,11 @@ public:
     void add_list(const Peer& origin, const Request& request, std::span<const std::byte> list);
 
 private:
+    /// Whether there are such atomics; else a problem that is noted.
+    [[nodiscard]] bool makes_sense(const Peer& origin, const Request& request, std::uint64_t entry_bytes);
+    /// Where the value is, or null, and a problem that is noted.
+    [[nodiscard]] std::byte* address_of(const Peer& origin, const Request& request, std::uint64_t offset);
+
     Endpoint& endpoint_;
     ExposedWindows& windows_;
     ReplyQueue& replies_;

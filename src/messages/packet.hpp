@@ -4,19 +4,30 @@
 #include "src/support/aligned_memory.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <deque>
+#include <new>
+#include <utility>
 #include <vector>
 
 namespace lapwing::messages {
 
+struct Peer;
+
 /// One message buffer of the service path.
 class Packet {
 public:
-    Packet(std::byte* memory, std::uint64_t capacity) : memory_{memory}, capacity_{capacity} { clear(); }
+    Packet(std::byte* memory, std::uint64_t capacity, std::uint32_t index = 0)
+        : memory_{memory}, capacity_{capacity}, index_{index} {
+        clear();
+    }
 
     void clear() { used_ = sizeof(PacketHeader); }
     [[nodiscard]] std::uint64_t used() const { return used_; }
     [[nodiscard]] std::byte* memory() const { return memory_; }
+    /// In its pool.
+    [[nodiscard]] std::uint32_t index() const { return index_; }
     [[nodiscard]] bool fits(std::uint64_t head_bytes, std::uint64_t payload_bytes) const {
         return head_bytes + padded(payload_bytes) <= capacity_ - used_;
     }
@@ -32,21 +43,24 @@ public:
 
     void set_header(const PacketHeader& header) { std::memcpy(memory_, &header, sizeof header); }
 
+    Peer* holder = nullptr; ///< of a packet of replies: for whom it was taken
+
 private:
     std::byte* memory_;
     std::uint64_t capacity_;
     std::uint64_t used_ = 0;
+    std::uint32_t index_;
 };
 
-/// A fixed number of packets, allocated once.
+/// A number of packets that are allocated once, and more of them while they are needed.
 class PacketPool {
 public:
-    PacketPool(std::size_t count, std::uint64_t packet_bytes) {
+    PacketPool(std::size_t count, std::uint64_t packet_bytes) : packet_bytes_{packet_bytes}, count_{count} {
         const std::uint64_t stride = support::rounded_to_alignment(packet_bytes);
         memory_ = support::allocate_zeroed(count * stride); // what pads payloads is sent, too
-        packets_.reserve(count);
         free_.reserve(count);
-        for (std::size_t i = 0; i < count; ++i) packets_.emplace_back(memory_.get() + i * stride, packet_bytes);
+        for (std::size_t i = 0; i < count; ++i)
+            packets_.emplace_back(memory_.get() + i * stride, packet_bytes, static_cast<std::uint32_t>(i));
         for (Packet& packet : packets_) free_.push_back(&packet);
     }
 
@@ -58,13 +72,41 @@ public:
         packet->clear();
         return packet;
     }
-    void give_back(Packet* packet) { free_.push_back(packet); }
-    [[nodiscard]] std::vector<Packet>& all() { return packets_; }
+    /// One more than there are, whose memory goes when it comes back; null when there is no memory.
+    [[nodiscard]] Packet* take_extra() noexcept {
+        try {
+            if (spare_.empty()) {
+                extra_.emplace_back();
+                packets_.emplace_back(nullptr, packet_bytes_, static_cast<std::uint32_t>(packets_.size()));
+                spare_.reserve(extra_.size());
+                spare_.push_back(packets_.back().index());
+            }
+            const std::uint32_t index = spare_.back();
+            support::AlignedMemory& memory = extra_[index - count_];
+            memory = support::allocate_zeroed(packet_bytes_);
+            spare_.pop_back();
+            packets_[index] = Packet{memory.get(), packet_bytes_, index};
+            return &packets_[index];
+        } catch (const std::bad_alloc&) {
+            return nullptr;
+        }
+    }
+    void give_back(Packet* packet) {
+        if (packet->index() < count_) return free_.push_back(packet);
+        extra_[packet->index() - count_].reset();
+        spare_.push_back(packet->index());
+    }
+    [[nodiscard]] std::size_t free() const noexcept { return free_.size(); }
+    [[nodiscard]] Packet& operator[](std::uint32_t index) { return packets_[index]; }
 
 private:
+    std::uint64_t packet_bytes_;
+    std::size_t count_; ///< of those that stay
     support::AlignedMemory memory_;
-    std::vector<Packet> packets_;
+    std::deque<Packet> packets_;
     std::vector<Packet*> free_;
+    std::deque<support::AlignedMemory> extra_; ///< memory of the packets behind the first count_; null: not in use
+    std::vector<std::uint32_t> spare_;         ///< of the extra ones those not in use
 };
 
 } // namespace lapwing::messages

@@ -15,8 +15,7 @@ void PacketStream::open() {
 }
 
 void PacketStream::send(Packet* packet, int target) {
-    endpoint_.send(packet->memory(), static_cast<int>(packet->used()), target, sort_.tag,
-                   {sort_.out, static_cast<std::uint32_t>(packet - pool_.all().data())});
+    endpoint_.send(packet->memory(), static_cast<int>(packet->used()), target, sort_.tag, {sort_.out, packet->index()});
     statistics_.add(Counter::messages_sent);
 }
 

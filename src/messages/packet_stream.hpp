@@ -33,10 +33,14 @@ public:
 
     /// An empty packet, or null when all are in use.
     [[nodiscard]] Packet* take() { return pool_.take(); }
+    /// One beyond the number of buffers, allocated for this use; null when there is no memory.
+    [[nodiscard]] Packet* take_extra() { return pool_.take_extra(); }
+    [[nodiscard]] std::size_t free() const noexcept { return pool_.free(); }
     /// The packet comes back when MPI has sent it: see sent().
     void send(Packet* packet, int target);
     /// `index`: that of the purpose.
-    void sent(std::uint32_t index) { pool_.give_back(&pool_.all()[index]); }
+    [[nodiscard]] const Packet& packet(std::uint32_t index) { return pool_[index]; }
+    void sent(std::uint32_t index) { pool_.give_back(&pool_[index]); }
 
     /// The packet that has come in. It stays until read().
     [[nodiscard]] std::span<const std::byte> incoming(const MPI_Status& status);

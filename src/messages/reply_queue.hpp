@@ -5,17 +5,20 @@
 #include "src/messages/request.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace lapwing::messages {
 
-/// The replies and acknowledgements that this rank owes. Reply buffers always come free, since whoever gets replies reads them
-/// whatever else is under way.
+/// The replies and acknowledgements that this rank owes. Whoever gets replies reads them whatever else is under way, but not before
+/// its next call, or a signal, lets it: until then it holds the buffers that MPI has not sent. So answers take a fair share of them, and
+/// a rank that holds none gets one in any case: none keeps this one from answering another.
 class ReplyQueue {
 public:
     explicit ReplyQueue(PacketStream& packets) : packets_{packets} {}
 
-    /// Room for the payload of a reply, of `reply.size` bytes, in the peer's open reply packet; null when no buffer is free.
+    /// Room for the payload of a reply, of `reply.size` bytes, in the peer's open reply packet; null when the peer holds as many
+    /// buffers as it may have now.
     std::byte* append(Peer& to, const Reply& reply);
     /// A packet of the peer's has been handled: it is to be told.
     void acknowledge(Peer& to) {
@@ -26,9 +29,20 @@ public:
     bool send_now(Peer& to, const BarrierToken& token);
     /// Sends what is owed, as far as there are buffers.
     void send();
+    /// MPI has sent a packet. `index`: that of the purpose.
+    void sent(std::uint32_t index);
     [[nodiscard]] bool empty() const noexcept { return peers_.empty(); }
 
 private:
+    enum class Use : std::uint8_t {
+        answer,
+        duty ///< tokens and acknowledgements, few and small: whatever the peer holds
+    };
+    /// Makes sure of an open packet with room for the head and payload of a reply, if it can.
+    [[nodiscard]] bool open(Peer& to, std::uint64_t payload_bytes, Use use);
+    /// Null: none for that peer now.
+    [[nodiscard]] Packet* take(Peer& to, Use use);
+    [[nodiscard]] std::byte* append_open(Peer& to, const Reply& reply);
     void list(Peer& to);
     void send_packet(Peer& to);
 

@@ -57,13 +57,22 @@ enum class ReplyKind : std::uint8_t {
     done,            ///< operation `token` is complete
     barrier,         ///< a token of the dissemination barrier; payload: BarrierToken. It answers nothing, but travels as answers
                      ///< do: at once, whatever is under way, and without an acknowledgement of its own, which is the next token
+    dropped          ///< operation `token` was not done, nor will be: its window's memory is gone; payload: DroppedNote. `token` is
+                     ///< no_operation where the request has no answer otherwise
 };
+
+/// No operation has this name.
+inline constexpr std::uint64_t no_operation = ~std::uint64_t{0};
 
 struct Reply {
     ReplyKind kind{};
     std::uint8_t reserved[7] = {};
     std::uint64_t token = 0;
     std::uint64_t size = 0;
+};
+
+struct DroppedNote {
+    std::uint64_t window = 0;
 };
 
 struct AtomicPayload {

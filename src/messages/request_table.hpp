@@ -112,6 +112,9 @@ static_assert(is_complete(RequestTable::rows), "each RequestKind needs a row in 
     return index < RequestTable::rows.size() ? &RequestTable::rows[index] : nullptr;
 }
 
+/// Whether a request of this kind is about memory of the window that its head names.
+[[nodiscard]] constexpr bool concerns_window(RequestKind kind) noexcept { return kind <= RequestKind::adds; }
+
 /// The first request in the rest of a packet.
 struct ReadRequest {
     Request head;

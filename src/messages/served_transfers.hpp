@@ -3,71 +3,98 @@
 #include "src/messages/engine_limits.hpp"
 #include "src/messages/exposed_windows.hpp"
 #include "src/messages/reply_queue.hpp"
+#include "src/messages/staging_buffers.hpp"
 #include "src/support/aligned_memory.hpp"
+
+#include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
 namespace lapwing::messages {
 
 /// Bulk transfers of other ranks at this one: data that goes straight from or to memory, or through a staging buffer where it is
-/// packed or unpacked here. The serve_ functions return false, having done nothing, when there is no room for the transfer now.
+/// packed or unpacked here. The serve_ functions return false, having done nothing, when there is no room for the transfer now. What
+/// they have of it is shared by is_fair(): no rank keeps this one from serving another.
 class ServedTransfers {
 public:
-    ServedTransfers(Endpoint& endpoint, ExposedWindows& windows, const EngineLimits& limits)
-        : endpoint_{endpoint}, windows_{windows}, limits_{limits}, puts_(limits.bulk_transfers) {}
+    ServedTransfers(Endpoint& endpoint, ExposedWindows& windows, const EngineLimits& limits);
 
-    bool serve_get(const Peer& origin, const Request& request, const std::byte* address);
-    /// Without an address the data is received into scrap memory.
+    bool serve_get(Peer& origin, const Request& request, const std::byte* address);
     bool serve_put(Peer& origin, const Request& request, std::byte* address);
     bool serve_scatter(Peer& origin, const Request& request);
-    bool serve_gather(const Peer& origin, const Request& request, std::span<const std::byte> table);
+    bool serve_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
+    /// A put or scatter whose window's memory is gone. Its data is received all the same: its origin could not send it else, nor close
+    /// the team.
+    bool discard_put(Peer& origin, const Request& request);
 
     /// A piece has moved.
-    void complete(const Purpose& purpose);
+    void complete(const Purpose& purpose, const MPI_Status& status);
     /// Ends the puts to a window whose memory is about to go.
     void abandon(std::uint64_t window, LateRequests late, EngineListener& listener) noexcept;
+    /// Whether MPI may still read a window's memory.
+    [[nodiscard]] bool sends_from(std::uint64_t window) const noexcept;
     /// Answers the puts that have arrived, as far as there is room for replies.
     void answer_finished(ReplyQueue& replies);
     [[nodiscard]] bool has_finished() const noexcept { return !finished_.empty(); }
 
 private:
-    static constexpr std::uint32_t no_staging = 0xffffffff;
+    /// Whether there can be such a transfer: a tag that MPI has, and a possible size; else a problem that is noted.
+    [[nodiscard]] bool makes_sense(const Peer& origin, const Request& request);
+
     /// A bulk put that is arriving.
     struct Put {
+        std::uint32_t number = 0; ///< in puts_
         Peer* peer = nullptr;
         std::uint64_t token = 0;
         std::uint64_t window = 0;
         std::uint32_t pieces = 0;
         std::uint32_t counter_plus_one = 0;
-        std::uint32_t staging = no_staging; ///< the buffer that it arrives in, to be unpacked
+        std::uint32_t staging = StagingBuffers::none; ///< the buffer that it arrives in, to be unpacked
+        std::uint32_t tag = 0;
         std::uint64_t table_bytes = 0;
         std::uint64_t bytes = 0;
-        std::uint32_t tag = 0;
+        std::uint64_t arrived = 0;      ///< of the bytes
         support::AlignedMemory scrap{}; ///< where it arrives if it comes too late for its window's memory
+        bool dropped = false;
+        bool in_use = false;
+    };
+    /// A bulk get whose data leaves.
+    struct Get {
+        std::uint32_t number = 0; ///< in gets_
+        Peer* peer = nullptr;
+        std::uint64_t window = 0;
+        std::uint32_t pieces = 0;
+        std::uint32_t staging = StagingBuffers::none; ///< the buffer that it leaves from
         bool in_use = false;
     };
 
-    /// Null: all are in use.
-    [[nodiscard]] Put* free_put();
-    [[nodiscard]] std::uint32_t index_of(const Put& put) const noexcept { return static_cast<std::uint32_t>(&put - puts_.data()); }
+    /// Null: as many are in use as may be, of that rank's.
+    [[nodiscard]] Put* take_put(Peer& origin, const Request& request);
+    [[nodiscard]] Get* take_get(Peer& origin, const Request& request);
+    [[nodiscard]] std::uint32_t take_staging(Peer& origin, std::uint64_t bytes);
+    void release(Put& put) noexcept;
+    void release(Get& get) noexcept;
+    /// The receives of a put. If one fails, the put is over.
+    template <class Step>
+    void start_or_release(Put& put, Step&& step);
     void finish(Put& put);
-    /// Of a put whose window's memory is gone the last `pieces` that are to come: its origin could not send them else, nor close the
-    /// team.
-    void receive_into_scrap(Put& put, std::uint64_t pieces);
-    /// The last of free_staging_, or null when all buffers are in use; the caller takes it off when all else is in place.
-    [[nodiscard]] std::byte* next_staging();
+    /// Of a put whose window's memory is gone the last `pieces` that are to come. False, and a problem that is noted: it has no memory.
+    bool receive_into_scrap(Put& put, std::uint64_t pieces);
 
     Endpoint& endpoint_;
     ExposedWindows& windows_;
     const EngineLimits& limits_;
-    std::vector<Put> puts_;
-    std::vector<std::uint32_t> finished_; ///< puts whose `done` could not be sent yet
-    std::size_t sending_ = 0;             ///< messages of gets
-    std::vector<support::AlignedMemory> staging_;
-    std::vector<std::uint32_t> free_staging_;
+    const std::uint32_t largest_tag_number_;
+    std::deque<Put> puts_; ///< references to them stay
+    std::deque<Get> gets_;
+    std::uint64_t puts_in_use_ = 0;
+    std::uint64_t gets_in_use_ = 0;
+    std::vector<std::uint32_t> finished_; ///< puts whose answer could not be sent yet
+    StagingBuffers staging_;
 };
 
 } // namespace lapwing::messages

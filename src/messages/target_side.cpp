@@ -1,12 +1,17 @@
 #include "src/messages/target_side.hpp"
 
 #include "src/messages/request_table.hpp"
+#include "src/support/first_problem.hpp"
 #include "src/support/thread_sanitizer.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+#include <utility>
 
 namespace lapwing::messages {
 namespace {
@@ -32,40 +37,128 @@ inline void copy_for_reader(std::byte* to, const std::byte* from, std::uint64_t 
 
 } // namespace
 
-TargetSide::TargetSide(Endpoint& endpoint, PacketStream& request_packets, ReplyQueue& replies, const EngineLimits& limits,
-                       support::Statistics& statistics, EngineListener& listener)
-    : endpoint_{endpoint}, request_packets_{request_packets}, replies_{replies}, statistics_{statistics}, listener_{listener},
-      largest_answer_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Reply)) / 8 * 8}, windows_{endpoint, listener},
-      transfers_{endpoint, windows_, limits}, atomics_{endpoint, windows_, replies}, remote_calls_{endpoint} {}
+TargetSide::TargetSide(Endpoint& endpoint, PacketStream& request_packets, ReplyQueue& replies,
+                       const EngineLimits& limits, support::Statistics& statistics, EngineListener& listener)
+    : endpoint_{endpoint},
+      request_packets_{request_packets},
+      replies_{replies},
+      statistics_{statistics},
+      listener_{listener},
+      largest_answer_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Reply)) / 8 * 8},
+      windows_{endpoint, listener},
+      transfers_{endpoint, windows_, limits},
+      atomics_{endpoint, windows_, replies},
+      remote_calls_{endpoint} {}
 
 // ---- reading and answering ------------------------------------------------------------------------------------------
 
 void TargetSide::receive(const MPI_Status& status) {
-    const std::span<const std::byte> packet = request_packets_.incoming(status);
-    packet_ = packet.subspan(std::min(packet.size(), sizeof(PacketHeader)));
-    packet_origin_ = status.MPI_SOURCE;
-    read();
+    std::span<const std::byte> packet = request_packets_.incoming(status);
+    Peer& origin = endpoint_.peer(status.MPI_SOURCE);
+    support::FirstProblem problem;
+    bool read_to_its_end = false;
+    problem.attempt([&] {
+        if (packet.size() < sizeof(PacketHeader)) {
+            endpoint_.note_problem(
+                fmt::format("rank {} sent {} bytes in the place of requests, which begin with {}; {}", origin.rank,
+                            packet.size(), sizeof(PacketHeader), fault_of_builds));
+            packet = {};
+        } else {
+            packet = packet.subspan(sizeof(PacketHeader));
+        }
+        read_to_its_end = !origin.parked() && read(origin, packet);
+    });
+    // Behind those that wait already; and what is behind a request that failed.
+    if (!read_to_its_end) problem.attempt([&] { park(origin, packet); });
+    // Whatever has become of the packet: nobody's requests would come in otherwise.
+    problem.attempt([&] { request_packets_.read(); });
+    problem.rethrow();
+}
+
+void TargetSide::park(Peer& origin, std::span<const std::byte> packet) {
+    const auto drop_packet = [&](const std::string& why) {
+        endpoint_.note_problem(
+            fmt::format("{} bytes of requests of rank {} were dropped: {}", packet.size(), origin.rank, why));
+        replies_.acknowledge(origin);
+    };
+    try {
+        std::vector<ParkedPacket>& parked = origin.lend().parked;
+        if (parked.size() >= most_packets_in_flight)
+            return drop_packet(fmt::format("more than {} packets of them were not acknowledged; {}",
+                                           most_packets_in_flight, fault_of_builds));
+        if (parked.empty()) parked_.push_back(&origin); // first: one without packets leaves the list by itself
+        parked.push_back({.requests = {packet.begin(), packet.end()}});
+        statistics_.add(Counter::packets_parked);
+    } catch (const std::bad_alloc&) {
+        drop_packet("there is no memory to keep them until they can be answered");
+    }
+}
+
+bool TargetSide::read_parked(Peer& origin) {
+    while (origin.parked()) {
+        ParkedPacket& parked = origin.lent->parked.front();
+        std::span<const std::byte> packet = std::span{std::as_const(parked).requests}.subspan(parked.read);
+        support::FirstProblem problem;
+        bool done = false;
+        problem.attempt([&] { done = read(origin, packet); });
+        parked.read = parked.requests.size() - packet.size();
+        problem.rethrow();
+        if (!done) return false;
+        origin.lent->parked.erase(origin.lent->parked.begin());
+    }
+    return true;
 }
 
 void TargetSide::read_on() {
-    if (!packet_.empty()) read();
+    if (parked_.empty()) return;
+    support::FirstProblem problem;
+    std::erase_if(parked_, [&](Peer* origin) {
+        bool done = false;
+        problem.attempt([&] { done = read_parked(*origin); });
+        return done;
+    });
+    // Each is the first in turn to find what has come free.
+    if (parked_.size() > 1) std::ranges::rotate(parked_, parked_.begin() + 1);
+    problem.rethrow();
 }
 
-void TargetSide::read() {
-    Peer& origin = endpoint_.peer(packet_origin_);
-    while (!packet_.empty()) {
-        const ReadRequest next = read_request(packet_);
+bool TargetSide::read(Peer& origin, std::span<const std::byte>& packet) {
+    while (!packet.empty()) {
+        const ReadRequest next = read_request(packet);
         if (next.row == nullptr) {
-            endpoint_.note_problem(fault_of(packet_, origin.rank));
+            endpoint_.note_problem(fault_of(packet, origin.rank));
             break;
         }
-        if (!next.row->handle(*this, origin, next.head, next.payload)) return; // on with it in a later round
-        packet_ = next.rest;
+        bool done = true;
+        support::FirstProblem problem;
+        problem.attempt([&] {
+            done =
+                is_late(next.head) ? drop(origin, next.head) : next.row->handle(*this, origin, next.head, next.payload);
+        });
+        if (!done) return false; // on with it in a later round
+        packet = next.rest;      // what threw has been told, and is not done again
+        problem.rethrow();
         statistics_.add(Counter::commands_served);
     }
-    packet_ = {};
+    packet = {};
     replies_.acknowledge(origin);
-    request_packets_.read();
+    return true;
+}
+
+bool TargetSide::is_late(const Request& request) const {
+    return concerns_window(request.kind) && windows_.drops_late_requests(request.window);
+}
+
+bool TargetSide::drop(Peer& origin, const Request& request) {
+    if (request.kind == RequestKind::bulk_put || request.kind == RequestKind::bulk_scatter)
+        return transfers_.discard_put(origin, request); // answered when the data is here
+    const bool answered = row_of(request.kind)->answered != Answered::no;
+    const DroppedNote note{request.window};
+    std::byte* const place = replies_.append(
+        origin, {.kind = ReplyKind::dropped, .token = answered ? request.token : no_operation, .size = sizeof note});
+    if (place == nullptr) return false;
+    std::memcpy(place, &note, sizeof note);
+    return true;
 }
 
 void TargetSide::send_replies() {
@@ -107,7 +200,7 @@ void TargetSide::handle_put(Peer& origin, const Request& request, std::span<cons
         if (address == nullptr) return;
         std::memcpy(address, data.data(), data.size());
     }
-    windows_.raise_counter(request.window, request.counter_plus_one);
+    windows_.raise_counter(origin.rank, request.window, request.counter_plus_one);
 }
 
 bool TargetSide::handle_bulk_get(Peer& origin, const Request& request) {
@@ -117,13 +210,11 @@ bool TargetSide::handle_bulk_get(Peer& origin, const Request& request) {
 
 bool TargetSide::handle_bulk_put(Peer& origin, const Request& request) {
     std::byte* const address = windows_.address_of(origin.rank, request, request.size);
-    // A put that is dropped is received all the same: its origin could not send it else, nor close the team.
-    if (address == nullptr && !windows_.drops_late_requests(request.window)) return true;
-    return transfers_.serve_put(origin, request, address);
+    return address == nullptr || transfers_.serve_put(origin, request, address);
 }
 
 void TargetSide::handle_scatter(Peer& origin, const Request& request, std::span<const std::byte> message) {
-    windows_.scatter(origin.rank, request.window, message, request.offset);
+    (void)windows_.scatter(origin.rank, request.window, message, request.offset);
 }
 
 bool TargetSide::handle_bulk_scatter(Peer& origin, const Request& request) { return transfers_.serve_scatter(origin, request); }
@@ -153,11 +244,22 @@ void TargetSide::handle_adds(Peer& origin, const Request& request, std::span<con
     atomics_.add_list(origin, request, list);
 }
 
-void TargetSide::handle_departed(Peer&, const Request& request) {
-    listener_.on_departed(static_cast<int>(request.offset), request.size, request.tag);
+void TargetSide::note_senseless(const Peer& origin, const Request& request) {
+    endpoint_.note_problem(fmt::format(
+        "rank {} sent a {} that makes no sense here (rank {}, {} collective calls, reason {}): it was "
+        "ignored; {}",
+        origin.rank, row_of(request.kind)->name, request.offset, request.size, request.tag, fault_of_builds));
 }
 
-void TargetSide::handle_waiting(Peer&, const Request&, const WaitingNote& note) { listener_.on_waiting(note); }
+void TargetSide::handle_departed(Peer& origin, const Request& request) {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+    if (request.offset > most || !listener_.on_departed(static_cast<int>(request.offset), request.size, request.tag))
+        note_senseless(origin, request);
+}
+
+void TargetSide::handle_waiting(Peer& origin, const Request& request, const WaitingNote& note) {
+    if (note.rank != origin.rank || !listener_.on_waiting(note)) note_senseless(origin, request);
+}
 
 void TargetSide::handle_wake(Peer&, const Request&) { wakes_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace lapwing::messages {
 
@@ -29,16 +30,20 @@ public:
 
     /// A packet of requests has come in.
     void receive(const MPI_Status& status);
-    /// Reads on in the packet at which reading stopped for want of room, if any.
+    /// Reads on in the packets that wait for room, one rank after the other.
     void read_on();
     /// A piece of a bulk transfer has moved.
-    void complete(const Purpose& purpose) { transfers_.complete(purpose); }
+    void complete(const Purpose& purpose, const MPI_Status& status) { transfers_.complete(purpose, status); }
     void send_replies();
     /// See Engine::abandon().
     void abandon(std::uint64_t window, LateRequests late);
+    /// Whether MPI may still read a window's memory for a rank that asked for it.
+    [[nodiscard]] bool sends_from(std::uint64_t window) const noexcept { return transfers_.sends_from(window); }
 
     /// Whether every request that has come in has been handled and answered.
-    [[nodiscard]] bool idle() const noexcept { return packet_.empty() && replies_.empty() && !transfers_.has_finished(); }
+    [[nodiscard]] bool idle() const noexcept {
+        return parked_.empty() && replies_.empty() && !transfers_.has_finished();
+    }
     /// Times a wake request has come in. From any thread.
     [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
 
@@ -62,8 +67,19 @@ private:
     void handle_wake(Peer& origin, const Request& request);
     void handle_remote_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
 
-    /// Reads the packet up to its end, or to a request that has to wait for room.
-    void read();
+    /// Takes requests of `origin` off a packet up to its end, or to one that has to wait for room. True at the end, which is
+    /// acknowledged.
+    bool read(Peer& origin, std::span<const std::byte>& packet);
+    /// Keeps the rest of a packet, in which a request has to wait: so that requests of other ranks need not.
+    void park(Peer& origin, std::span<const std::byte> packet);
+    /// True when the peer has no packets left.
+    bool read_parked(Peer& origin);
+    /// Answers a request for memory that is gone; false where there is no room for the answer now.
+    bool drop(Peer& origin, const Request& request);
+    /// Whether it is for memory that the program has freed.
+    [[nodiscard]] bool is_late(const Request& request) const;
+    /// Notes a problem: a request that the listener can make nothing of.
+    void note_senseless(const Peer& origin, const Request& request);
     /// Where the answer with the data of a get goes; null if there is no room now.
     [[nodiscard]] std::byte* append_data(Peer& origin, const Request& request);
     /// False, and a problem that is noted, where a request asks for more than a packet can answer.
@@ -80,9 +96,8 @@ private:
     OwnerAtomics atomics_;
     RemoteCalls remote_calls_;
 
-    /// The request packet that is read, from the next request on; it stays when a request has to wait for room.
-    std::span<const std::byte> packet_;
-    int packet_origin_ = 0;
+    /// Those whose packets wait for room. The flow control keeps them few: of each as many as it may have unacknowledged.
+    std::vector<Peer*> parked_;
     std::atomic<std::uint64_t> wakes_{0};
 };
 

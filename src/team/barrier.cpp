@@ -179,14 +179,24 @@ void Barrier::advance_rounds() {
     else carried_.store(sequence_, std::memory_order_release);
 }
 
-void Barrier::on_token(const messages::BarrierToken& token) {
-    if (token.round >= most_rounds) return;
-    received_[token.sequence & 1][token.round] = {true,
-                                                  {token.lowest_identity, token.highest_identity,
-                                                   token.lowest_arguments, token.highest_arguments, token.lowest_call,
-                                                   token.highest_call},
-                                                  token.origin};
+bool Barrier::on_token(const messages::BarrierToken& token) {
+    const auto is_call = [](std::int32_t call) {
+        return call >= 0 && call <= static_cast<std::int32_t>(CollectiveCall::lock_close);
+    };
+    if (token.round >= static_cast<std::uint64_t>(rounds()) ||
+        token.origin != topology_.previous_leaders()[token.round] ||
+        (token.sequence != sequence_ && token.sequence != sequence_ + 1) || !is_call(token.lowest_call) ||
+        !is_call(token.highest_call))
+        return false;
+    Received& received = received_[token.sequence & 1][token.round];
+    if (received.here || (token.sequence == sequence_ && active_ && token.round < static_cast<std::uint64_t>(round_)))
+        return false; // twice
+    received = {true,
+                {token.lowest_identity, token.highest_identity, token.lowest_arguments, token.highest_arguments,
+                 token.lowest_call, token.highest_call},
+                token.origin};
     advance();
+    return true;
 }
 
 bool Barrier::complete() const noexcept {

@@ -107,7 +107,8 @@ public:
     [[nodiscard]] int closing_rank();
 
     // From the engine, with its mutex held.
-    void on_token(const messages::BarrierToken& token);
+    /// False: it is none that may come now.
+    bool on_token(const messages::BarrierToken& token);
     void advance() {
         if (active_) advance_rounds();
     }

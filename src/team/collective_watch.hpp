@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace lapwing::team {
@@ -31,8 +32,14 @@ public:
     /// would do first is in vain. Neighbours pass it on, so that it is known after as many messages as there are ranks.
     [[nodiscard]] bool all_others_in(std::uint64_t collectives, const char* call, std::uint64_t subject);
 
-    /// From the engine, with its mutex held.
-    void on_note(const messages::WaitingNote& note) noexcept { before_ = note; }
+    /// From the engine, with its mutex held. False: it is none of the rank before this one.
+    bool on_note(const messages::WaitingNote& note) noexcept {
+        if (note.rank != (rank_ + size_ - 1) % size_ || note.run < 0 ||
+            note.run >= std::numeric_limits<std::int32_t>::max())
+            return false;
+        before_ = note;
+        return true;
+    }
 
 private:
     messages::Engine& engine_;

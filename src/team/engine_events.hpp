@@ -18,15 +18,15 @@ public:
         synchronisation_ = &synchronisation;
     }
 
-    void on_barrier_token(const messages::BarrierToken& token) override { synchronisation_->on_token(token); }
-    void on_waiting(const messages::WaitingNote& note) override { synchronisation_->on_note(note); }
+    bool on_barrier_token(const messages::BarrierToken& token) override { return synchronisation_->on_token(token); }
+    bool on_waiting(const messages::WaitingNote& note) override { return synchronisation_->on_note(note); }
     void on_failed(const std::string& text, int code) noexcept override {
         if (membership_ != nullptr)
             membership_->fail(text, code); // else the engine is being made, and its constructor throws
     }
     void on_abandoned_access() override { membership_->on_abandoned_access(); }
-    void on_departed(int rank, std::uint64_t collectives, std::uint32_t reason) override {
-        membership_->on_departed(rank, collectives, reason);
+    bool on_departed(int rank, std::uint64_t collectives, std::uint32_t reason) override {
+        return membership_->on_departed(rank, collectives, reason);
     }
     void on_progress() override {
         synchronisation_->advance();

@@ -66,13 +66,15 @@ void Membership::fail(const std::string& text, int code) noexcept {
     tell_own({DepartureReason::failure}); // or the others would wait for what this rank cannot do any more
 }
 
-void Membership::on_departed(int rank, std::uint64_t collectives, std::uint32_t reason) {
-    const std::lock_guard guard{mutex_};
-    if (is_departed(rank) || departed_.size() >= most_departures) return;
+bool Membership::on_departed(int rank, std::uint64_t collectives, std::uint32_t reason) {
     const Departed departed{rank, collectives, DepartureReason::unpacked(reason)};
+    if (rank < 0 || rank >= size_ || departed.reason.cause > DepartureReason::memory) return false;
+    const std::lock_guard guard{mutex_};
+    if (is_departed(rank) || departed_.size() >= most_departures) return true;
     departed_.push_back(departed);
     tell(departed);
     break_up();
+    return true;
 }
 
 void Membership::on_abandoned_access() {

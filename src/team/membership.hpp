@@ -69,8 +69,8 @@ public:
     void tell_own(DepartureReason reason, std::uint64_t collectives);
     /// Another rank asks for memory of this one's that an exception has taken.
     void on_abandoned_access();
-    /// `rank` has left, behind so many collective calls.
-    void on_departed(int rank, std::uint64_t collectives, std::uint32_t reason);
+    /// `rank` has left, behind so many collective calls. False: there is no such rank, or no such reason.
+    bool on_departed(int rank, std::uint64_t collectives, std::uint32_t reason);
     /// Sends what has not been passed on.
     void pass_on();
 

@@ -77,8 +77,8 @@ public:
     [[nodiscard]] const std::atomic<std::uint64_t>& completed_collectives() const noexcept { return collectives_; }
 
     // From the engine, with its mutex held.
-    void on_token(const messages::BarrierToken& token) { barrier_.on_token(token); }
-    void on_note(const messages::WaitingNote& note) { watch_.on_note(note); }
+    bool on_token(const messages::BarrierToken& token) { return barrier_.on_token(token); }
+    bool on_note(const messages::WaitingNote& note) noexcept { return watch_.on_note(note); }
     void advance() { barrier_.advance(); }
 
 private:

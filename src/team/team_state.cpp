@@ -29,7 +29,7 @@ using support::check_mpi;
      .help = "unacknowledged request packets to one target",
      .choices = {}},
     1,
-    1024};
+    messages::most_packets_in_flight};
 
 [[gnu::init_priority(support::before_programs)]] const support::NumberSetting wait_report_setting{
     {.name = "LAPWING_WAIT_REPORT",

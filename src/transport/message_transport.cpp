@@ -19,6 +19,11 @@ void MessageTransport::wait(messages::Operation& operation, const BegunAccess& a
         engine().abandon(operation);
         throw;
     }
+    if (operation.dropped) throw_freed_at(facts_, access.call, access.target);
+}
+
+void MessageTransport::throw_dropped(const char* call) {
+    if (const int target = engine().take_dropped(facts_.number); target >= 0) throw_freed_at(facts_, call, target);
 }
 
 void MessageTransport::nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept {

@@ -58,6 +58,12 @@ public:
     [[nodiscard]] messages::Engine::FlushTicket start_flush(int target) { return engine().start_flush(target); }
     void finish_flush(int target, messages::Engine::FlushTicket ticket);
 
+    /// Behind a flush: throws UsageError when a target has dropped some of the window's messages that were flushed.
+    void check_dropped(const char* call) {
+        if (engine().any_dropped()) [[unlikely]]
+            throw_dropped(call);
+    }
+
     /// Whether the engine has messages of any window of the team on their way.
     [[nodiscard]] bool busy() const { return engine().busy(); }
 
@@ -81,6 +87,7 @@ private:
     start_transfer(const BegunAccess& access, std::uint64_t message_bytes, std::byte* destination, Try&& attempt);
     /// Until the operation, which the caller's memory must outlive, is done.
     void wait(messages::Operation& operation, const BegunAccess& access);
+    void throw_dropped(const char* call);
     /// The progress thread is to take care of a message of so many bytes.
     void nudge_progress(const BegunAccess& access, std::uint64_t bytes) const noexcept;
 

@@ -2,7 +2,11 @@
 
 #include "src/support/mpi_error.hpp"
 
+#include <lapwing/error.hpp>
+
 #include <fmt/format.h>
+
+#include <string_view>
 
 namespace lapwing::transport {
 
@@ -22,6 +26,15 @@ void WindowFacts::order_memory() const {
     if (shared != MPI_WIN_NULL) support::check_mpi(MPI_Win_sync(shared), "MPI_Win_sync", state.who());
     if (remote != MPI_WIN_NULL && remote != shared)
         support::check_mpi(MPI_Win_sync(remote), "MPI_Win_sync", state.who());
+}
+
+void throw_freed_at(const WindowFacts& window, const char* call, int target) {
+    std::string_view name{call};
+    if (constexpr std::string_view room = "Window::"; name.starts_with(room)) name.remove_prefix(room.size());
+    throw UsageError{fmt::format(
+        "{}: {}.{}: rank {} has not done this, since the program had freed the window with MPI_Win_free there "
+        "before it came; wait for transfers, and flush or close the window, before",
+        window.state.who(), window.label(), name, target)};
 }
 
 } // namespace lapwing::transport

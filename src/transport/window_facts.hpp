@@ -60,4 +60,7 @@ struct WindowFacts {
     void order_memory() const;
 };
 
+/// Throws UsageError: `target` has not done what it was asked, since the program had freed the window there.
+[[noreturn]] void throw_freed_at(const WindowFacts& window, const char* call, int target);
+
 } // namespace lapwing::transport

@@ -13,33 +13,39 @@
 
 namespace lapwing::transport {
 
-const WindowFacts& WindowTransfer::window() const noexcept { return ledger_->facts(); }
+const WindowFacts& WindowTransfer::window() const noexcept { return ledger_.load(std::memory_order_acquire)->facts(); }
 
 bool WindowTransfer::test() {
     check_lost();
     if (!attached()) return true;
+    const WindowFacts& facts = window();
     if (!arrived()) {
-        window().state.progress();
+        facts.state.progress();
         if (!arrived()) {
-            if (!window().state.membership().troubled()) return false;
+            if (!facts.state.membership().troubled()) return false;
             if (!arrived()) { // or the trouble came behind it
-                check_hope("Completion::test");
+                check_hope(facts, "Completion::test");
                 return false;
             }
         }
     }
-    leave_window();
+    finish(facts, "Completion::test");
     return true;
 }
 
-void WindowTransfer::check_hope(const char* call) {
-    team::TeamState& team = window().state;
+void WindowTransfer::finish(const WindowFacts& window, const char* call) {
+    leave_window();
+    if (dropped()) throw_freed_at(window, call, target_);
+}
+
+void WindowTransfer::check_hope(const WindowFacts& window, const char* call) {
+    team::TeamState& team = window.state;
     try {
         if (team.lifecycle().left())
             throw UsageError{
                 fmt::format("{}: this rank has left the team, so the transfer with rank {} cannot complete; "
                             "wait for transfers before the team ends",
-                            window().who(call), target_)};
+                            window.who(call), target_)};
         team.check_reachable(call, target_);
     } catch (...) {
         give_up();
@@ -51,12 +57,13 @@ void WindowTransfer::check_hope(const char* call) {
 void WindowTransfer::wait() {
     check_lost();
     if (!attached()) return;
-    team::TeamState& team = window().state;
+    const WindowFacts& facts = window(); // of a window that is lost meanwhile, too, which stays as long as calls on it
+    team::TeamState& team = facts.state;
     try {
         team.wait_until(
             [&] {
-                if (arrived()) return true;
-                if (team.lifecycle().left()) check_hope("Completion::wait");
+                if (lost_.load(std::memory_order_acquire) || arrived()) return true;
+                if (team.lifecycle().left()) check_hope(facts, "Completion::wait");
                 return false;
             },
             "Completion::wait", target_);
@@ -65,35 +72,38 @@ void WindowTransfer::wait() {
         leave_window();
         throw;
     }
-    leave_window();
+    check_lost();
+    finish(facts, "Completion::wait");
 }
 
 void WindowTransfer::detach() {
     while (!arrived()) window().state.progress();
-    ledger_ = nullptr;
+    ledger_.store(nullptr, std::memory_order_release);
 }
 
 void WindowTransfer::lose() noexcept {
+    bool lost = true;
     try {
-        lost_ = !arrived();
+        lost = !arrived() || dropped();
     } catch (const std::exception&) { // MPI does not know it any more
-        lost_ = true;
     }
-    if (lost_) give_up();
-    ledger_ = nullptr;
+    if (lost) give_up();
+    lost_.store(lost, std::memory_order_release); // before the ledger goes: a thread that waits looks at it first
+    ledger_.store(nullptr, std::memory_order_release);
 }
 
 void WindowTransfer::check_lost() const {
-    if (lost_)
+    if (lost_.load(std::memory_order_acquire))
         throw UsageError{"Completion: the program freed the window with MPI_Win_free before this transfer was "
                          "complete; wait for transfers, "
                          "and close the window, before"};
 }
 
 void WindowTransfer::leave_window() noexcept {
-    if (ledger_ == nullptr) return;
-    ledger_->remove(*this);
-    ledger_ = nullptr;
+    AccessLedger* const ledger = ledger_.load(std::memory_order_acquire);
+    if (ledger == nullptr) return;
+    ledger->remove(*this);
+    ledger_.store(nullptr, std::memory_order_release);
 }
 
 RmaTransfer::~RmaTransfer() {

@@ -9,6 +9,8 @@
 
 #include <mpi.h>
 
+#include <atomic>
+
 namespace lapwing::transport {
 
 class AccessLedger;
@@ -33,23 +35,28 @@ public:
 protected:
     /// Whether the caller's memory is its own again.
     [[nodiscard]] virtual bool arrived() = 0;
+    /// Of one that has arrived: whether its target has not done it, since the window's memory was gone there.
+    [[nodiscard]] virtual bool dropped() const noexcept { return false; }
     /// After a wait that threw: returns when nobody writes to the caller's memory any more.
     virtual void give_up() noexcept = 0;
     /// For the destructors: of a transfer that could not be started, or that nobody could complete.
     void leave_window() noexcept;
-    [[nodiscard]] bool attached() const noexcept { return ledger_ != nullptr; }
+    [[nodiscard]] bool attached() const noexcept { return ledger_.load(std::memory_order_acquire) != nullptr; }
     [[nodiscard]] const WindowFacts& window() const noexcept;
 
 private:
     /// Throws when nobody can complete it any more: its target or this rank has left the team, or progress has failed. Then
     /// it has been given up.
-    void check_hope(const char* call);
+    void check_hope(const WindowFacts& window, const char* call);
 
     /// Throws UsageError when it was lost.
     void check_lost() const;
 
-    AccessLedger* ledger_; ///< null: complete, or lost
-    bool lost_ = false;
+    /// It has arrived. Throws UsageError when it was dropped.
+    void finish(const WindowFacts& window, const char* call);
+
+    std::atomic<AccessLedger*> ledger_; ///< null: complete, or lost
+    std::atomic<bool> lost_{false};     ///< also seen by a thread that waits for it
     int target_;
 };
 
@@ -75,6 +82,7 @@ public:
 
 private:
     bool arrived() override { return operation_.done(); }
+    bool dropped() const noexcept override { return operation_.dropped; }
     void give_up() noexcept override;
     messages::Operation operation_;
 };

@@ -1,6 +1,5 @@
 // Remote calls, between engines that belong to no team: each test case drives their progress itself.
-#include "src/messages/engine.hpp"
-#include "src/messages/tags.hpp"
+#include "messages/engine_job.hpp"
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -25,81 +24,8 @@
 namespace {
 
 using namespace lapwing::messages;
-
-class Listener final : public EngineListener {
-public:
-    void on_barrier_token(const BarrierToken&) override {}
-    void on_failed(const std::string& text, int) noexcept override { failures.push_back(text); }
-    void on_waiting(const WaitingNote&) override {}
-    void on_abandoned_access() override {}
-    void on_departed(int, std::uint64_t, std::uint32_t) override {}
-    void on_progress() override {
-        if (each_round) each_round();
-    }
-
-    std::vector<std::string> failures;
-    std::function<void()> each_round;
-};
-
-/// One engine on each rank of MPI_COMM_WORLD.
-class Job {
-public:
-    explicit Job(const EngineLimits& limits = {}) : communicator_{duplicate()}, engine{communicator_, limits, statistics_, listener} {}
-    ~Job() {
-        test::world_barrier();
-        engine.stop();
-        MPI_Comm_free(&communicator_);
-    }
-    Job(const Job&) = delete;
-    Job& operator=(const Job&) = delete;
-
-    /// One round; what it throws has been told to the listener.
-    void progress() {
-        try {
-            engine.progress();
-        } catch (const lapwing::Error&) {
-        }
-    }
-    template <class Condition>
-    void until(Condition&& condition) {
-        while (!condition()) progress();
-    }
-    /// All ranks have come, each making progress meanwhile.
-    void meet() {
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Ibarrier(MPI_COMM_WORLD, &request);
-        until([&] {
-            int here = 0;
-            MPI_Test(&request, &here, MPI_STATUS_IGNORE);
-            return here != 0;
-        });
-    }
-    void call(int target, HandlerNumber number, std::span<const std::byte> bytes) {
-        until([&] { return engine.try_call(target, number, bytes); });
-    }
-    void flush(int target) {
-        const FlushTicket ticket = engine.start_flush(target);
-        until([&] { return engine.flushed(target, ticket); });
-    }
-    /// A packet of requests as another build might send it.
-    void send_raw(int target, std::vector<std::byte> requests) const {
-        requests.insert(requests.begin(), sizeof(PacketHeader), std::byte{0});
-        MPI_Send(requests.data(), static_cast<int>(requests.size()), MPI_BYTE, target, request_tag, communicator_);
-    }
-
-private:
-    static MPI_Comm duplicate() {
-        MPI_Comm communicator = MPI_COMM_NULL;
-        MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
-        return communicator;
-    }
-    lapwing::support::Statistics statistics_;
-    MPI_Comm communicator_;
-
-public:
-    Listener listener;
-    Engine engine;
-};
+using test::Job;
+using test::mentions;
 
 constexpr HandlerNumber record{7};
 constexpr HandlerNumber ask{8};
@@ -111,8 +37,6 @@ std::vector<std::byte> bytes_of(int rank, std::size_t call, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(static_cast<std::size_t>(rank) * 61 + call * 7 + i);
     return bytes;
 }
-
-bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 } // namespace
 

@@ -8,6 +8,7 @@
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -177,6 +178,50 @@ TEST_CASE("a wait for what only the rank that left could do is ended") {
 TEST_CASE("a loop that polls for what only the rank that left could do is ended") {
     check_last_leaves("Window::notified", [](Program& p) {
         while (p.window.notified(2) == 0) {}
+    });
+    // At ranks that stay, too, and in own memory.
+    for (const int of : {0, 1}) {
+        const auto place = [of](Program& p) {
+            return Rank{(p.runtime.rank().value + of) % std::max(1, p.runtime.size() - 1)};
+        };
+        check_last_leaves("Window::(atomic_read|fetch)", [&](Program& p) {
+            while (p.window.atomic_read<std::int64_t>(place(p), Offset{24}) == 0) {
+            }
+        });
+        check_last_leaves("Window::compare_swap", [&](Program& p) {
+            while (p.window.compare_swap<std::int64_t>(place(p), Offset{24}, 7, 8) != 7) {
+            }
+        });
+        check_last_leaves("Window::fetch", [&](Program& p) {
+            while (p.window.fetch_add<std::int32_t>(place(p), Offset{24}, 0) == 0 &&
+                   p.window.fetch_add<std::int32_t>(place(p), Offset{28}, 0) == 0) {
+            }
+        });
+    }
+    check_last_leaves(
+        "Lock::try_lock",
+        [](Program& p) { // in it, or in an atomic that it makes
+            p.window.wait_notified(0);
+            while (!p.lock.try_lock()) {
+            }
+        },
+        [](Program& p) {
+            p.lock.lock();
+            for (int rank = 0; rank + 1 < p.runtime.size(); ++rank)
+                p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
+            p.window.flush();
+        });
+    // Each polls the next, which does not serve it: the one that is nearest to the rank that left ends first, and the others behind it.
+    check_last_leaves("", [](Program& p) {
+        const int rank = p.runtime.rank().value;
+        const bool nearest = rank + 2 == p.runtime.size();
+        std::int64_t word = 0;
+        lapwing::Completion get;
+        if (!nearest) get = p.window.start_get(Rank{rank + 1}, Offset{24}, std::span{&word, 1});
+        while (nearest || !get.test() || word == 0) {
+            if (!nearest) (void)p.window.notified(2);
+            else if (p.window.atomic_read<std::int64_t>(p.runtime.rank(), Offset{24}) != 0) break;
+        }
     });
     std::vector<std::byte> in(1U << 15);
     check_last_leaves("", [&](Program& p) { // the start may hear of it, or the loop, unless the transfer was faster

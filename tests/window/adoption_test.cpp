@@ -492,3 +492,57 @@ TEST_CASE("a put that comes too late for memory that the program frees keeps nob
     window.close();
     runtime.close();
 }
+
+TEST_CASE("transfers of every kind under way when the program frees the window say so, and keep nobody from closing "
+          "the team") {
+    // Nobody serves them in time, or somebody has begun to.
+    const char* const progress = GENERATE("caller", "auto");
+    constexpr std::size_t bytes = 3'000'000;
+    using Start = lapwing::Completion (*)(Window&, Rank, std::vector<std::byte>&);
+    static const lapwing::Layout blocks = lapwing::Layout::strided(bytes / 64, 32, 64);
+    static const std::array offsets{Offset{0}, Offset{8}, Offset{16}};
+    const std::array<std::pair<const char*, Start>, 6> starts{{
+        {"a large get",
+         [](Window& w, Rank to, std::vector<std::byte>& own) { return w.start_get_bytes(to, Offset{0}, own); }},
+        {"a small get",
+         [](Window& w, Rank to, std::vector<std::byte>& own) {
+             return w.start_get_bytes(to, Offset{0}, std::span{own}.first(64));
+         }},
+        {"a get of blocks",
+         [](Window& w, Rank to, std::vector<std::byte>& own) {
+             return w.start_get(to, Offset{0}, blocks, lapwing::Layout::contiguous(bytes / 64 * 32), own.data());
+         }},
+        {"a get of few blocks",
+         [](Window& w, Rank to, std::vector<std::byte>& own) {
+             return w.start_get(to, Offset{0}, lapwing::Layout::strided(16, 8, 64), lapwing::Layout::contiguous(128),
+                                own.data());
+         }},
+        {"a put of blocks",
+         [](Window& w, Rank to, std::vector<std::byte>& own) {
+             return w.start_put(lapwing::Layout::contiguous(bytes / 64 * 32), own.data(), to, Offset{0}, blocks);
+         }},
+        {"a list of atomics",
+         [](Window& w, Rank to, std::vector<std::byte>& own) {
+             return w.start_fetch(lapwing::Atomic::add, to, offsets, std::int64_t{1},
+                                  std::span{reinterpret_cast<std::int64_t*>(own.data()), 3});
+         }},
+    }};
+    for (const auto& [name, start] : starts) {
+        INFO(name << ", progress by " << progress);
+        Runtime runtime{MPI_COMM_WORLD, lapwing::Settings{{"LAPWING_PROGRESS", progress}, {"LAPWING_PATH", "service"}}};
+        auto host = std::make_unique<HostWindow>(Kind::created, bytes, 1);
+        Window window = Window::adopt(runtime, host->get());
+        std::vector<std::byte> own(bytes);
+        window.add(test::next(runtime), Offset{bytes - 8}, 1.0);
+        lapwing::Completion transfer = start(window, test::next(runtime), own);
+        host.reset();
+        try {
+            transfer.wait();
+        } catch (const UsageError& error) {
+            CHECK_THAT(error.what(), says({"wait for"}));
+        }
+        CHECK_THAT(message_of<UsageError>([&] { window.flush(); }), says({"MPI_Win_free"}));
+        window.close();
+        runtime.close();
+    }
+}
