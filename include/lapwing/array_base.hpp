@@ -57,6 +57,9 @@ class SliceCollector;
 /// The largest alignment of elements.
 inline constexpr std::size_t max_alignment = 64;
 
+/// The level of checks inside the library (LAPWING_CHECKS), the same on all ranks.
+[[nodiscard]] int checks(const Team& team) noexcept;
+
 /// What global arrays of all types and dimensions share.
 class ArrayBase {
 public:
@@ -172,6 +175,10 @@ protected:
 
     /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
     void begin_collective(std::string_view call) const;
+    /// The same with arguments, which ranks compare in that barrier at level 1 of the checks inside the library: throws MismatchError with
+    /// `what` and the numbers that two ranks have passed.
+    void begin_collective(std::string_view call, const char* what, std::span<const std::int64_t> arguments) const;
+    void begin_prefetch_call(const PrefetchOptions& options) const;
 
     /// The barrier that they end with where something may fail on some ranks only: throws on every rank where `failure` is not null on one, there
     /// `failure` itself, elsewhere UsageError with the text of the first. `outcome`: what the call leaves, in words.
@@ -227,7 +234,8 @@ protected:
     /// it found out for teams of equal sizes.
     template <bool Costly>
     void check_same_ranks(const ArrayBase& other) const {
-        if (team_ != other.team_ && (team_->size() != other.team_->size() || (Costly && !same_ranks(other)))) [[unlikely]]
+        if (team_ != other.team_ && (team_->size() != other.team_->size() ||
+                                     ((Costly || checks(*team_) >= 2) && !same_ranks(other)))) [[unlikely]]
             throw_ranks_differ(other);
     }
 

@@ -3,6 +3,7 @@
 #include "src/array/pending_transfers.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/slices/exchange.hpp"
+#include "src/support/hash.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
 #include "window/window_state.hpp"
@@ -49,6 +50,8 @@ std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64
 
 } // namespace
 
+int checks(const Team& team) noexcept { return team.state().synchronisation().checks(); }
+
 std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> dimensions) noexcept {
     // FNV-1a, by Fowler, Noll and Vo, over 64-bit words.
     std::uint64_t hash = 0xcbf29ce484222325;
@@ -65,6 +68,16 @@ std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const
 
 void ArrayBase::begin_collective(std::string_view call) const {
     team_->state().synchronisation().barrier(team::CollectiveCall::on_window, team::identity_on_window(call, number_));
+}
+
+void ArrayBase::begin_collective(std::string_view call, const char* what,
+                                 std::span<const std::int64_t> arguments) const {
+    if (checks(*team_) < 1) return begin_collective(call);
+    team_->state().synchronisation().barrier(
+        team::CollectiveCall::on_window, team::identity_on_window(call, number_),
+        {.number = static_cast<std::int64_t>(support::hash_of(std::as_bytes(arguments))),
+         .text = [&] { return fmt::format("{} {}", what, fmt::join(arguments, " x ")); },
+         .start = [&] { return start_of_text(fmt::format(".{}", call).c_str()); }});
 }
 
 void ArrayBase::end_collective(const char* call, const std::exception_ptr& failure, const char* outcome) const {
@@ -235,10 +248,11 @@ bool ArrayBase::same_ranks(const ArrayBase& other) const {
 }
 
 void ArrayBase::throw_ranks_differ(const ArrayBase& other) const {
-    throw UsageError{fmt::format("{}: the team of {} ranks cannot copy from {}, whose team of {} has other ranks; both need "
-                                 "the same ranks, in any order; ranks that are in both can copy with put()",
-                                 start_of_text(".copy_from"), team_->size(), array_text(other.name_, other.number_),
-                                 other.team_->size())};
+    throw UsageError{fmt::format(
+        "{}: this array's team of {} ranks cannot copy from {} of another team, which has {} ranks, and others; both "
+        "need the same ranks, in any order: make both over the larger team, the one of fewer ranks with "
+        "OnRanks{{distribution, ranks}}, or copy with get() and put() of slices on ranks that are in both",
+        start_of_text(".copy_from"), team_->size(), array_text(other.name_, other.number_), other.team_->size())};
 }
 
 void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,

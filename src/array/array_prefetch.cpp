@@ -3,6 +3,7 @@
 
 #include "prefetch/entry_buffer.hpp"
 #include "src/array/section_layouts.hpp"
+#include "src/team/team_state.hpp"
 
 #include <lapwing/detail/slice_collector.hpp>
 #include <lapwing/error.hpp>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,7 +34,9 @@ struct CollectedSlices {
 
     /// In any order of owners.
     [[nodiscard]] std::vector<prefetching::Slice> take() {
-        std::ranges::stable_sort(runs, {}, &Run::owner);
+        // As they come where there is one owner, and else without the memory of a stable sort: places in the copies grow.
+        if (!std::ranges::is_sorted(runs, {}, &Run::owner))
+            std::ranges::sort(runs, {}, [](const Run& run) { return std::pair{run.owner, run.here}; });
         std::vector<ByteBlock> there;
         std::vector<ByteBlock> here;
         for (auto run = runs.begin(); run != runs.end();) {
@@ -81,21 +85,39 @@ std::vector<int> OwnerCollector::take() {
     return std::exchange(owners_, {});
 }
 
+namespace {
+
+std::string text_of(const PrefetchOptions& options) {
+    return fmt::format("{{consistent = {}, static_domain = {}, storage = {}}}", options.consistent,
+                       options.static_domain,
+                       options.storage == PrefetchStorage::by_index   ? "by_index"
+                       : options.storage == PrefetchStorage::by_owner ? "by_owner"
+                                                                      : "halo");
+}
+
+} // namespace
+
+void ArrayBase::begin_prefetch_call(const PrefetchOptions& options) const {
+    if (checks(*team_) < 1) return begin_collective("prefetch");
+    const auto number = (static_cast<std::int64_t>(options.storage) * 2 + (options.static_domain ? 1 : 0)) * 2 +
+                        (options.consistent ? 1 : 0);
+    team_->state().synchronisation().barrier(team::CollectiveCall::on_window,
+                                             team::identity_on_window("prefetch", number_),
+                                             {.number = number,
+                                              .text = [&] { return "the options " + text_of(options); },
+                                              .start = [&] { return start_of_text(".prefetch"); }});
+}
+
 void ArrayBase::check_prefetch(const PrefetchOptions& options) const {
     if (options.storage == PrefetchStorage::halo && halo_ == 0)
         throw UsageError{fmt::format("{}: PrefetchStorage::halo puts copies around the own block, and the array has no room there; make it with "
                                      "GlobalArrayOptions{{.halo = depth}}, or use PrefetchStorage::by_index",
                                      start_of_text(".prefetch"))};
     if (copies_ != nullptr && copies_->options() != options) {
-        const auto text = [](const PrefetchOptions& one) {
-            return fmt::format("{{consistent = {}, static_domain = {}, storage = {}}}", one.consistent, one.static_domain,
-                               one.storage == PrefetchStorage::by_index   ? "by_index"
-                               : one.storage == PrefetchStorage::by_owner ? "by_owner"
-                                                                          : "halo");
-        };
-        throw UsageError{fmt::format("{}: the array has patterns with the options {}, and this one has {}; an element is served from one "
-                                     "copy, so that all patterns of an array need the same options: evict() first, or pass those",
-                                     start_of_text(".prefetch"), text(copies_->options()), text(options))};
+        throw UsageError{fmt::format(
+            "{}: the array has patterns with the options {}, and this one has {}; an element is served from one "
+            "copy, so that all patterns of an array need the same options: evict() first, or pass those",
+            start_of_text(".prefetch"), text_of(copies_->options()), text_of(options))};
     }
 }
 

@@ -35,7 +35,7 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
     } catch (...) {
         failure = std::current_exception();
     }
-    this->begin_collective("prefetch");
+    this->begin_prefetch_call(options);
     this->agree_to_prefetch(failure, "the array has the patterns that it had");
     try {
         prefetching::CopyState& state = this->begin_prefetch(options);
@@ -255,21 +255,51 @@ std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t 
 
 template <TriviallyCopyable T, std::size_t N>
 std::vector<array::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
-    const auto wanted = [&](const Index<N>& index) {
-        const int owner = locate(index).owner.value;
-        return owner >= 0 && owner != own_rank_ && (node || !is_of_node(owner)) &&
-               prefetched_->indices.template find<T>(index) == nullptr;
+    using Run = array::IndexRun<N>;
+    // First the rows, whoever has them: there are far fewer than indices, and several domains may have elements in common.
+    std::vector<Run> rows;
+    const auto join = [](std::vector<Run>& runs, const Run& run) {
+        if (runs.empty() || !runs.back().join(run)) runs.push_back(run);
     };
-    std::vector<array::IndexRun<N>> runs;
-    for (const Domain<N>& asked : needed)
-        for (const Index<N>& index : asked.intersect(domain()))
-            if (wanted(index) && (runs.empty() || !runs.back().join({index, 1}))) runs.push_back({index, 1});
-    // Those of several domains may have elements in common.
-    std::ranges::sort(runs, {}, &array::IndexRun<N>::first);
-    std::vector<array::IndexRun<N>> disjoint;
-    for (const array::IndexRun<N>& run : runs)
-        if (disjoint.empty() || !disjoint.back().join(run)) disjoint.push_back(run);
-    return disjoint;
+    for (const Domain<N>& asked : needed) {
+        const Domain<N> inside = asked.intersect(domain());
+        if (inside.empty()) continue;
+        const Range& row = inside.range(N - 1);
+        std::array<Range, N> starts = inside.ranges();
+        starts[N - 1] = Range::strided(row.first(), 1, 1);
+        for (Index<N> index : Domain<N>{starts}) {
+            if (row.stride() == 1) {
+                join(rows, {index, row.size()});
+                continue;
+            }
+            for (std::uint64_t k = 0; k < row.size(); ++k) {
+                index[N - 1] = row[k];
+                join(rows, {index, 1});
+            }
+        }
+    }
+    std::ranges::sort(rows, {}, &Run::first);
+    std::vector<Run> disjoint;
+    for (const Run& row : rows) join(disjoint, row);
+
+    // Of these what others have, and is not here yet, stretch by stretch of what lies together.
+    std::vector<Run> runs;
+    for (const Run& row : disjoint) {
+        Index<N> index = row.first;
+        for (std::uint64_t left = row.count; left > 0;) {
+            const Location location = locate(index);
+            const int owner = location.owner.value;
+            std::uint64_t count = std::clamp<std::uint64_t>(location.contiguous, 1, left);
+            if (owner >= 0 && owner != own_rank_ && (node || !is_of_node(owner))) {
+                const auto [here, alike] = prefetched_->indices.template stretch<T>(index, count);
+                count = alike;
+                if (!here) join(runs, {index, count});
+            }
+            index[N - 1] += static_cast<std::int64_t>(count);
+            left -= count;
+        }
+    }
+    return runs;
 }
 
 template <TriviallyCopyable T, std::size_t N>

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,27 @@ public:
         if (T* const copy = first_.template find<T>(index)) [[likely]]
             return copy;
         return others_ ? find_other<T>(index) : nullptr;
+    }
+
+    /// Whether there is a copy of an element, and for how many neighbours in its row, of `count` from it on, that is known to be so, too.
+    struct Stretch {
+        bool here = false;
+        std::uint64_t alike = 1;
+    };
+    template <class T>
+    [[nodiscard]] Stretch stretch(const Index<N>& index, std::uint64_t count) const noexcept {
+        if (!domains_.empty()) return {find<T>(index) != nullptr, 1};
+        const auto same_row = [&](const Run& run) {
+            return std::equal(index.begin(), index.end() - 1, run.first.begin());
+        };
+        const auto behind = std::ranges::upper_bound(runs_, index, {}, &Run::first);
+        if (behind != runs_.begin())
+            if (const Run& run = *std::prev(behind); same_row(run))
+                if (const auto at = static_cast<std::uint64_t>(index[N - 1] - run.first[N - 1]); at < run.count)
+                    return {true, std::min(count, run.count - at)};
+        if (behind != runs_.end() && same_row(*behind))
+            count = std::min(count, static_cast<std::uint64_t>(behind->first[N - 1] - index[N - 1]));
+        return {false, count};
     }
 
     /// The rectangle without strides that holds an index; null if none does. Cost: logarithmic in their number, and linear in how
