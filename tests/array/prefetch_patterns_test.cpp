@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -408,4 +409,59 @@ TEST_CASE("what one rank cannot prefetch none does, and all hear of it") {
     CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(Stencil{}, {.consistent = true}); }), test::says({"common", "evict()"}));
     CHECK(misread(array, false, 3, 0, [](const Index<1>&) { return true; }) == "none");
     runtime.barrier();
+}
+
+namespace {
+
+/// test::Reversed that counts how often it is asked.
+struct Counting {
+    std::int64_t block;
+    std::shared_ptr<std::uint64_t> asked = std::make_shared<std::uint64_t>(0);
+
+    struct Map {
+        test::Reversed::Map<1> map;
+        std::shared_ptr<std::uint64_t> asked;
+
+        [[nodiscard]] Location locate(const Index<1>& index) const {
+            ++*asked;
+            return map.locate(index);
+        }
+        [[nodiscard]] std::uint64_t local_capacity() const { return map.local_capacity(); }
+        [[nodiscard]] std::uint64_t domain_count(Rank rank) const { return map.domain_count(rank); }
+        [[nodiscard]] Domain<1> domain(Rank rank, std::uint64_t k) const { return map.domain(rank, k); }
+    };
+    template <std::size_t N>
+    [[nodiscard]] Map map(const Extents<N>& extents, int ranks) const {
+        return {test::Reversed{{block}}.map(extents, ranks), asked};
+    }
+};
+
+} // namespace
+
+TEST_CASE("ragged patterns are worked out run by run, and not index by index") {
+    Runtime runtime;
+    constexpr std::int64_t block = 500;
+    constexpr std::int64_t blocks_each = 100;
+    const std::int64_t n = block * blocks_each * runtime.size();
+    const Counting counting{block};
+    GlobalArray<std::int32_t, 1> array{runtime, {n}, counting, {.name = "ragged"}};
+    test::number_elements(array);
+    *counting.asked = 0;
+    array.prefetch(Stencil{.depth = 2}, {.consistent = false});
+    array.prefetch(Stencil{.depth = 400}, {.consistent = false}); // more of the same, of which some is here
+    // A few for each own block, which has 500 indices: runs are found, and then cut into transfers.
+    CHECK(*counting.asked < 40 * blocks_each);
+    std::int64_t wrong = 0;
+    const std::int64_t own = runtime.size() - 1 - runtime.rank().value;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t before = (i - 400 < 0 ? 0 : i - 400) / block % runtime.size();
+        const std::int64_t behind = (i + 400 >= n ? n - 1 : i + 400) / block % runtime.size();
+        const bool mine = i / block % runtime.size() == own;
+        wrong += array.is_prefetched(i) != (!mine && (before == own || behind == own)) ? 1 : 0;
+        wrong += array(i) != test::value_of<std::int32_t>(static_cast<std::uint64_t>(i)) ? 1 : 0;
+    }
+    CHECK(wrong == 0);
+    array.barrier();
+    array.close();
+    runtime.close();
 }
