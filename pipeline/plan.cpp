@@ -127,7 +127,7 @@ void PlanState::check() const {
                                      "strategy open",
                                      window.who(call), name(options.strategy),
                                      options.strategy == Strategy::owner_packed ? "not mapped here" : "mapped here", rank, name(path))};
-    if constexpr (assertion_level >= 2) {
+    if (window.team_state().synchronisation().checks() >= 2) {
         const Layout& target = direction == Direction::put ? remote : local;
         if (target.overlaps())
             throw UsageError{fmt::format("{}: blocks of the target overlap ({}), so that the result depends on which is written "

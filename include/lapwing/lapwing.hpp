@@ -21,6 +21,7 @@
 #include <lapwing/layout.hpp>
 #include <lapwing/lock.hpp>
 #include <lapwing/mpi_datatype.hpp>
+#include <lapwing/on_ranks.hpp>
 #include <lapwing/path.hpp>
 #include <lapwing/patterns.hpp>
 #include <lapwing/plan.hpp>

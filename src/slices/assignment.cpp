@@ -209,9 +209,16 @@ void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const
 void AssignmentState::begin(const std::vector<Team*>& teams, bool compare) {
     team::Synchronisation& synchronisation = teams.front()->state().synchronisation();
     const std::int64_t identity = team::identity_on_window("assign", arrays(items.front()).target->window->number());
-    if (compare)
+    if (compare && synchronisation.checks() >= 1)
         synchronisation.barrier(team::CollectiveCall::on_window, identity,
-                                {.number = compared_number(), .text = [this] { return text(); }});
+                                {.number = compared_number(),
+                                 .text = [this] { return text(); },
+                                 .start =
+                                     [&] {
+                                         return fmt::format(
+                                             "{}: Assignment::execute: the arrays, or the indices of a slice, differ",
+                                             teams.front()->who());
+                                     }});
     else synchronisation.barrier(team::CollectiveCall::on_window, identity);
     for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
 }
@@ -270,12 +277,15 @@ void AssignmentState::end(const std::vector<Team*>& teams, const char* outcome, 
 void require_same_ranks(Team& target, Team& source, const std::string& text) {
     if (&target == &source) return;
     const auto fail = [&] {
-        throw UsageError{fmt::format("{}: {}: the teams have {} and {} ranks, which are not the same ranks; both arrays need the same, in any "
-                                     "order; ranks that are in both can copy with ArraySlice::get() and put()",
-                                     target.who(), text, target.size(), source.size())};
+        throw UsageError{fmt::format(
+            "{}: {}: the teams have {} and {} ranks, which are not the same ranks; both arrays need the same, in any "
+            "order: make both over the larger team, the one of fewer ranks with OnRanks{{distribution, ranks}}, or "
+            "copy "
+            "with ArraySlice::get() and put() on ranks that are in both",
+            target.who(), text, target.size(), source.size())};
     };
     if (target.size() != source.size()) fail();
-    if constexpr (assertion_level >= 2) {
+    if (target.state().synchronisation().checks() >= 2) {
         int comparison = MPI_UNEQUAL;
         support::check_mpi(MPI_Comm_compare(target.state().communicator(), source.state().communicator(), &comparison), "MPI_Comm_compare");
         if (comparison == MPI_UNEQUAL) fail();
@@ -298,7 +308,14 @@ void Assignment::add_slices(const slices::SliceBase& target, const slices::Slice
                             bool may_throw) {
     const auto target_array = slices::open_array(target, " = …");
     const auto source_array = slices::open_array(source, " on the right of an assignment");
-    const std::string text = fmt::format("{} = {}", slices::text_of(*target_array, target.shape()), slices::text_of(*source_array, source.shape()));
+    // Arrays of two teams may have one number.
+    const auto text_of = [&](const ArrayGeometry& array, const slices::SliceBase& slice) {
+        const std::string text = slices::text_of(array, slice.shape());
+        return target_array->team == source_array->team
+                   ? text
+                   : fmt::format("{} of the team of {} ranks", text, array.team->size());
+    };
+    const std::string text = fmt::format("{} = {}", text_of(*target_array, target), text_of(*source_array, source));
     slices::require_same_extents(*target_array, target.shape(), *source_array, source.shape());
     slices::require_same_ranks(*target_array->team, *source_array->team, text);
     Item& item = state_->items.emplace_back();

@@ -340,12 +340,16 @@ void begin_collective(Team& team, const char* call, const ArrayGeometry* array, 
                                       static_cast<std::int64_t>(dimensions)};
     if (array != nullptr) add_to_compared(numbers, *shape, array->dimensions);
     const team::CallArguments arguments{
-        .number = static_cast<std::int64_t>(support::hash_of(std::as_bytes(std::span{numbers}))), .text = [&] {
-            return fmt::format("\"{}\" for {} of {}", path,
-                               array == nullptr ? fmt::format("an array of {} dimensions", dimensions)
-                                                : slices::text_of(*array, *shape),
-                               text_of_elements(kind, element_bytes));
-        }};
+        .number = static_cast<std::int64_t>(support::hash_of(std::as_bytes(std::span{numbers}))),
+        .text =
+            [&] {
+                return fmt::format("\"{}\" for {} of {}", path,
+                                   array == nullptr ? fmt::format("an array of {} dimensions", dimensions)
+                                                    : slices::text_of(*array, *shape),
+                                   text_of_elements(kind, element_bytes));
+            },
+        .start =
+            [&] { return fmt::format("{}: {}.{}", team.who(), array == nullptr ? "GlobalArray" : array->name, call); }};
     team::Synchronisation& synchronisation = team.state().synchronisation();
     if (array == nullptr) synchronisation.barrier(team::CollectiveCall::file_load, {}, arguments);
     else

@@ -6,6 +6,7 @@
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 
+#include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 
 #include <fmt/format.h>
@@ -69,12 +70,25 @@ using support::check_mpi;
     512,
     1U << 20};
 
+const support::ChoiceSetting<int> checks_setting{
+    {.name = "LAPWING_CHECKS",
+     .default_value = "build",
+     .unit = "",
+     .help = "checks inside the library; 1: ranks compare the slices, options and files of collective calls in their "
+             "barriers, 2: also "
+             "costly ones (blocks of a target that overlap, the ranks of two teams), 3: also those that communicate "
+             "(extents and "
+             "distributions); build: LAPWING_ASSERTION_LEVEL of the library's build",
+     .collective = true},
+    {{"build", assertion_level}, {"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}}};
+
 PathRequest requested(const Settings& settings) {
     return {.path = path_setting.get(settings),
             .progress = progress_setting.get(settings),
             .node = node_setting.get(settings),
             .small = small_setting.get(settings),
-            .packet_bytes = packet_setting.get(settings)};
+            .packet_bytes = packet_setting.get(settings),
+            .checks = checks_setting.get(settings)};
 }
 
 /// Collective. Every rank must take the same path, or they would wait for each other: throws MismatchError unless all ask for the
@@ -86,11 +100,12 @@ int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& ow
         std::int64_t value;
     };
     const auto number = [](auto choice) { return choice ? static_cast<std::int64_t>(*choice) : -1; };
-    const std::array<Asked, 5> all{{{path_setting, number(own.path)},
+    const std::array<Asked, 6> all{{{path_setting, number(own.path)},
                                     {node_setting, static_cast<std::int64_t>(own.node)},
                                     {progress_setting, number(own.progress)},
                                     {packet_setting, static_cast<std::int64_t>(own.packet_bytes)},
-                                    {small_setting, static_cast<std::int64_t>(own.small)}}};
+                                    {small_setting, static_cast<std::int64_t>(own.small)},
+                                    {checks_setting, own.checks}}};
     std::array<std::int64_t, 2 * all.size() + 1> extremes{}; // the lowest of each, and the highest with the other sign
     for (std::size_t i = 0; i < all.size(); ++i) {
         extremes[2 * i] = all[i].value;
@@ -167,6 +182,8 @@ Network network_of(const PathFacts& facts) {
 }
 
 } // namespace
+
+int checks_asked(const Settings& settings) { return checks_setting.get(settings); }
 
 bool needs_probe(const PathFacts& facts) noexcept {
     return facts.nodes > 1 && facts.asked.path.value_or(Path::rma) == Path::rma && !lacks_threads(facts);

@@ -25,7 +25,11 @@ struct PathRequest {
     mpi::NodeMode node = mpi::NodeMode::by_memory;
     SmallTransfers small = SmallTransfers::automatic;
     std::uint64_t packet_bytes = 0;
+    int checks = 0; ///< no path, but alike on all ranks, too
 };
+
+/// The level of checks inside the library that LAPWING_CHECKS asks for.
+[[nodiscard]] int checks_asked(const Settings& settings);
 
 /// What the choice of paths depends on, alike on all ranks but for `who`.
 struct PathFacts {

@@ -26,7 +26,8 @@ constexpr const char* same_calls = "all ranks of a team must make the same colle
 Synchronisation::Synchronisation(TeamState& team)
     : team_{team},
       barrier_{team.engine(), team.topology(), team.rank()},
-      watch_{team.engine(), team.rank(), team.size()} {}
+      watch_{team.engine(), team.rank(), team.size()},
+      checks_{checks_asked(team.settings())} {}
 
 void Synchronisation::open() {
     const mpi::Topology& topology = team_.topology();
@@ -92,7 +93,7 @@ void Synchronisation::barrier(CollectiveCall call, std::optional<std::int64_t> i
     notify(call, identity, arguments.number);
     const Attendance all = wait_for_all(call);
     check_attendance(call, identity);
-    check_arguments(call, identity, arguments, all);
+    check_arguments(call, arguments, all);
     team_.epoch().acquire();
 }
 
@@ -174,8 +175,7 @@ void Synchronisation::check_calls(CollectiveCall call, const Attendance& all) {
                                     name(other), same_calls)};
 }
 
-void Synchronisation::check_arguments(CollectiveCall call, std::optional<std::int64_t> identity,
-                                      const CallArguments& arguments, const Attendance& all) {
+void Synchronisation::check_arguments(CollectiveCall call, const CallArguments& arguments, const Attendance& all) {
     if (all.lowest_arguments >= all.highest_arguments) return;
     mismatch_ = DepartureReason::of_mismatch(call, call);
     // All ranks are behind the barrier, and nobody waits for this one.
@@ -187,8 +187,8 @@ void Synchronisation::check_arguments(CollectiveCall call, std::optional<std::in
     const mpi::Problem high = first_with(all.highest_arguments);
     const auto& [first, second] = low.rank < high.rank ? std::tie(low, high) : std::tie(high, low);
     throw MismatchError{
-        fmt::format("{}: {}: rank {} passes {}, and rank {} {}; pass the same on all ranks", team_.who(),
-                    call == CollectiveCall::on_window ? text_on_window(identity.value_or(0)) : name(call), first.rank,
+        fmt::format("{}: rank {} passes {}, and rank {} {}; pass the same on all ranks",
+                    arguments.start ? arguments.start() : fmt::format("{}: {}", team_.who(), name(call)), first.rank,
                     first.text, second.rank, second.text)};
 }
 

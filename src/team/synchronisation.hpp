@@ -19,7 +19,9 @@ class TeamState;
 /// What a collective call was given, as its ranks compare it.
 struct CallArguments {
     std::int64_t number = 0;             ///< made of all of it, as by a hash function
-    std::function<std::string()> text{}; ///< in words; asked for where the ranks' numbers differ
+    // For a message, where the ranks' numbers differ.
+    std::function<std::string()> text{};  ///< the arguments in words
+    std::function<std::string()> start{}; ///< which rank makes which call on what; none: the name of the call
 };
 
 /// The collective calls of a team: its barriers, and what finds out that ranks are in different ones.
@@ -33,6 +35,9 @@ public:
     void open();
     /// Collective: frees it.
     void close_node_window() noexcept;
+
+    /// The level of checks inside the library, the same on all ranks; those of a program's inline code are its own.
+    [[nodiscard]] int checks() const noexcept { return checks_; }
 
     /// Releases, waits until all ranks are here, and acquires. Throws MismatchError on every rank unless all bring the same call and
     /// identity.
@@ -87,12 +92,12 @@ private:
     void check_attendance(CollectiveCall call, std::optional<std::int64_t> identity);
     void check_calls(CollectiveCall call, const Attendance& all);
     /// All ranks come here where one does.
-    void check_arguments(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments,
-                         const Attendance& all);
+    void check_arguments(CollectiveCall call, const CallArguments& arguments, const Attendance& all);
 
     TeamState& team_;
     Barrier barrier_;
     CollectiveWatch watch_;
+    int checks_;
     MPI_Win node_window_ = MPI_WIN_NULL; ///< holds the node's part of the barrier
     /// Completed by this rank: every rank counts the same calls in the same order.
     std::atomic<std::uint64_t> collectives_{0};

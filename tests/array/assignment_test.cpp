@@ -3,6 +3,7 @@
 
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
+#include <lapwing/on_ranks.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -379,11 +380,76 @@ TEST_CASE("slices that differ between ranks are found in the first barrier") {
     const bool odd = runtime.rank().value % 2 == 1;
     const auto assign = [&] { target(Range{odd ? 1 : 0, odd ? 11 : 10}) = source(Range{0, 10}); };
     if (runtime.size() > 1) {
-        CHECK_THAT(test::message_of<MismatchError>(assign),
-                   test::says({"assign", "rank 0 passes", "rank 1", "[0, 10)", "[1, 11)", "target", "source"}));
+        CHECK_THAT(
+            test::message_of<MismatchError>(assign),
+            test::says({"Assignment::execute", "rank 0 passes", "rank 1", "[0, 10)", "[1, 11)", "target", "source"}));
         CHECK((target.max() == 1));
     }
     target.close();
     source.close();
+    runtime.close();
+}
+
+TEST_CASE("arrays over some ranks of the team are assigned to and from all of them") {
+    Runtime runtime;
+    const int ranks = runtime.size();
+    std::vector<Rank> chosen{Rank{ranks - 1}};
+    if (ranks > 2) chosen.push_back(Rank{0});
+    const auto on_chosen = [&](Rank rank) { return std::ranges::find(chosen, rank) != chosen.end(); };
+    const Extents<2> extents{23, 17};
+    const auto try_with = [&](const auto& distribution) {
+        GlobalArray<double, 2> everywhere{runtime, extents, BlockCyclic{{3, 4}}, {.name = "all"}};
+        GlobalArray<double, 2> back{runtime, extents, Block{}};
+        GlobalArray<double, 2> few{runtime, extents, OnRanks{distribution, chosen}, {.name = "few"}};
+        test::number_elements(everywhere);
+        std::uint64_t own = 0;
+        few.for_each_local([&](const Index<2>&, double&) { ++own; });
+        CHECK((own > 0) == on_chosen(runtime.rank()));
+        CHECK(runtime.sum(own) == few.size());
+        few.slice() = everywhere.slice();
+        back.copy_from(few);
+        test::Mismatches wrong;
+        for (const Index<2>& index : few.domain()) {
+            const double value = test::value_of<double>(test::position_of(extents, index));
+            wrong.check(few(index) == value && back(index) == value && on_chosen(few.owner(index)), index);
+        }
+        CHECK(wrong.text() == "none");
+        CHECK(few.sum() == everywhere.sum());
+        few.redistribute(Cyclic{});
+        few.redistribute(OnRanks{distribution, chosen});
+        everywhere.slice() = few.slice();
+        CHECK(test::misnumbered(everywhere, false) == "none");
+        for (GlobalArray<double, 2>* one : {&everywhere, &back, &few}) one->close();
+    };
+    try_with(Block{});
+    try_with(Cyclic{});
+    try_with(test::Reversed{{3, 3}});
+    const auto refused = [&](std::vector<Rank> some, const auto& says) {
+        CHECK_THAT(test::message_of<RangeError>([&] {
+                       (void)GlobalArray<double, 1>{runtime, {10}, OnRanks{Block{}, std::move(some)}};
+                   }),
+                   says);
+    };
+    refused({}, test::says({"OnRanks", "at least one"}));
+    refused({Rank{0}, Rank{ranks}}, test::says({"OnRanks", "rank " + std::to_string(ranks), "outside"}));
+    refused({Rank{0}, Rank{0}}, test::says({"OnRanks", "rank 0", "twice"}));
+    runtime.close();
+}
+
+TEST_CASE("arrays over teams of different sizes are told apart, with the way out") {
+    Runtime runtime;
+    if (runtime.size() > 1) {
+        Team alone{MPI_COMM_SELF, runtime.settings()};
+        GlobalArray<double, 1> wide{runtime, {10}, Block{}};
+        GlobalArray<double, 1> narrow{alone, {10}, Block{}};
+        const std::string size = std::to_string(runtime.size());
+        CHECK_THAT(test::message_of<UsageError>([&] { narrow.copy_from(wide); }),
+                   test::says({"team of 1 ranks", "another team, which has " + size + " ranks", "OnRanks"}));
+        CHECK_THAT(test::message_of<UsageError>([&] { narrow.slice() = wide.slice(); }),
+                   test::says({"of the team of 1 ranks = ", "of the team of " + size + " ranks", "OnRanks"}));
+        wide.close();
+        narrow.close();
+        alone.close();
+    }
     runtime.close();
 }

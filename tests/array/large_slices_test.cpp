@@ -3,8 +3,13 @@
 
 #include <lapwing/array_slice.hpp>
 
+#include <array>
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace lapwing;
 
@@ -32,6 +37,12 @@ void check(Runtime& runtime, GlobalArray<std::uint8_t, 1>& target, GlobalArray<s
     runtime.barrier();
     target(to).fill(0);
 }
+
+/// Eight of these are more bytes than an int counts.
+struct Huge {
+    static constexpr std::size_t values = (std::size_t{1} << 28) / sizeof(std::uint64_t) + 1;
+    std::array<std::uint64_t, values> value;
+};
 
 } // namespace
 
@@ -67,4 +78,30 @@ TEST_CASE("a slice of more than 2^31 bytes is one assignment") {
     runtime.barrier();
     source.close();
     target.close();
+}
+
+TEST_CASE("a checkpoint of elements of more than 2^28 bytes") {
+    Runtime runtime;
+    std::int64_t process = getpid();
+    process = runtime.broadcast(process, Rank{0});
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("lapwing_large_" + std::to_string(process))).string();
+    GlobalArray<Huge, 1> array{runtime, {8}, Block{}};
+    const auto each = [&](auto visit) {
+        array.for_each_local([&](const Index<1>& index, Huge& element) {
+            for (const std::size_t k : {std::size_t{0}, Huge::values / 2, Huge::values - 1})
+                visit(element.value[k], (static_cast<std::uint64_t>(index[0]) << 32) + k + 1);
+        });
+    };
+    each([](std::uint64_t& place, std::uint64_t value) { place = value; });
+    array.save(path);
+    each([](std::uint64_t& place, std::uint64_t) { place = 0; });
+    array.load(path);
+    std::uint64_t wrong = 0;
+    each([&](std::uint64_t& place, std::uint64_t value) { wrong += place == value ? 0U : 1U; });
+    CHECK(wrong == 0);
+    runtime.barrier();
+    if (runtime.rank() == Rank{0}) std::filesystem::remove(path);
+    array.close();
+    runtime.close();
 }

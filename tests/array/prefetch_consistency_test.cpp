@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <initializer_list>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -383,5 +384,65 @@ TEST_CASE("what an atomic makes of a manual copy does not depend on where the ra
     CHECK(array(next) == 60); // is asked for by the next read
     array.barrier();
     array.close();
+    runtime.close();
+}
+
+TEST_CASE("arguments of collective calls that differ between ranks are found in their barriers") {
+    Runtime runtime;
+    const int ranks = runtime.size();
+    const bool odd = runtime.rank().value % 2 == 1;
+    GlobalArray<double, 1> array{runtime, {20}, Block{}, {.name = "own"}};
+    GlobalArray<double, 1> other{runtime, {20}, Cyclic{}};
+    GlobalArray<double, 1> third{runtime, {20}, Cyclic{}};
+    GlobalArray<double, 1> everywhere{runtime, {20}, Replicated{}};
+    if (ranks > 1) {
+        const auto finds = [&](auto call, std::initializer_list<std::string> texts) {
+            CHECK_THAT(test::message_of<MismatchError>(call), test::says(texts));
+            array.barrier();
+        };
+        finds([&] { array.prefetch(Stencil{}, {.consistent = odd}); },
+              {"GlobalArray(\"own\").prefetch: rank 0 passes the options {consistent = false",
+               "rank 1 the options {consistent = true", "same on all ranks"});
+        CHECK_THROWS_AS(array.update(), UsageError); // nothing is prefetched
+        finds([&] { array.resize({odd ? 30 : 40}); }, {"resize", "the extents 40", "the extents 30"});
+        CHECK(array.size() == 20);
+        finds([&] { everywhere.broadcast(Rank{odd ? 1 : 0}); },
+              {"broadcast", "rank 0 passes the root 0", "rank 1 the root 1"});
+        finds([&] { (odd ? other : third).copy_from(array); },
+              {"copy_from", "rank 0 passes a copy to the array made as number", "rank 1"});
+    }
+    for (GlobalArray<double, 1>* one : {&array, &other, &third, &everywhere}) one->close();
+    runtime.close();
+}
+
+TEST_CASE("the level of checks inside the library is that of the run") {
+    Runtime runtime;
+    const bool odd = runtime.rank().value % 2 == 1;
+    const auto with_level = [&](const char* level, auto test) {
+        Settings settings = runtime.settings();
+        settings.set("LAPWING_CHECKS", level);
+        Team team{MPI_COMM_WORLD, settings};
+        test(team);
+        team.close();
+    };
+    if (runtime.size() > 1) {
+        with_level("0", [&](Team& team) {
+            GlobalArray<double, 1> array{team, {20}, Block{}};
+            array.prefetch(Stencil{}, {.consistent = odd}); // nobody looks
+            array.close();
+        });
+        with_level("1", [&](Team& team) {
+            GlobalArray<double, 1> array{team, {20}, Block{}};
+            CHECK_THROWS_AS(array.prefetch(Stencil{}, {.consistent = odd}), MismatchError);
+            array.close();
+        });
+        with_level("3", [&](Team& team) {
+            const auto make = [&] { GlobalArray<double, 1>{team, {odd ? 21 : 20}, Block{}, {.name = "uneven"}}; };
+            CHECK_THAT(test::message_of<MismatchError>(make),
+                       test::says({"uneven", "the extents is " + std::string{odd ? "21" : "20"}}));
+        });
+        CHECK_THROWS_AS(with_level(odd ? "1" : "2", [](Team&) {}), MismatchError);
+    }
+    CHECK_THROWS_AS(with_level("4", [](Team&) {}), SettingError);
     runtime.close();
 }

@@ -53,7 +53,7 @@ class KeptDistribution : public std::enable_shared_from_this<KeptDistribution<N>
 public:
     virtual ~KeptDistribution() = default;
 
-    /// `name` is the array's, for messages. Collective at assertion level 3, where it throws MismatchError on every rank unless all
+    /// `name` is the array's, for messages. Collective at assertion level 3 and with LAPWING_CHECKS=3, where it throws MismatchError on every rank unless all
     /// ranks get the same; at any level RangeError.
     [[nodiscard]] virtual ArrayMaps<N> maps(Team& team, const Extents<N>& extents, std::string_view name) const = 0;
 };
@@ -64,7 +64,8 @@ public:
     explicit KeptDistributionOf(const D& distribution) : distribution_{distribution} {}
 
     ArrayMaps<N> maps(Team& team, const Extents<N>& extents, std::string_view name) const override {
-        if constexpr (assertion_level >= 3) require_same_extents(team, name, extents.values());
+        const bool compares = assertion_level >= 3 || checks(team) >= 3;
+        if (compares) require_same_extents(team, name, extents.values());
         check_extents(team, name, extents.values());
         ArrayMaps<N> maps;
         maps.distribution = this->shared_from_this();
@@ -76,7 +77,7 @@ public:
         } catch (const RangeError& error) {
             // A distribution does not know the rank and the array that the message has to name.
             const RangeError complete{constructor_text(team, name) + ": " + error.what()};
-            if constexpr (assertion_level >= 3) {
+            if (compares) {
                 try {
                     require_same_map(team, name, {}, 0, maps.replicated);
                 } catch (const MismatchError&) { // is said by the ranks that could make theirs
@@ -84,7 +85,7 @@ public:
             }
             throw complete;
         }
-        if constexpr (assertion_level >= 3) {
+        if (compares) {
             if (maps.foreign == nullptr)
                 require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(), maps.replicated);
             else

@@ -4,6 +4,7 @@
 /// The collective calls of GlobalArray: fill, copies, broadcast, reductions. Included by global_array.hpp.
 #include <lapwing/global_array.hpp>
 
+#include <array>
 #include <concepts>
 #include <cstring>
 #include <exception>
@@ -59,8 +60,14 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
     if (extents_ != other.extents_) this->throw_extents_differ(extents_.values(), other.extents_.values());
     this->check_same_ranks<(assertion_level >= 2)>(other);
     if (this != &other && other.foreign_ != nullptr) other.require_stored(*this);
-    other.begin_collective("copy_from");
-    if (&other.team() != team_) this->begin_collective("copy_from");
+    // Of one team, to which array is an argument.
+    if (&other.team() != team_) {
+        other.begin_collective("copy_from");
+        this->begin_collective("copy_from");
+    } else {
+        const std::array<std::int64_t, 1> target{static_cast<std::int64_t>(this->number_)};
+        other.begin_collective("copy_from", "a copy to the array made as number", target);
+    }
     std::exception_ptr failure;
     if (this != &other) {
         if (same_segment(other)) {
@@ -97,7 +104,8 @@ void GlobalArray<T, N>::broadcast(Rank root) {
     this->require_open(".broadcast");
     if (!replicated_) this->throw_not_replicated();
     this->check_rank(".broadcast", root);
-    this->begin_collective("broadcast");
+    const std::array<std::int64_t, 1> from{root.value};
+    this->begin_collective("broadcast", "the root", from);
     team().broadcast(own_bytes(), root);
     // Without it, a rank that is done could write to a copy that the broadcast has yet to reach.
     barrier();

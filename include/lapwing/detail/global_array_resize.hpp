@@ -14,7 +14,7 @@ namespace lapwing {
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::resize(const Extents<N>& extents) {
     this->require_open(".resize");
-    this->begin_collective("resize");
+    this->begin_collective("resize", "the extents", extents.values());
     rebuild(".resize", this->own_team_.get(), extents, distribution_);
 }
 

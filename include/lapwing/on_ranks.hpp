@@ -1,0 +1,91 @@
+// Room: distribution
+#pragma once
+
+#include <lapwing/distribution.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
+#include <lapwing/location.hpp>
+#include <lapwing/rank.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace lapwing {
+
+namespace distribution {
+
+/// Ranks of a team, of which each stands for the process that it is the number of here.
+class ChosenRanks {
+public:
+    /// Throws RangeError where there are none, one is outside of the team, or one comes twice.
+    ChosenRanks(std::span<const Rank> ranks, int team_ranks);
+
+    [[nodiscard]] int count() const noexcept { return static_cast<int>(ranks_.size()); }
+    [[nodiscard]] Rank rank(Rank process) const noexcept { return ranks_[static_cast<std::size_t>(process.value)]; }
+    /// Rank{-1}: none.
+    [[nodiscard]] Rank process(Rank rank) const noexcept;
+
+private:
+    std::vector<Rank> ranks_;
+    std::vector<std::pair<int, int>> processes_; ///< rank and process, in the order of the ranks
+};
+
+template <std::size_t N, DistributionMap<N> Map>
+class MapOnRanks {
+public:
+    MapOnRanks(Map map, std::shared_ptr<const ChosenRanks> chosen) : map_{std::move(map)}, chosen_{std::move(chosen)} {}
+
+    [[nodiscard]] Location locate(const Index<N>& index) const {
+        Location location = map_.locate(index);
+        if (location.owner.value >= 0) location.owner = chosen_->rank(location.owner);
+        return location;
+    }
+    [[nodiscard]] std::uint64_t local_capacity() const { return map_.local_capacity(); }
+    [[nodiscard]] std::uint64_t domain_count(Rank rank) const {
+        const Rank process = chosen_->process(rank);
+        return process.value < 0 ? 0 : map_.domain_count(process);
+    }
+    [[nodiscard]] Domain<N> domain(Rank rank, std::uint64_t k) const { return map_.domain(chosen_->process(rank), k); }
+
+private:
+    Map map_;
+    std::shared_ptr<const ChosenRanks> chosen_;
+};
+
+} // namespace distribution
+
+/// Another distribution over some ranks of the team: the others have nothing of the array, and take part in its collective calls.
+///
+/// ```cpp
+/// lapwing::GlobalArray<double, 2> few{runtime, {n, n}, lapwing::OnRanks{lapwing::Block{}, {lapwing::Rank{0}, lapwing::Rank{4}}}};
+/// few.slice() = all.slice();                    // from all ranks to two, and back with all.slice() = few.slice()
+/// ```
+///
+/// Process p of the distribution is rank ranks[p]. Every rank has memory for as many elements as these have. Such arrays are found as those of
+/// the program's own distributions are: an element of another rank by a call, an assignment run by run, and local_view() is refused.
+template <class D>
+struct OnRanks {
+    static_assert(!ReplicatedDistribution<D>,
+                  "lapwing: Replicated has everything on every rank; OnRanks takes the others");
+
+    D distribution{};
+    std::vector<Rank> ranks{}; ///< of the team, in any order; each once
+
+    /// Throws RangeError for ranks that the team has not, and what the distribution does for as many ranks.
+    template <std::size_t N>
+        requires Distribution<D, N>
+    [[nodiscard]] auto map(const Extents<N>& extents, int team_ranks) const {
+        auto chosen = std::make_shared<const lapwing::distribution::ChosenRanks>(ranks, team_ranks);
+        const int count = chosen->count();
+        using Map = decltype(distribution.map(extents, count));
+        return lapwing::distribution::MapOnRanks<N, Map>{distribution.map(extents, count), std::move(chosen)};
+    }
+};
+template <class D>
+OnRanks(D, std::vector<Rank>) -> OnRanks<D>;
+
+} // namespace lapwing

@@ -1,0 +1,31 @@
+#include <lapwing/on_ranks.hpp>
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lapwing::distribution {
+
+ChosenRanks::ChosenRanks(std::span<const Rank> ranks, int team_ranks) : ranks_(ranks.begin(), ranks.end()) {
+    if (ranks.empty()) throw RangeError{"OnRanks: there are no ranks; name at least one that is to have elements"};
+    processes_.reserve(ranks.size());
+    for (const Rank rank : ranks) {
+        if (rank.value < 0 || rank.value >= team_ranks)
+            throw RangeError{fmt::format("OnRanks: rank {} is outside [0, {}); pass ranks of the array's team",
+                                         rank.value, team_ranks)};
+        processes_.emplace_back(rank.value, static_cast<int>(processes_.size()));
+    }
+    std::ranges::sort(processes_);
+    const auto twice = std::ranges::adjacent_find(processes_, {}, &std::pair<int, int>::first);
+    if (twice != processes_.end())
+        throw RangeError{fmt::format("OnRanks: rank {} comes twice; name each rank once", twice->first)};
+}
+
+Rank ChosenRanks::process(Rank rank) const noexcept {
+    const auto found = std::ranges::lower_bound(processes_, rank.value, {}, &std::pair<int, int>::first);
+    return found != processes_.end() && found->first == rank.value ? Rank{found->second} : Rank{-1};
+}
+
+} // namespace lapwing::distribution
