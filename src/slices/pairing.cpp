@@ -286,7 +286,8 @@ void Pairing::list_runs() {
             if (d == 0) return;
         }
     });
-    std::ranges::stable_sort(runs_, {}, &Run::rank);
+    // In the order of this rank's memory, and in place: there may be a run for each element.
+    std::ranges::sort(runs_, {}, [](const Run& run) { return std::pair{run.rank, run.here}; });
     for (std::size_t begin = 0; begin < runs_.size();) {
         std::size_t end = begin;
         while (end < runs_.size() && runs_[end].rank == runs_[begin].rank) ++end;
