@@ -40,8 +40,8 @@ consteval bool check_ordered() {
 /// A value, or none yet.
 template <class T>
 struct Candidate {
-    T value{};
-    bool any = false;
+    T value{};       ///< of an element, if any
+    bool any = false; ///< whether there is a value
 };
 
 /// What reductions give: a value that ranks can send each other as bytes.

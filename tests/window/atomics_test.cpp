@@ -150,7 +150,7 @@ TEMPLATE_TEST_CASE("integers of 1 and 2 bytes have atomics, which leave their ne
     const std::uint64_t first = 8 * static_cast<std::uint64_t>(runtime.rank().value);
     const std::array values{T{0}, T{1}, static_cast<T>(-1), Limits::max(), Limits::min(), static_cast<T>(0x55)};
     for (const Rank target : {runtime.rank(), test::next(runtime)})
-        for (std::uint64_t at = 0; at < 8; at += sizeof(T))
+        for (std::uint64_t at = 0; at < 4; at += sizeof(T))
             for (const Operation operation : operations)
                 for (const T before : values)
                     for (const T operand : {values[1], values[2], values[3], values[5]}) {
