@@ -43,6 +43,7 @@ void fail(const char* message) {
 }
 
 void end_all(int status) {
+    end_by_abort(); // MPICH calls exit
     std::fflush(nullptr);
     int initialised = 0;
     int finalized = 0;
@@ -54,7 +55,11 @@ void end_all(int status) {
 
 const char* kept(const char* message) noexcept {
     static std::array<char, 4096> text;
-    std::snprintf(text.data(), text.size(), "%s", message);
+    try {
+        std::snprintf(text.data(), text.size(), "%s", in_words_of_upc(message).c_str());
+    } catch (const std::exception&) { // no memory
+        std::snprintf(text.data(), text.size(), "%s", message);
+    }
     return text.data();
 }
 
@@ -63,7 +68,7 @@ const char* kept(const char* message) noexcept {
 extern "C" {
 
 void lapwing_upc_start(int* /*argc*/, char*** /*argv*/) {
-    guarded([] { lapwing::upc::start_program({}); });
+    guarded([] { lapwing::upc::start_program({}, nullptr); });
 }
 void lapwing_upc_end(void) {
     guarded([] { lapwing::upc::end_program(); });
@@ -138,19 +143,13 @@ void lapwing_upc_put(lapwing_upc_pointer destination, const void* source, size_t
 void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes) {
     call_site = __builtin_return_address(0);
     guarded([&] {
-        lapwing::upc::ProgramState& here = program("get_strict");
-        here.fence();
-        here.memory().get("get_strict", destination, source, bytes);
-        here.fence();
+        program("get_strict").get_strict("get_strict", destination, source, bytes);
     });
 }
 void lapwing_upc_put_strict(lapwing_upc_pointer destination, const void* source, size_t bytes) {
     call_site = __builtin_return_address(0);
     guarded([&] {
-        lapwing::upc::ProgramState& here = program("put_strict");
-        here.fence();
-        here.memory().put("put_strict", destination, source, bytes);
-        here.fence();
+        program("put_strict").put_strict("put_strict", destination, source, bytes);
     });
 }
 void lapwing_upc_memget(void* destination, lapwing_upc_pointer source, size_t bytes) {

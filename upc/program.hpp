@@ -24,8 +24,8 @@ namespace lapwing::upc {
 /// a fence is one release and acquire. There is one from lapwing_upc_start() to lapwing_upc_end(). Calls throw lapwing::Error.
 class ProgramState {
 public:
-    /// Collective.
-    explicit ProgramState(const ProgramOptions& options);
+    /// Collective. On `runtime`, as open_session() has it.
+    ProgramState(const ProgramOptions& options, Team* runtime);
     ProgramState(const ProgramState&) = delete;
     ProgramState& operator=(const ProgramState&) = delete;
     /// Collective.
@@ -44,7 +44,7 @@ public:
 
     /// "thread 2 of 4: upc_memput".
     [[nodiscard]] std::string who(const char* call) const;
-    /// Throws RangeError unless all bytes are in the part of the pointer's thread; at assertion level 2, unless they are in one object of it.
+    /// Throws RangeError unless all bytes are in the heap of the pointer's thread; at assertion level 2, unless they are in one object of it.
     void require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
     /// The first of these alone.
     void require_in_part(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) const;
@@ -53,9 +53,15 @@ public:
     [[nodiscard]] lapwing_upc_pointer own_pointer(const void* address) const;
 
     void barrier(const int* name);
+    /// Collective: a barrier of a call that all threads give the same pointer. Throws MismatchError on all where they do not.
+    void barrier_for(const char* call, const lapwing_upc_pointer& pointer);
     void notify(const int* name);
     void wait(const int* name);
-    void fence() { window_.fence(); }
+    /// Of all windows of the team, the heap one of them.
+    void fence();
+    /// As a get, and a put, with a fence on both sides.
+    void get_strict(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes);
+    void put_strict(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes);
 
     /// What accesses that say nothing themselves are from now on.
     void set_consistency(Consistency consistency);
@@ -70,7 +76,11 @@ private:
     ThreadCount threads_;
     int own_thread_;
     HeapRegions regions_;
+    bool one_node_;
+    bool between_phases_ = false;          ///< behind upc_notify, before upc_wait
     std::optional<std::int64_t> notified_; ///< the name of the last upc_notify
+    lapwing_upc_pointer last_strict_read_{};
+    int strict_reads_ = 0; ///< of it, in a row
     Window window_;
     Memory memory_{*this};
     Transfers transfers_{*this};
@@ -86,9 +96,12 @@ private:
 
 /// The one that was started; throws UsageError where none is.
 [[nodiscard]] ProgramState& program(const char* call);
-/// Collective. Throw UsageError when it is started, and when it is not.
-void start_program(const ProgramOptions& options);
+/// Collective. Throws UsageError when it is started.
+void start_program(const ProgramOptions& options, Team* runtime);
+/// Collective. Throws UsageError when it was never started; behind the end it does nothing, since `exit` ends the program, too.
 void end_program();
+/// `exit` ends no program any more: all threads end in another way.
+void end_by_abort() noexcept;
 /// Leaves without waiting for the others.
 void abandon_program() noexcept;
 
