@@ -2,6 +2,7 @@
 #include <lapwing/upc.h>
 
 #include "upc/guarded.hpp"
+#include "upc/last_words.hpp"
 #include "upc/program.hpp"
 #include "upc/transfers.hpp"
 
@@ -44,7 +45,7 @@ void fail(const char* message) {
 
 void end_all(int status) {
     end_by_abort(); // MPICH calls exit
-    std::fflush(nullptr);
+    flush_output();
     int initialised = 0;
     int finalized = 0;
     MPI_Initialized(&initialised);
@@ -79,7 +80,10 @@ int lapwing_upc_threads(void) {
 int lapwing_upc_mythread(void) {
     return guarded([] { return program("MYTHREAD").own_thread(); });
 }
-void lapwing_upc_global_exit(int status) { lapwing::upc::end_all(status); }
+void lapwing_upc_global_exit(int status) {
+    lapwing::upc::write_out_all();
+    lapwing::upc::end_all(status);
+}
 
 lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handler handler) {
     const lapwing_upc_error_handler before = error_handler;

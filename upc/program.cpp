@@ -85,6 +85,7 @@ void ProgramState::close() {
         const std::string report = memory_.recorder().report(team());
         std::fputs(report.c_str(), stderr);
     }
+    last_words_.withdraw();
     detail::heap_access = {};
     window_.close();
     session_->close();
@@ -270,6 +271,10 @@ void end_program() {
     ending.begun = true;
     here.close();
     current().reset();
+}
+
+void write_out_all() noexcept {
+    if (current() != nullptr && !ending.begun && !team::TeamRegistry::mpi_ended()) current()->last_words().ask();
 }
 
 void end_by_abort() noexcept { ending.begun = true; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "upc/allocation.hpp"
+#include "upc/last_words.hpp"
 #include "upc/layout.hpp"
 #include "upc/locks.hpp"
 #include "upc/memory.hpp"
@@ -40,6 +41,7 @@ public:
     [[nodiscard]] Memory& memory() noexcept { return memory_; }
     [[nodiscard]] Transfers& transfers() noexcept { return transfers_; }
     [[nodiscard]] Locks& locks() noexcept { return locks_; }
+    [[nodiscard]] LastWords& last_words() noexcept { return last_words_; }
     [[nodiscard]] Allocation& allocation() noexcept { return allocation_; }
 
     /// "thread 2 of 4: upc_memput".
@@ -86,6 +88,7 @@ private:
     Transfers transfers_{*this};
     Locks locks_{*this};
     Allocation allocation_{*this};
+    LastWords last_words_{team()};
 };
 
 [[nodiscard]] inline Offset offset_of(const lapwing_upc_pointer& pointer) noexcept { return Offset{pointer.address}; }
@@ -102,6 +105,8 @@ void start_program(const ProgramOptions& options, Team* runtime);
 void end_program();
 /// `exit` ends no program any more: all threads end in another way.
 void end_by_abort() noexcept;
+/// Has what all threads have printed written out, as far as they make progress.
+void write_out_all() noexcept;
 /// Leaves without waiting for the others.
 void abandon_program() noexcept;
 
