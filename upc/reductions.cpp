@@ -258,13 +258,8 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
             if (run.count > 0) {
                 sum = carried; // of the same size: no memory is allocated
                 sum.append(0, before, k);
-                std::byte* to = nullptr;
-                if (aligned) {
-                    to = own + run.address - src.address + dst.address;
-                } else {
-                    results.resize(run.count * bytes);
-                    to = results.data();
-                }
+                if (!aligned) results.resize(run.count * bytes);
+                std::byte* const to = aligned ? own + run.address - src.address + dst.address : results.data();
                 const std::byte* const elements = own + run.address;
                 sum.append(0, elements);
                 std::memcpy(to, sum.value(0), bytes);
