@@ -32,14 +32,18 @@ ConsistencyScope::~ConsistencyScope() {
     guarded([&] { program("a scope of strict or relaxed accesses").set_consistency(before_); });
 }
 
+Team& runtime() {
+    return guarded([]() -> Team& { return program("runtime").team(); });
+}
+
 StatisticsValues statistics() {
     return guarded([] { return program("statistics").heap().statistics(); });
 }
 
 namespace detail {
 
-void start(const ProgramOptions& options) {
-    guarded([&] { start_program(options); });
+void start(const ProgramOptions& options, Team* runtime) {
+    guarded([&] { start_program(options, runtime); });
 }
 void abandon() { abandon_program(); }
 
@@ -47,10 +51,8 @@ void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order
     call_site = __builtin_return_address(0);
     guarded([&] {
         ProgramState& here = program("get");
-        const bool fences = is_strict(order);
-        if (fences) here.fence();
-        here.memory().get("get", destination, source, bytes);
-        if (fences) here.fence();
+        if (is_strict(order)) here.get_strict("get", destination, source, bytes);
+        else here.memory().get("get", destination, source, bytes);
     });
 }
 
@@ -58,16 +60,27 @@ void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes,
     call_site = __builtin_return_address(0);
     guarded([&] {
         ProgramState& here = program("put");
-        const bool fences = is_strict(order);
-        if (fences) here.fence();
-        here.memory().put("put", destination, source, bytes);
-        if (fences) here.fence();
+        if (is_strict(order)) here.put_strict("put", destination, source, bytes);
+        else here.memory().put("put", destination, source, bytes);
+    });
+}
+
+void require_object(lapwing_upc_pointer place, std::size_t bytes) {
+    call_site = __builtin_return_address(0);
+    if constexpr (assertion_level >= 2) return; // the access looks itself
+    guarded([&] {
+        ProgramState& here = program("an access");
+        here.require_in_part("an access", place, bytes);
+        static_cast<void>(here.allocation().require_object("an access", place, bytes));
     });
 }
 
 lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes, std::size_t block_size, std::ptrdiff_t elements) {
     return guarded([&] {
         ProgramState& here = program("pointer arithmetic");
+        if (block_size > 1 && p.phase >= block_size)
+            throw RangeError{fmt::format("{}: a pointer to {} in blocks of {} elements, whose phases are below that; cast it to its own block size",
+                                         here.who("pointer arithmetic"), text(p), block_size)};
         const lapwing_upc_pointer result = here.threads().add(p, element_bytes, block_size, elements);
         here.allocation().require_same_object("pointer arithmetic", p, result);
         return result;

@@ -103,17 +103,18 @@ lapwing_upc_pointer Allocation::allocate_blocks(const char* call, std::size_t bl
     return {found.address, 0, 0};
 }
 
-lapwing_upc_pointer Allocation::agree(lapwing_upc_pointer pointer, std::string problem) {
-    struct {
-        lapwing_upc_pointer pointer;
-        std::uint64_t problem_bytes;
-    } result{pointer, problem.size()};
+lapwing_upc_pointer Allocation::agree(const char* call, const Asked& asked, FromFirst result, std::string problem) {
+    result.problem_bytes = problem.size();
     Team& team = program_.team();
     result = team.broadcast(result, Rank{0});
-    if (result.problem_bytes == 0) return result.pointer;
     problem.resize(result.problem_bytes);
-    team.broadcast(std::as_writable_bytes(std::span{problem}), Rank{0});
-    throw RangeError{problem};
+    if (result.problem_bytes != 0) team.broadcast(std::as_writable_bytes(std::span{problem}), Rank{0});
+    if (result.asked != asked)
+        throw MismatchError{fmt::format("{}: {} blocks of {} bytes, and thread 0 asks for {} of {}; all threads must ask for the same", program_.who(call), asked.blocks,
+                                        asked.bytes, result.asked.blocks, result.asked.bytes)};
+    if (result.kind == Problem::range) throw RangeError{problem};
+    if (result.kind == Problem::usage) throw UsageError{problem};
+    return result.pointer;
 }
 
 lapwing_upc_pointer Allocation::allocate_blocks_together(const char* call, std::size_t blocks, std::size_t block_bytes) {
@@ -121,7 +122,7 @@ lapwing_upc_pointer Allocation::allocate_blocks_together(const char* call, std::
         const std::array<std::int64_t, 2> asked{static_cast<std::int64_t>(blocks), static_cast<std::int64_t>(block_bytes)};
         program_.team().require_same(asked, call, "the number of blocks, and their bytes,");
     }
-    return from_first([&] { return allocate_blocks(call, blocks, block_bytes); });
+    return from_first(call, {blocks, block_bytes}, [&] { return allocate_blocks(call, blocks, block_bytes); });
 }
 
 lapwing_upc_pointer Allocation::allocate_array(const detail::BlockCount& blocks, std::size_t size, std::size_t element_bytes) {
@@ -162,7 +163,7 @@ void Allocation::free(const char* call, const lapwing_upc_pointer& pointer) {
 }
 
 void Allocation::free_together(const char* call, const lapwing_upc_pointer& pointer) {
-    program_.team().barrier();
+    program_.barrier_for(call, pointer);
     if (is_first()) free(call, pointer);
 }
 

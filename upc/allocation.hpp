@@ -3,12 +3,14 @@
 #include "upc/heap.hpp"
 #include "upc/layout.hpp"
 
+#include <lapwing/error.hpp>
 #include <lapwing/upc.h>
 #include <lapwing/upc/array.hpp>
 #include <lapwing/upc/program.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <string>
 #include <utility>
@@ -36,6 +38,14 @@ class Allocation {
 public:
     explicit Allocation(ProgramState& program) : program_{program} {}
 
+    /// Arguments of a collective call, as messages have them: "100 blocks of 8 bytes".
+    struct Asked {
+        std::uint64_t blocks = 0;
+        std::uint64_t bytes = 0;
+
+        friend bool operator==(const Asked&, const Asked&) = default;
+    };
+
     /// Makes the own heap, and at thread 0 that of all threads' blocks; a barrier follows.
     void make();
 
@@ -49,19 +59,24 @@ public:
     /// Collective.
     void free_together(const char* call, const lapwing_upc_pointer& pointer);
 
-    /// Collective. What thread 0's step gives, or throws, on all.
+    /// Collective. What thread 0's step gives, or throws, on all. `asked` is what the call was given: where that of thread 0 is another, a thread throws
+    /// MismatchError.
     template <class Step>
-    [[nodiscard]] lapwing_upc_pointer from_first(Step&& step) {
-        lapwing_upc_pointer pointer{};
+    [[nodiscard]] lapwing_upc_pointer from_first(const char* call, const Asked& asked, Step&& step) {
+        FromFirst result{.asked = asked};
         std::string problem;
         if (is_first()) {
             try {
-                pointer = step();
+                result.pointer = step();
             } catch (const RangeError& error) {
+                result.kind = Problem::range;
+                problem = error.what();
+            } catch (const std::exception& error) { // also of the heap's books, and memory that cannot be had
+                result.kind = Problem::usage;
                 problem = error.what();
             }
         }
-        return agree(pointer, problem);
+        return agree(call, asked, result, std::move(problem));
     }
 
     /// Throws RangeError unless the bytes are in one object that is allocated, whose part it returns. Cost: reads the books of a heap, from its begin on for an object that is
@@ -72,8 +87,16 @@ public:
 
 private:
     [[nodiscard]] bool is_first() const;
+    enum class Problem : std::uint64_t { none, range, usage };
+    /// What thread 0 tells the others.
+    struct FromFirst {
+        lapwing_upc_pointer pointer{};
+        Problem kind = Problem::none;
+        std::uint64_t problem_bytes = 0;
+        Asked asked{};
+    };
     /// Collective. Thread 0's, on all: a pointer, or a problem that is thrown.
-    [[nodiscard]] lapwing_upc_pointer agree(lapwing_upc_pointer pointer, std::string problem);
+    [[nodiscard]] lapwing_upc_pointer agree(const char* call, const Asked& asked, FromFirst result, std::string problem);
     /// The heap that is kept at a thread: for blocks of all threads at thread 0 only.
     [[nodiscard]] Heap heap(const Region& region, int thread);
     /// The allocated block that an address is in, its end included; empty where there is none.

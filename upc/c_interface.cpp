@@ -2,6 +2,7 @@
 #include <lapwing/upc.h>
 
 #include "upc/guarded.hpp"
+#include "upc/last_words.hpp"
 #include "upc/program.hpp"
 #include "upc/transfers.hpp"
 
@@ -43,7 +44,8 @@ void fail(const char* message) {
 }
 
 void end_all(int status) {
-    std::fflush(nullptr);
+    end_by_abort(); // MPICH calls exit
+    flush_output();
     int initialised = 0;
     int finalized = 0;
     MPI_Initialized(&initialised);
@@ -54,7 +56,11 @@ void end_all(int status) {
 
 const char* kept(const char* message) noexcept {
     static std::array<char, 4096> text;
-    std::snprintf(text.data(), text.size(), "%s", message);
+    try {
+        std::snprintf(text.data(), text.size(), "%s", in_words_of_upc(message).c_str());
+    } catch (const std::exception&) { // no memory
+        std::snprintf(text.data(), text.size(), "%s", message);
+    }
     return text.data();
 }
 
@@ -63,7 +69,7 @@ const char* kept(const char* message) noexcept {
 extern "C" {
 
 void lapwing_upc_start(int* /*argc*/, char*** /*argv*/) {
-    guarded([] { lapwing::upc::start_program({}); });
+    guarded([] { lapwing::upc::start_program({}, nullptr); });
 }
 void lapwing_upc_end(void) {
     guarded([] { lapwing::upc::end_program(); });
@@ -74,7 +80,10 @@ int lapwing_upc_threads(void) {
 int lapwing_upc_mythread(void) {
     return guarded([] { return program("MYTHREAD").own_thread(); });
 }
-void lapwing_upc_global_exit(int status) { lapwing::upc::end_all(status); }
+void lapwing_upc_global_exit(int status) {
+    lapwing::upc::write_out_all();
+    lapwing::upc::end_all(status);
+}
 
 lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handler handler) {
     const lapwing_upc_error_handler before = error_handler;
@@ -138,19 +147,13 @@ void lapwing_upc_put(lapwing_upc_pointer destination, const void* source, size_t
 void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes) {
     call_site = __builtin_return_address(0);
     guarded([&] {
-        lapwing::upc::ProgramState& here = program("get_strict");
-        here.fence();
-        here.memory().get("get_strict", destination, source, bytes);
-        here.fence();
+        program("get_strict").get_strict("get_strict", destination, source, bytes);
     });
 }
 void lapwing_upc_put_strict(lapwing_upc_pointer destination, const void* source, size_t bytes) {
     call_site = __builtin_return_address(0);
     guarded([&] {
-        lapwing::upc::ProgramState& here = program("put_strict");
-        here.fence();
-        here.memory().put("put_strict", destination, source, bytes);
-        here.fence();
+        program("put_strict").put_strict("put_strict", destination, source, bytes);
     });
 }
 void lapwing_upc_memget(void* destination, lapwing_upc_pointer source, size_t bytes) {

@@ -18,9 +18,9 @@ struct Run {
 /// each other in the order of the threads.
 class ElementLayout {
 public:
-    /// Of one element or more; block 0: indefinite.
+    /// Of one element or more; block 0: indefinite. As in pointer arithmetic there is no phase in blocks of one element, or without blocks.
     ElementLayout(const lapwing_upc_pointer& begin, std::uint64_t element_bytes, std::uint64_t block, std::uint64_t elements, int threads) noexcept
-        : begin_{begin}, element_bytes_{element_bytes}, block_{block}, elements_{elements}, threads_{static_cast<std::uint64_t>(threads)} {}
+        : begin_{begin.address, begin.thread, block <= 1 ? 0 : begin.phase}, element_bytes_{element_bytes}, block_{block}, elements_{elements}, threads_{static_cast<std::uint64_t>(threads)} {}
 
     [[nodiscard]] std::uint64_t block() const noexcept { return block_; }
     [[nodiscard]] std::uint64_t elements() const noexcept { return elements_; }

@@ -3,6 +3,7 @@
 #include <lapwing/error.hpp>
 
 #include <exception>
+#include <string>
 
 namespace lapwing::upc {
 
@@ -10,7 +11,9 @@ namespace lapwing::upc {
 [[noreturn]] void fail(const char* message);
 /// Ends all threads, whether MPI runs, has not begun, or has ended.
 [[noreturn]] void end_all(int status);
-/// Copies a text to where it stays until the next one.
+/// A text of the rooms below, which speak of ranks and of their own calls, in words of UPC.
+[[nodiscard]] std::string in_words_of_upc(std::string text);
+/// Copies a text, in words of UPC, to where it stays until the next one.
 [[nodiscard]] const char* kept(const char* message) noexcept;
 
 /// Runs a step of a call that a program makes; what it throws goes to fail().

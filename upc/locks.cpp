@@ -1,5 +1,6 @@
 #include "upc/locks.hpp"
 
+#include "src/team/team_state.hpp"
 #include "upc/program.hpp"
 
 #include <lapwing/detail/config.hpp>
@@ -11,6 +12,8 @@
 
 #include <algorithm>
 #include <cstddef>
+
+#include <sched.h>
 
 namespace lapwing::upc {
 
@@ -27,12 +30,12 @@ QueueLocks& Locks::queues() {
 }
 
 void Locks::find_places() {
-    // Freed places have no mark. That another thread has freed one is seen when it has completed its write.
+    // Freed places have no lock's mark. That another thread has freed one is seen when it has completed its write.
     const std::byte* const own = program_.heap().local().data();
     for (const Slab& slab : slabs_)
         for (std::uint64_t k = 0; k < slab.locks; ++k) {
             const std::uint64_t at = slab.begin + k * sizeof(LockWords);
-            if (reinterpret_cast<const LockWords*>(own + at)->mark == 0) free_places_.push_back(at);
+            if (!is_lock_mark(reinterpret_cast<const LockWords*>(own + at)->mark)) free_places_.push_back(at);
         }
     std::uint64_t all = 0;
     for (const Slab& slab : slabs_) all += slab.locks;
@@ -55,74 +58,97 @@ lapwing_upc_pointer Locks::allocate() {
     if (free_places_.empty()) find_places();
     const std::uint64_t at = free_places_.back();
     free_places_.pop_back();
-    *reinterpret_cast<LockWords*>(program_.heap().local().data() + at) = {.tail = 0, .mark = lock_mark};
-    return {at, static_cast<std::uint32_t>(program_.own_thread()), 0};
+    auto& words = *reinterpret_cast<LockWords*>(program_.heap().local().data() + at);
+    const std::uint32_t generation = std::max(1U, generation_of(words.mark) + 1); // 0 is none: of the runtime's own locks
+    words = {.tail = 0, .mark = lock_mark(generation)};
+    return {at, static_cast<std::uint32_t>(program_.own_thread()), generation};
 }
 
 lapwing_upc_pointer Locks::allocate_together() {
-    return program_.allocation().from_first([&] {
+    return program_.allocation().from_first("upc_all_lock_alloc", {}, [&] {
         const lapwing_upc_pointer lock = allocate();
         program_.heap().release(); // others take it as soon as they know of it
         return lock;
     });
 }
 
-bool Locks::is_lock(const lapwing_upc_pointer& lock) const {
-    // Not by a read, which may be cached since before the lock was made.
-    return program_.heap().atomic_read<std::uint64_t>(rank_of(lock), Offset{lock.address + offsetof(LockWords, mark)}) == lock_mark;
+void Locks::throw_no_lock(const char* call, const lapwing_upc_pointer& lock) const {
+    throw UsageError{fmt::format("{}: thread {}, address {:#x}: there is no lock, or it was freed; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
+                                 program_.who(call), lock.thread, lock.address)};
 }
 
-LockPlace Locks::place(const char* call, const lapwing_upc_pointer& lock) const {
+LockPlace Locks::place(const char* call, const lapwing_upc_pointer& lock) {
+    if (is_null(lock))
+        throw UsageError{fmt::format("{}: the null pointer is no lock; pass what upc_all_lock_alloc or upc_global_lock_alloc returned", program_.who(call))};
     program_.require_in_part(call, lock, sizeof(LockWords));
-    if constexpr (assertion_level >= 2) {
-        if (!is_lock(lock))
-            throw UsageError{fmt::format("{}: {}: there is no lock, or it was freed; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
-                                         program_.who(call), text(lock))};
-    }
-    return {static_cast<int>(lock.thread), lock.address};
+    const LockPlace place{static_cast<int>(lock.thread), lock.address, lock.phase};
+    LockPlace& seen = seen_[(lock.address / sizeof(LockWords) + lock.thread) % most_seen];
+    if (assertion_level < 2 && seen == place) return place;
+    if (lock.address % sizeof(LockWords) != 0 || !queues().is_lock(place)) throw_no_lock(call, lock);
+    seen = place;
+    return place;
 }
 
 void Locks::free(const char* call, const lapwing_upc_pointer& lock) {
     if (is_null(lock)) return;
     const LockPlace place = this->place(call, lock);
-    if (!is_lock(lock))
-        throw UsageError{fmt::format("{}: {}: there is no lock, or it was freed before; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
-                                     program_.who(call), text(lock))};
-    if (!queues().is_free(place))
-        throw UsageError{fmt::format("{}: {}: a thread holds the lock{}; unlock it first", program_.who(call), text(lock), queues().holds(place) ? ", this one" : "")};
+    if (!queues().is_lock(place)) throw_no_lock(call, lock); // seen before, and freed since
+    if (!queues().retire(place))
+        throw UsageError{fmt::format("{}: {}: this thread holds the lock, and others wait for it, and would for ever; unlock it first", program_.who(call), text(lock))};
     if (place.thread == program_.own_thread()) {
-        reinterpret_cast<LockWords*>(program_.heap().local().data() + place.address)->mark = 0;
+        reinterpret_cast<LockWords*>(program_.heap().local().data() + place.address)->mark = place.generation;
         free_places_.push_back(place.address);
     } else {
-        program_.heap().put(rank_of(lock), Offset{lock.address + offsetof(LockWords, mark)}, std::uint64_t{0});
+        program_.heap().put(rank_of(lock), Offset{lock.address + offsetof(LockWords, mark)}, std::uint64_t{place.generation});
     }
 }
 
 void Locks::free_together(const lapwing_upc_pointer& lock) {
-    program_.team().barrier();
-    if (program_.own_thread() == 0) free("upc_all_lock_free", lock);
+    constexpr const char* call = "upc_all_lock_free";
+    if (!is_null(lock)) queues().forget({static_cast<int>(lock.thread), lock.address, lock.phase});
+    program_.barrier_for(call, lock);
+    if (program_.own_thread() == 0) free(call, lock);
 }
 
 void Locks::lock(const lapwing_upc_pointer& lock) {
-    const LockPlace place = this->place("upc_lock", lock);
+    constexpr const char* call = "upc_lock";
+    const LockPlace place = this->place(call, lock);
     if (queues().holds(place))
-        throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already, and would wait for itself", program_.who("upc_lock"), text(lock))};
-    queues().lock(place);
+        throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already, and would wait for itself", program_.who(call), text(lock))};
+    if (!queues().lock(place)) throw_no_lock(call, lock);
 }
 
 bool Locks::attempt(const lapwing_upc_pointer& lock) {
-    const LockPlace place = this->place("upc_lock_attempt", lock);
+    constexpr const char* call = "upc_lock_attempt";
+    const LockPlace place = this->place(call, lock);
     if (queues().holds(place))
-        throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already", program_.who("upc_lock_attempt"), text(lock))};
-    return queues().attempt(place);
+        throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already", program_.who(call), text(lock))};
+    const QueueLocks::Attempt result = queues().attempt(place);
+    if (result == QueueLocks::Attempt::freed) throw_no_lock(call, lock);
+    if (result == QueueLocks::Attempt::done) {
+        failed_attempts_ = 0;
+        return true;
+    }
+    // Who asks again and again keeps the holder from its work: its processor, and the thread that has the lock's word and serves the holder's accesses, too.
+    pause(failed_attempts_++);
+    return false;
+}
+
+void Locks::pause(std::uint32_t failures) {
+    constexpr std::uint32_t patient = 4; // attempts that cost nothing but themselves
+    constexpr std::uint32_t longest = 10;
+    if (failures < patient) return;
+    team::TeamState& team = program_.team().state();
+    for (std::uint32_t k = 1U << std::min(failures - patient, longest); k > 0; --k)
+        if (!team.progress()) sched_yield();
 }
 
 void Locks::unlock(const lapwing_upc_pointer& lock) {
-    const LockPlace place = this->place("upc_unlock", lock);
+    constexpr const char* call = "upc_unlock";
+    const LockPlace place = this->place(call, lock);
     if (!queues().holds(place))
-        throw UsageError{
-            fmt::format("{}: {}: the calling thread does not hold the lock; only the thread that locked it unlocks it", program_.who("upc_unlock"), text(lock))};
-    queues().unlock(place);
+        throw UsageError{fmt::format("{}: {}: the calling thread does not hold the lock; only the thread that locked it unlocks it", program_.who(call), text(lock))};
+    if (!queues().unlock(place)) throw_no_lock(call, lock);
 }
 
 } // namespace lapwing::upc

@@ -1,5 +1,9 @@
 #include "upc/program.hpp"
 
+#include "src/team/team_registry.hpp"
+#include "src/team/team_state.hpp"
+#include "upc/guarded.hpp"
+
 #include <lapwing/detail/config.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/settings.hpp>
@@ -7,9 +11,15 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <optional>
 #include <span>
+
+#include <sched.h>
+#include <unistd.h>
 
 namespace lapwing::support::settings_in {
 void upc_program() {} // see cmake/LapwingSettings.cmake
@@ -33,6 +43,9 @@ enum class Record : std::uint8_t { off, threads, lines };
      .collective = true},
     {{"off", Record::off}, {"threads", Record::threads}, {"lines", Record::lines}}};
 
+/// Strict reads of one object in a row behind which a thread gives up its processor now and then: they wait for another thread.
+constexpr int patient_reads = 16;
+
 [[nodiscard]] std::optional<std::int64_t> identity_of(const int* name) {
     if (name == nullptr) return std::nullopt;
     return std::int64_t{*name};
@@ -44,9 +57,9 @@ std::string text(const lapwing_upc_pointer& pointer) {
     return is_null(pointer) ? std::string{"the null pointer"} : fmt::format("thread {}, address {:#x}, phase {}", pointer.thread, pointer.address, pointer.phase);
 }
 
-ProgramState::ProgramState(const ProgramOptions& options)
-    : session_{open_session()}, threads_{session_->team().size()}, own_thread_{session_->team().rank().value},
-      regions_{heap_regions(options, session_->team())},
+ProgramState::ProgramState(const ProgramOptions& options, Team* runtime)
+    : session_{open_session(runtime)}, threads_{session_->team().size()}, own_thread_{session_->team().rank().value},
+      regions_{heap_regions(options, session_->team())}, one_node_{session_->team().nodes() == 1},
       window_{session_->team(),
               regions_.local.end,
               {.name = "UPC's shared heap",
@@ -54,7 +67,8 @@ ProgramState::ProgramState(const ProgramOptions& options)
                .zeroed_bytes = sizeof(PartHeader),
                .identity = {.value = regions_.local.begin ^ regions_.local.end << 20, .what = "the sizes of the heaps"}}} {
     allocation_.make();
-    detail::heap_access = {.part_bytes = regions_.local.end,
+    detail::heap_access = {.heap_begin = regions_.blocks.begin,
+                   .heap_bytes = regions_.local.end - regions_.blocks.begin,
                    .own = window_.map().own,
                    .threads = threads_,
                    .own_thread = own_thread_,
@@ -71,6 +85,7 @@ void ProgramState::close() {
         const std::string report = memory_.recorder().report(team());
         std::fputs(report.c_str(), stderr);
     }
+    last_words_.withdraw();
     detail::heap_access = {};
     window_.close();
     session_->close();
@@ -106,6 +121,10 @@ void ProgramState::require_in_part(const char* call, const lapwing_upc_pointer& 
     if (pointer.thread >= static_cast<std::uint32_t>(threads_.threads()))
         throw RangeError{fmt::format("{}: a pointer to thread {}, and there are threads 0 to {}; has it been initialised?", who(call), pointer.thread,
                                      threads_.threads() - 1)};
+    if (pointer.address < regions_.blocks.begin)
+        throw RangeError{fmt::format("{}: {} bytes at {}, before the heap: a member or an element of the null pointer; allocate the object first, or look where "
+                                     "the pointer comes from",
+                                     who(call), bytes, text(pointer))};
     if (pointer.address >= regions_.local.end || bytes > regions_.local.end - pointer.address)
         throw RangeError{fmt::format("{}: {} bytes at {} leave the thread's part, which ends at {:#x}; what crosses from one thread to the next takes a call "
                                      "for each",
@@ -118,7 +137,7 @@ void ProgramState::require_within(const char* call, const lapwing_upc_pointer& p
 }
 
 std::byte* ProgramState::reachable(const lapwing_upc_pointer& pointer) const {
-    if (is_null(pointer) || pointer.thread >= static_cast<std::uint32_t>(threads_.threads()) || pointer.address >= regions_.local.end) return nullptr;
+    if (pointer.address < regions_.blocks.begin || pointer.thread >= static_cast<std::uint32_t>(threads_.threads()) || pointer.address >= regions_.local.end) return nullptr;
     const std::span<std::byte> part = window_.reachable(rank_of(pointer));
     return part.empty() ? nullptr : part.data() + pointer.address;
 }
@@ -132,24 +151,98 @@ lapwing_upc_pointer ProgramState::own_pointer(const void* address) const {
     return {static_cast<std::uint64_t>(byte - own.data()), static_cast<std::uint32_t>(own_thread_), 0};
 }
 
-void ProgramState::barrier(const int* name) { team().barrier(identity_of(name)); }
+void ProgramState::barrier(const int* name) {
+    if (between_phases_) throw UsageError{fmt::format("{}: the upc_wait for the upc_notify before is missing; call it first", who("upc_barrier"))};
+    team().barrier(identity_of(name));
+}
+
+void ProgramState::barrier_for(const char* call, const lapwing_upc_pointer& pointer) {
+    // Beyond the names that upc_barrier can have. Of pointers that differ the identities may be equal by accident, and then nothing is found.
+    const std::uint64_t mixed = (pointer.address * 0x9e3779b97f4a7c15U) ^ (std::uint64_t{pointer.thread} * 0xc2b2ae3d27d4eb4fU) ^ (pointer.phase * 0x165667b19e3779f9U);
+    try {
+        team().barrier(static_cast<std::int64_t>((mixed >> 2) | std::uint64_t{1} << 61));
+    } catch (const MismatchError&) {
+        throw MismatchError{fmt::format("{}: {} here, and another thread passes another pointer, or is in another call; pass the same on all threads. Nothing was "
+                                        "freed",
+                                        who(call), text(pointer))};
+    }
+}
+
 void ProgramState::notify(const int* name) {
+    if (between_phases_) throw UsageError{fmt::format("{}: the upc_wait for the upc_notify before is missing; call it first", who("upc_notify"))};
     team().notify(identity_of(name));
+    between_phases_ = true;
     notified_ = identity_of(name);
 }
+
 void ProgramState::wait(const int* name) {
+    if (!between_phases_) throw UsageError{fmt::format("{}: there was no upc_notify before it; call that first", who("upc_wait"))};
     // A missing name is no other one (UPC language specification 1.3, section 6.6.1).
-    team().wait(name == nullptr || !notified_ ? notified_ : identity_of(name));
+    if (name != nullptr && notified_ && identity_of(name) != notified_)
+        throw MismatchError{fmt::format("{}: its name is {}, that of the upc_notify before it {}; pass the same", who("upc_wait"), *name, *notified_)};
+    between_phases_ = false;
+    team().wait(notified_);
+}
+
+void ProgramState::fence() {
+    // Among threads of one node all accesses to the heap are loads and stores. Sequentially consistent: of two threads that store, fence and load what
+    // the other stores, one must see it.
+    if (one_node_ && team().state().epoch().only_memory()) {
+        team().state().check_usable("upc_fence");
+        return std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+    team().fence();
+}
+
+void ProgramState::get_strict(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes) {
+    fence();
+    memory_.get(call, destination, source, bytes);
+    fence();
+    // A thread that reads the same object again and again waits for another, which may need this processor, or an answer of this thread.
+    if (lapwing_upc_equal(source, last_strict_read_) == 0) {
+        last_strict_read_ = source;
+        strict_reads_ = 0;
+    } else if (++strict_reads_ >= patient_reads) {
+        strict_reads_ = 0;
+        if (!team().state().progress()) sched_yield();
+        team().state().check_reachable(call, team::Membership::any_rank);
+    }
+}
+
+void ProgramState::put_strict(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes) {
+    fence();
+    memory_.put(call, destination, source, bytes);
+    fence();
 }
 
 // The one program.
 
 namespace {
 
-/// A program that exits without an end leaves it as it is: at that time no collective call could complete.
+/// Never destroyed: exit may come to it later than to static objects.
 std::unique_ptr<ProgramState>& current() {
     static auto* const program = new std::unique_ptr<ProgramState>;
     return *program;
+}
+
+/// Where a program is between its start and its end.
+struct Ending {
+    bool once_started = false;
+    bool begun = false; ///< the end, or an abort: exit does not begin another
+    pid_t process = 0;  ///< that started the program: a child of fork() has no part in it
+};
+Ending ending;
+
+/// exit() is a return from main on its thread, with the barrier that is implied there (UPC language specification 1.3, section 7.2.1).
+void end_at_exit() {
+    if (current() == nullptr || ending.begun || ending.process != getpid() || team::TeamRegistry::mpi_ended()) return;
+    try {
+        end_program();
+    } catch (const std::exception& error) {
+        // Not to the handler: none may leave from here.
+        std::fprintf(stderr, "lapwing: UPC: %s\n", in_words_of_upc(error.what()).c_str());
+        end_all(1);
+    }
 }
 
 } // namespace
@@ -159,9 +252,12 @@ ProgramState& program(const char* call) {
     return *current();
 }
 
-void start_program(const ProgramOptions& options) {
+void start_program(const ProgramOptions& options, Team* runtime) {
     if (current() != nullptr) throw UsageError{"lapwing_upc_start: UPC has been started already; start it once"};
-    current() = std::make_unique<ProgramState>(options);
+    current() = std::make_unique<ProgramState>(options, runtime);
+    // Behind all that the start has made, so that exit comes to it before.
+    if (!ending.once_started) std::atexit(end_at_exit);
+    ending = {.once_started = true, .begun = false, .process = getpid()};
 }
 
 void abandon_program() noexcept {
@@ -170,8 +266,17 @@ void abandon_program() noexcept {
 }
 
 void end_program() {
-    program("lapwing_upc_end").close();
+    if (current() == nullptr && ending.once_started) return;
+    ProgramState& here = program("lapwing_upc_end");
+    ending.begun = true;
+    here.close();
     current().reset();
 }
+
+void write_out_all() noexcept {
+    if (current() != nullptr && !ending.begun && !team::TeamRegistry::mpi_ended()) current()->last_words().ask();
+}
+
+void end_by_abort() noexcept { ending.begun = true; }
 
 } // namespace lapwing::upc

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "upc/allocation.hpp"
+#include "upc/last_words.hpp"
 #include "upc/layout.hpp"
 #include "upc/locks.hpp"
 #include "upc/memory.hpp"
@@ -24,8 +25,8 @@ namespace lapwing::upc {
 /// a fence is one release and acquire. There is one from lapwing_upc_start() to lapwing_upc_end(). Calls throw lapwing::Error.
 class ProgramState {
 public:
-    /// Collective.
-    explicit ProgramState(const ProgramOptions& options);
+    /// Collective. On `runtime`, as open_session() has it.
+    ProgramState(const ProgramOptions& options, Team* runtime);
     ProgramState(const ProgramState&) = delete;
     ProgramState& operator=(const ProgramState&) = delete;
     /// Collective.
@@ -40,11 +41,12 @@ public:
     [[nodiscard]] Memory& memory() noexcept { return memory_; }
     [[nodiscard]] Transfers& transfers() noexcept { return transfers_; }
     [[nodiscard]] Locks& locks() noexcept { return locks_; }
+    [[nodiscard]] LastWords& last_words() noexcept { return last_words_; }
     [[nodiscard]] Allocation& allocation() noexcept { return allocation_; }
 
     /// "thread 2 of 4: upc_memput".
     [[nodiscard]] std::string who(const char* call) const;
-    /// Throws RangeError unless all bytes are in the part of the pointer's thread; at assertion level 2, unless they are in one object of it.
+    /// Throws RangeError unless all bytes are in the heap of the pointer's thread; at assertion level 2, unless they are in one object of it.
     void require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
     /// The first of these alone.
     void require_in_part(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) const;
@@ -53,9 +55,15 @@ public:
     [[nodiscard]] lapwing_upc_pointer own_pointer(const void* address) const;
 
     void barrier(const int* name);
+    /// Collective: a barrier of a call that all threads give the same pointer. Throws MismatchError on all where they do not.
+    void barrier_for(const char* call, const lapwing_upc_pointer& pointer);
     void notify(const int* name);
     void wait(const int* name);
-    void fence() { window_.fence(); }
+    /// Of all windows of the team, the heap one of them.
+    void fence();
+    /// As a get, and a put, with a fence on both sides.
+    void get_strict(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes);
+    void put_strict(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes);
 
     /// What accesses that say nothing themselves are from now on.
     void set_consistency(Consistency consistency);
@@ -70,12 +78,17 @@ private:
     ThreadCount threads_;
     int own_thread_;
     HeapRegions regions_;
+    bool one_node_;
+    bool between_phases_ = false;          ///< behind upc_notify, before upc_wait
     std::optional<std::int64_t> notified_; ///< the name of the last upc_notify
+    lapwing_upc_pointer last_strict_read_{};
+    int strict_reads_ = 0; ///< of it, in a row
     Window window_;
     Memory memory_{*this};
     Transfers transfers_{*this};
     Locks locks_{*this};
     Allocation allocation_{*this};
+    LastWords last_words_{team()};
 };
 
 [[nodiscard]] inline Offset offset_of(const lapwing_upc_pointer& pointer) noexcept { return Offset{pointer.address}; }
@@ -86,9 +99,14 @@ private:
 
 /// The one that was started; throws UsageError where none is.
 [[nodiscard]] ProgramState& program(const char* call);
-/// Collective. Throw UsageError when it is started, and when it is not.
-void start_program(const ProgramOptions& options);
+/// Collective. Throws UsageError when it is started.
+void start_program(const ProgramOptions& options, Team* runtime);
+/// Collective. Throws UsageError when it was never started; behind the end it does nothing, since `exit` ends the program, too.
 void end_program();
+/// `exit` ends no program any more: all threads end in another way.
+void end_by_abort() noexcept;
+/// Has what all threads have printed written out, as far as they make progress.
+void write_out_all() noexcept;
 /// Leaves without waiting for the others.
 void abandon_program() noexcept;
 

@@ -78,11 +78,18 @@ std::int64_t QueueLocks::wait_for(std::uint64_t place, std::uint64_t word, Done 
     return found;
 }
 
-void QueueLocks::acquire() {
-    if (!one_node_) heap_.acquire(); // else as in unlock()
+void QueueLocks::release() {
+    team::Epoch& epoch = heap_.team().state().epoch();
+    // Loads and stores are ordered by the lock's words themselves.
+    if (!one_node_ || !epoch.only_memory()) epoch.release();
 }
 
-void QueueLocks::lock(const LockPlace& lock) {
+void QueueLocks::acquire() {
+    team::Epoch& epoch = heap_.team().state().epoch();
+    if (!one_node_ || !epoch.only_memory()) epoch.acquire();
+}
+
+bool QueueLocks::lock(const LockPlace& lock) {
     const std::uint64_t place = take_place(lock);
     const std::int64_t own = name(thread_, place);
     write(own, offsetof(Words, next), 0);
@@ -94,19 +101,15 @@ void QueueLocks::lock(const LockPlace& lock) {
         free_places_.push_back(place); // nobody knows of it
         throw;
     }
-    if (before != 0) {
+    bool is_there = before != freed_tail;
+    if (is_there && before != 0) {
         write(before, offsetof(Words, next), own);
-        wait_for(place, offsetof(Words, waiting), [](std::int64_t waiting) { return waiting == 0; });
+        is_there = wait_for(place, offsetof(Words, waiting), [](std::int64_t waiting) { return waiting != 1; }) != told_freed;
     }
-    held_.push_back({lock, place});
-    acquire();
-}
-
-bool QueueLocks::attempt(const LockPlace& lock) {
-    const std::uint64_t place = take_place(lock);
-    const std::int64_t own = name(thread_, place);
-    write(own, offsetof(Words, next), 0);
-    if (compare_swap(lock.thread, lock.address + tail, 0, own) != 0) {
+    if (!is_there) {
+        // Whoever has come since then is told, too.
+        if (const std::int64_t last = compare_swap(lock.thread, lock.address + tail, own, freed_tail); last != own && last != 0)
+            write(wait_for(place, offsetof(Words, next), [](std::int64_t name) { return name != 0; }), offsetof(Words, waiting), told_freed);
         free_places_.push_back(place);
         return false;
     }
@@ -115,21 +118,59 @@ bool QueueLocks::attempt(const LockPlace& lock) {
     return true;
 }
 
-void QueueLocks::unlock(const LockPlace& lock) {
-    if (!one_node_) heap_.release(); // else the words' own orders do it: all accesses were loads and stores
+QueueLocks::Attempt QueueLocks::attempt(const LockPlace& lock) {
+    const std::uint64_t place = take_place(lock);
+    const std::int64_t own = name(thread_, place);
+    write(own, offsetof(Words, next), 0);
+    if (const std::int64_t before = compare_swap(lock.thread, lock.address + tail, 0, own); before != 0) {
+        free_places_.push_back(place);
+        return before == freed_tail ? Attempt::freed : Attempt::taken;
+    }
+    held_.push_back({lock, place});
+    acquire();
+    return Attempt::done;
+}
+
+bool QueueLocks::unlock(const LockPlace& lock) {
+    release();
     const auto held = std::find_if(held_.rbegin(), held_.rend(), [&](const Held& held) { return held.lock == lock; });
     const std::uint64_t place = held->place;
     const std::int64_t own = name(thread_, place);
     std::int64_t next = load(thread_, offset(place) + offsetof(Words, next));
-    if (next == 0 && compare_swap(lock.thread, lock.address + tail, own, 0) != own)
-        next = wait_for(place, offsetof(Words, next), [](std::int64_t name) { return name != 0; });
+    bool is_there = true;
+    if (next == 0 && compare_swap(lock.thread, lock.address + tail, own, 0) != own) {
+        // Another thread is about to say that it waits; or the lock was freed, and there may be another one by now.
+        is_there = lock.generation == 0 || is_lock(lock);
+        if (is_there) next = wait_for(place, offsetof(Words, next), [](std::int64_t name) { return name != 0; });
+    }
     if (next != 0) write(next, offsetof(Words, waiting), 0);
     held_.erase(std::next(held).base());
     free_places_.push_back(place);
+    return is_there;
 }
 
-bool QueueLocks::is_free(const LockPlace& lock) {
-    return load(lock.thread, lock.address + tail) == 0;
+bool QueueLocks::retire(const LockPlace& lock) {
+    const auto held = std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.lock == lock; });
+    if (held == held_.end()) {
+        static_cast<void>(swap(lock.thread, lock.address + tail, freed_tail));
+        return true;
+    }
+    const std::int64_t own = name(thread_, held->place);
+    if (compare_swap(lock.thread, lock.address + tail, own, freed_tail) != own) return false;
+    forget(lock);
+    return true;
+}
+
+void QueueLocks::forget(const LockPlace& lock) {
+    const auto held = std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.lock == lock; });
+    if (held == held_.end()) return;
+    free_places_.push_back(held->place);
+    held_.erase(held);
+}
+
+bool QueueLocks::is_lock(const LockPlace& lock) {
+    // Not by a read, which may be cached since before the lock was made.
+    return static_cast<std::uint64_t>(load(lock.thread, lock.address + offsetof(LockWords, mark))) == lock_mark(lock.generation);
 }
 
 } // namespace lapwing::upc

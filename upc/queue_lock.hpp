@@ -9,20 +9,24 @@
 
 namespace lapwing::upc {
 
-/// Where a lock is: a thread, and an offset in its part of the heap.
+/// Where a lock is: a thread, and an offset in its part of the heap; and which of those that have been there, one after the other.
 struct LockPlace {
     int thread = 0;
     std::uint64_t address = 0;
+    std::uint32_t generation = 0;
 
     friend bool operator==(const LockPlace&, const LockPlace&) = default;
 };
 
-/// What a lock is in memory. Zero: free.
+/// What a lock is in memory.
 struct LockWords {
-    std::int64_t tail;  ///< who asked last, as QueueLocks::name() has it
-    std::uint64_t mark; ///< lock_mark while it is one
+    std::int64_t tail;  ///< 0: the lock is free; else who asked last, as QueueLocks::name() has it; or it is no lock any more: freed_tail
+    std::uint64_t mark; ///< lock_mark() while it is one; else the last one's generation
 };
-inline constexpr std::uint64_t lock_mark = 0x6b636f4c'43505531U;
+inline constexpr std::int64_t freed_tail = -1;
+[[nodiscard]] constexpr std::uint64_t lock_mark(std::uint32_t generation) noexcept { return std::uint64_t{0x43505531} << 32 | generation; }
+[[nodiscard]] constexpr bool is_lock_mark(std::uint64_t mark) noexcept { return mark >> 32 == 0x43505531; }
+[[nodiscard]] constexpr std::uint32_t generation_of(std::uint64_t mark) noexcept { return static_cast<std::uint32_t>(mark); }
 
 /// The locks that this thread asks for: queue locks of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
 /// Multiprocessors" (1991). A lock is a word at its thread, so that there may be as many as the heap holds; whoever asks waits at a place of its
@@ -34,21 +38,29 @@ public:
     /// The thread's places are the words from offset `places` of its part on, as many as `bytes` has; they must be zero.
     QueueLocks(Window& heap, std::uint64_t places, std::uint64_t bytes);
 
-    /// Returns when this thread holds the lock; behind it reads see what was completed before the unlock of the one before.
-    void lock(const LockPlace& lock);
-    [[nodiscard]] bool attempt(const LockPlace& lock);
-    /// Completes own writes first. The lock must be held.
-    void unlock(const LockPlace& lock);
+    /// Returns when this thread holds the lock; behind it reads, also of the team's other windows, see what was completed before the unlock of the one
+    /// before. False where there was a lock, which has been freed.
+    [[nodiscard]] bool lock(const LockPlace& lock);
+    enum class Attempt : std::uint8_t { done, taken, freed };
+    [[nodiscard]] Attempt attempt(const LockPlace& lock);
+    /// Completes own writes first, also to the team's other windows. The lock must be held. False where another thread has freed it meanwhile: then it is
+    /// not held any more.
+    [[nodiscard]] bool unlock(const LockPlace& lock);
     [[nodiscard]] bool holds(const LockPlace& lock) const noexcept;
-    /// Whether nobody holds the lock, or waits for it, as far as can be seen.
-    [[nodiscard]] bool is_free(const LockPlace& lock);
+    /// Makes it no lock any more, whoever holds it. False, and nothing is done, where this thread holds it and others wait for it.
+    [[nodiscard]] bool retire(const LockPlace& lock);
+    /// This thread does not hold it any more, if it did: somebody retires it.
+    void forget(const LockPlace& lock);
+    /// Whether the word beside its tail says that it is this lock. An atomic of its thread.
+    [[nodiscard]] bool is_lock(const LockPlace& lock);
 
 private:
     /// A thread's place in a queue.
     struct Words {
         std::int64_t next;    ///< the name of the place behind it, or 0
-        std::int64_t waiting; ///< 1 until the lock is passed on to it
+        std::int64_t waiting; ///< 1 until the lock is passed on to it, then 0; or told_freed, where there is no lock any more
     };
+    static constexpr std::int64_t told_freed = 2;
     /// A lock, and the place of this thread in its queue.
     struct Held {
         LockPlace lock;
@@ -67,7 +79,8 @@ private:
     void store(int thread, std::uint64_t address, std::int64_t value);
     [[nodiscard]] std::int64_t swap(int thread, std::uint64_t address, std::int64_t value);
     [[nodiscard]] std::int64_t compare_swap(int thread, std::uint64_t address, std::int64_t expected, std::int64_t desired);
-    /// Behind the atomic that has given this thread a lock.
+    /// Before the atomic that passes a lock on, and behind the one that has given it to this thread: for all windows of the team.
+    void release();
     void acquire();
     /// A word of the place that a name stands for.
     void write(std::int64_t name, std::uint64_t word, std::int64_t value);
@@ -83,17 +96,17 @@ private:
     std::vector<Held> held_; ///< few, the last one most often the next that is unlocked
 };
 
-/// Does a step while the lock is held.
+/// Does a step while a lock of the runtime's own is held, which nobody frees.
 template <class Step>
 auto under_lock(QueueLocks& locks, const LockPlace& lock, Step&& step) {
-    locks.lock(lock);
+    static_cast<void>(locks.lock(lock));
     try {
         auto result = step();
-        locks.unlock(lock);
+        static_cast<void>(locks.unlock(lock));
         return result;
     } catch (...) {
         try {
-            if (locks.holds(lock)) locks.unlock(lock);
+            if (locks.holds(lock)) static_cast<void>(locks.unlock(lock));
         } catch (...) { // the first one is the cause
         }
         throw;

@@ -170,8 +170,14 @@ void prefix_reduce_shares(ProgramState& program, const char* call, const Element
     to.put();
 }
 
-void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
+/// What a collective takes a pointer for, as pointer arithmetic does: in blocks of one element, or without blocks, there is no phase.
+[[nodiscard]] lapwing_upc_pointer in_blocks(const lapwing_upc_pointer& pointer, std::size_t blk_size) noexcept {
+    return {pointer.address, pointer.thread, blk_size <= 1 ? 0 : pointer.phase};
+}
+
+void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& first, std::size_t nelems,
             std::size_t blk_size, const detail::Reduction& reduction, int flags) {
+    const lapwing_upc_pointer src = in_blocks(first, blk_size);
     const ElementLayout layout{src, reduction.element_bytes, blk_size, nelems, program.threads().threads()};
     const bool shares = nelems > 0 && !reduction.commutative() && moves_shares(layout, reduction);
     CollectiveCall entered{program, call, flags, shares ? Touches::others : Touches::own, {dst, src},
@@ -209,9 +215,11 @@ void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& 
     entered.finish();
 }
 
-void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
+void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& first_result, const lapwing_upc_pointer& first, std::size_t nelems,
                    std::size_t blk_size, const detail::Reduction& reduction, int flags) {
-    const bool aligned = dst.thread == src.thread && (blk_size == 0 || dst.phase == src.phase);
+    const lapwing_upc_pointer dst = in_blocks(first_result, blk_size);
+    const lapwing_upc_pointer src = in_blocks(first, blk_size);
+    const bool aligned = dst.thread == src.thread && dst.phase == src.phase;
     const std::uint64_t bytes = reduction.element_bytes;
     const int threads = program.threads().threads();
     const ElementLayout layout{src, bytes, blk_size, nelems, threads};
@@ -250,13 +258,8 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
             if (run.count > 0) {
                 sum = carried; // of the same size: no memory is allocated
                 sum.append(0, before, k);
-                std::byte* to = nullptr;
-                if (aligned) {
-                    to = own + run.address - src.address + dst.address;
-                } else {
-                    results.resize(run.count * bytes);
-                    to = results.data();
-                }
+                if (!aligned) results.resize(run.count * bytes);
+                std::byte* const to = aligned ? own + run.address - src.address + dst.address : results.data();
                 const std::byte* const elements = own + run.address;
                 sum.append(0, elements);
                 std::memcpy(to, sum.value(0), bytes);

@@ -8,7 +8,7 @@ class Team;
 
 namespace lapwing::upc {
 
-/// MPI, and a team of all ranks. The room above has one.
+/// MPI, and the team that a program stands on. The room above has one.
 class Session {
 public:
     virtual ~Session() = default;
@@ -17,7 +17,8 @@ public:
     virtual void close() = 0;
 };
 
-/// Collective over MPI_COMM_WORLD. src/runtime/composition.cpp has it.
-[[nodiscard]] std::unique_ptr<Session> open_session();
+/// Collective. On `runtime`, which stays open; where that is null on the runtime that this thread has opened over MPI_COMM_WORLD, or one of its own over it.
+/// src/runtime/composition.cpp has it.
+[[nodiscard]] std::unique_ptr<Session> open_session(Team* runtime);
 
 } // namespace lapwing::upc

@@ -28,14 +28,17 @@ extern "C" {
 #endif
 
 /* Start and end. Collective. Settings come from the environment (LAPWING_UPC_HEAP, LAPWING_CACHE, ...).
+ * The program stands on the lapwing::Runtime that the calling thread has open over MPI_COMM_WORLD, if there is one, and orders its windows, too.
  * The start initialises MPI if nobody has, with a barrier at its end; the end has a barrier at its start, and
  * finalizes MPI if the start has initialised it. argc and argv may be null. */
 void lapwing_upc_start(int* argc, char*** argv);
+/* exit() anywhere is the same as a return from main on its thread: it has the barrier, and ends the program. Called again, the end does nothing. */
 void lapwing_upc_end(void);
 /* THREADS and MYTHREAD. */
 int lapwing_upc_threads(void);
 int lapwing_upc_mythread(void);
-/* upc_global_exit: ends all threads, by one alone. Does not return. */
+/* upc_global_exit: ends all threads, by one alone. Does not return. What the threads have printed is written out before; of a thread that makes no
+ * progress (without a progress thread, while it computes) it is not waited for. */
 void lapwing_upc_global_exit(int status);
 
 /* Called with the text of an error in place of printing it and ending the program. When it returns, the program is ended all the same: it may
@@ -119,8 +122,8 @@ lapwing_upc_pointer lapwing_upc_all_alloc(size_t blocks, size_t block_bytes);
 lapwing_upc_pointer lapwing_upc_global_alloc(size_t blocks, size_t block_bytes);
 /* upc_alloc: with the calling thread. */
 lapwing_upc_pointer lapwing_upc_alloc(size_t bytes);
-/* upc_free, by any thread: of what one of these returned and nobody has freed, or null; anything else is an error. upc_all_free is collective:
- * it waits until all threads have come, and frees once. */
+/* upc_free, by any thread: of what one of these returned and nobody has freed, or null; anything else is an error. upc_all_free is collective,
+ * with the same pointer on all threads, or it is an error on all: it waits until all have come, and frees once. */
 void lapwing_upc_free(lapwing_upc_pointer p);
 void lapwing_upc_all_free(lapwing_upc_pointer p);
 
@@ -131,7 +134,7 @@ void lapwing_upc_all_free(lapwing_upc_pointer p);
 void lapwing_upc_barrier(const int* name);
 void lapwing_upc_notify(const int* name);
 void lapwing_upc_wait(const int* name);
-/* upc_fence: own writes are complete, and later reads see what other threads completed before. */
+/* upc_fence: own writes are complete, also those to windows of the runtime that the program stands on, and later reads see what other threads completed before. */
 void lapwing_upc_fence(void);
 
 /* Locks, in first-come order, in the shared heap: a lock takes 16 bytes of the heap of one thread, whatever the number of threads. Locking
@@ -140,11 +143,12 @@ void lapwing_upc_fence(void);
 /* upc_all_lock_alloc, collective: one lock, with thread 0; upc_global_lock_alloc: with the calling thread. */
 lapwing_upc_pointer lapwing_upc_all_lock_alloc(void);
 lapwing_upc_pointer lapwing_upc_global_lock_alloc(void);
-/* upc_lock_free, upc_all_lock_free (collective): nobody may hold it, or wait for it. */
+/* upc_lock_free, upc_all_lock_free (collective, with the same lock on all threads): whether it is held or not; nobody may wait for it. It is no lock from
+ * then on, also for its holder. */
 void lapwing_upc_lock_free(lapwing_upc_pointer lock);
 void lapwing_upc_all_lock_free(lapwing_upc_pointer lock);
 void lapwing_upc_lock(lapwing_upc_pointer lock);
-/* Whether it was free and is the caller's now. */
+/* Whether it was free and is the caller's now. Attempts that fail again and again wait longer and longer, up to some hundreds of microseconds. */
 int lapwing_upc_lock_attempt(lapwing_upc_pointer lock);
 /* An error for a lock that the calling thread does not hold. */
 void lapwing_upc_unlock(lapwing_upc_pointer lock);

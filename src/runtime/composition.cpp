@@ -1,6 +1,7 @@
 // Which rooms do what rooms below leave to them: the one place that knows them all.
 #include "cache/cache_factory.hpp"
 #include "pipeline/layout_transfers.hpp"
+#include "src/runtime/open_runtimes.hpp"
 #include "upc/session.hpp"
 #include "window/upper_rooms.hpp"
 
@@ -28,8 +29,24 @@ private:
     Runtime runtime_;
 };
 
+/// Over a runtime of the program's.
+class BorrowedSession final : public Session {
+public:
+    explicit BorrowedSession(Team& team) : team_{team} {}
+    Team& team() override { return team_; }
+    void close() override {}
+
+private:
+    Team& team_;
+};
+
 } // namespace
 
-std::unique_ptr<Session> open_session() { return std::make_unique<RuntimeSession>(); }
+std::unique_ptr<Session> open_session(Team* runtime) {
+    // One that is there already orders what UPC's synchronisation orders only if it is the same.
+    if (runtime == nullptr) runtime = runtime::open_over_world();
+    if (runtime != nullptr) return std::make_unique<BorrowedSession>(*runtime);
+    return std::make_unique<RuntimeSession>();
+}
 
 } // namespace lapwing::upc

@@ -1,6 +1,7 @@
 #include <lapwing/runtime.hpp>
 
 #include "src/model/team_costs.hpp"
+#include "src/runtime/open_runtimes.hpp"
 #include "src/support/log.hpp"
 
 #include <lapwing/error.hpp>
@@ -85,13 +86,16 @@ void write_json(const std::string& file, const StatisticsValues& total, int rank
 Runtime::Runtime(MPI_Comm communicator, const Settings& settings)
     : runtime::MpiUse{communicator, settings}, Team{communicator, settings} {
     model::use_profile(*this);
-    if (rank().value != 0) return;
-    if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))
-        check_writable(where.substr(json_prefix.size()));
-    if (verbose_setting.get(settings)) support::log_line(report());
+    if (rank().value == 0) {
+        if (const std::string where = stats_setting.get(settings); where.starts_with(json_prefix))
+            check_writable(where.substr(json_prefix.size()));
+        if (verbose_setting.get(settings)) support::log_line(report());
+    }
+    runtime::add_open(*this);
 }
 
 Runtime::~Runtime() {
+    runtime::remove_open(*this);
     // The base classes' destructors do the rest; statistics need a close that all ranks take part in.
     if (closed() || std::uncaught_exceptions() > 0) return;
     try {

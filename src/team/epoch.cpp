@@ -72,6 +72,11 @@ void Epoch::acquire() {
     for (EpochMember* const member : pinned.members()) member->drop_copies();
 }
 
+bool Epoch::only_memory() {
+    const support::BiasedMutex::Guard guard{mutex_};
+    return members_with_copies_.empty() && std::ranges::none_of(members_, [](const EpochMember* member) { return member->holds_back() || member->under_way(); });
+}
+
 void Epoch::add(EpochMember& member) {
     const support::BiasedMutex::Guard guard{shared_->mutex};
     shared_->members.push_back(&member);

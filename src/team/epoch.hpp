@@ -27,6 +27,8 @@ public:
     /// cannot complete keeps nothing back in the others.
     void release();
     void acquire();
+    /// Whether a release and an acquire have nothing to do at the moment but to order accesses to memory.
+    [[nodiscard]] bool only_memory();
 
     void add(EpochMember& member);
     /// It has got copies, or has none any more. One that is not in the list stays outside.

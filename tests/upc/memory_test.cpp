@@ -153,8 +153,8 @@ TEST_CASE("accesses to nothing, to no thread and beyond a part say so") {
     const test::UpcProgram program;
     double x = 0;
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_get(&x, {}, 8); }), test::says({"thread " + std::to_string(program.me), "get", "null pointer"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_put({4096, 77, 0}, &x, 8); }), test::says({"put", "thread 77", "threads 0 to"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_memget(&x, {4096, 0, 0}, std::size_t{1} << 50); }), test::says({"upc_memget", "leave the thread's part"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_put({65536, 77, 0}, &x, 8); }), test::says({"put", "thread 77", "threads 0 to"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_memget(&x, {65536, 0, 0}, std::size_t{1} << 50); }), test::says({"upc_memget", "leave the thread's part"}));
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_own_pointer(&x); }), test::says({"own_pointer", "not in the calling thread's part"}));
     CHECK(lapwing_upc_is_null({}) != 0);
     CHECK(lapwing_upc_cast({}) == nullptr);

@@ -20,11 +20,12 @@ public:
 
     [[nodiscard]] int threads() const noexcept { return static_cast<int>(threads_); }
 
-    /// p + elements, in blocks of block_size elements; 0: indefinite. Blocks are dealt to the threads in turn, so that the pointer goes through
+    /// p + elements, which counts no phase where blocks have one element or there are none (UPC language specification 1.3, section 6.4.3), in blocks of block_size elements; 0: indefinite. Blocks are dealt to the threads in turn, so that the pointer goes through
     /// a block, then to the block of the next thread, and from the last thread to the first one's next block. Where block_size is a constant
     /// the compiler does away with its division.
     [[nodiscard, gnu::always_inline]] lapwing_upc_pointer add(lapwing_upc_pointer p, std::uint64_t element_bytes, std::uint64_t block_size,
                                                               std::int64_t elements) const noexcept {
+        if (block_size <= 1) p.phase = 0;
         const std::int64_t position = static_cast<std::int64_t>(p.phase) + elements;
         if (block_size == 0 || (block_size != 1 && static_cast<std::uint64_t>(position) < block_size)) {
             p.address += static_cast<std::uint64_t>(elements) * element_bytes;
@@ -61,7 +62,7 @@ public:
         if (block_size == 0) return places;
         const auto block = static_cast<std::int64_t>(block_size);
         // Both at the start of their blocks, which are a number of rounds apart.
-        const std::int64_t phases = static_cast<std::int64_t>(to.phase) - static_cast<std::int64_t>(from.phase);
+        const std::int64_t phases = block_size == 1 ? 0 : static_cast<std::int64_t>(to.phase) - static_cast<std::int64_t>(from.phase);
         const std::int64_t threads = static_cast<std::int64_t>(to.thread) - static_cast<std::int64_t>(from.thread);
         return (places - phases) * threads_ + threads * block + phases;
     }

@@ -43,8 +43,6 @@ struct NearElements {
 [[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size, std::size_t element_bytes);
 /// The product of extents, or an error where it does not fit.
 [[nodiscard]] std::size_t product(const std::size_t* extents, std::size_t dimensions);
-/// An error that says which index there is not.
-void index_is_outside(std::int64_t index, std::size_t size);
 
 } // namespace detail
 
@@ -87,7 +85,7 @@ public:
 
     /// As those of a Reference.
     [[nodiscard, gnu::always_inline]] value_type get() const {
-        if constexpr (Base::order != detail::Order::strict)
+        if constexpr (Base::order != detail::Order::strict && assertion_level < 2)
             if (const value_type* const here = array_.near_element(linear_)) [[likely]]
                 return *here;
         return static_cast<Reference<T>>(*this).get();
@@ -96,7 +94,7 @@ public:
     [[gnu::always_inline]] void put(const value_type& value) const
         requires(!std::is_const_v<ValueOf<T>>)
     {
-        if constexpr (Base::order != detail::Order::strict)
+        if constexpr (Base::order != detail::Order::strict && assertion_level < 2)
             if (value_type* const here = array_.near_element(linear_)) [[likely]] {
                 *here = value;
                 return;
@@ -131,6 +129,8 @@ public:
         for (std::size_t d = D; d < N; ++d) linear *= static_cast<std::int64_t>(array_.extent(d));
         return array_.pointer_at(linear);
     }
+    /// As above.
+    [[nodiscard]] operator GenericPointer() const { return static_cast<Pointer<T, B>>(*this); }
     /// upc_threadof(&a[i][0]).
     [[nodiscard]] int threadof() const { return static_cast<Pointer<T, B>>(*this).threadof(); }
 
@@ -275,7 +275,7 @@ private:
             if (blocks.block_size > 1) by_block_ = distribution::Reciprocal{blocks.block_size};
         }
         near_ = detail::near_elements(begin_, size_, blocks.block_size, sizeof(value_type));
-        if (blocks.block_size != indefinite || mythread() == 0) own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
+        if (begin_.address != 0 && (blocks.block_size != indefinite || mythread() == 0)) own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
     }
     [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
         if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
@@ -316,8 +316,8 @@ public:
     }
     /// The object, for all other accesses: `*s += 1`.
     [[nodiscard]] Reference<T> operator*() const noexcept(assertion_level < 2) { return Reference<T>{array_[0].place()}; }
-    /// UPC's `&s`.
-    [[nodiscard]] Pointer<T, indefinite> pointer() const noexcept { return array_.begin(); }
+    /// UPC's `&s`, of block size 1.
+    [[nodiscard]] Pointer<T> pointer() const noexcept { return Pointer<T>{array_.begin()}; }
 
 private:
     SharedArray<T, indefinite> array_;

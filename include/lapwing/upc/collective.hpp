@@ -155,33 +155,27 @@ void allv_broadcast(void* value, std::size_t bytes, int thread);
 } // namespace detail
 
 /// upc_all_broadcast, scatter, gather, gather_all, exchange and permute; nbytes are those of one block.
-template <class T, std::size_t B, class U, std::size_t C>
-void all_broadcast(const Pointer<T, B>& dst, const Pointer<U, C>& src, std::size_t nbytes, int flags = 0) {
+inline void all_broadcast(const GenericPointer& dst, const GenericPointer& src, std::size_t nbytes, int flags = 0) {
     lapwing_upc_all_broadcast(dst.raw(), src.raw(), nbytes, flags);
 }
 /// As above.
-template <class T, std::size_t B, class U, std::size_t C>
-void all_scatter(const Pointer<T, B>& dst, const Pointer<U, C>& src, std::size_t nbytes, int flags = 0) {
+inline void all_scatter(const GenericPointer& dst, const GenericPointer& src, std::size_t nbytes, int flags = 0) {
     lapwing_upc_all_scatter(dst.raw(), src.raw(), nbytes, flags);
 }
 /// As above.
-template <class T, std::size_t B, class U, std::size_t C>
-void all_gather(const Pointer<T, B>& dst, const Pointer<U, C>& src, std::size_t nbytes, int flags = 0) {
+inline void all_gather(const GenericPointer& dst, const GenericPointer& src, std::size_t nbytes, int flags = 0) {
     lapwing_upc_all_gather(dst.raw(), src.raw(), nbytes, flags);
 }
 /// As above.
-template <class T, std::size_t B, class U, std::size_t C>
-void all_gather_all(const Pointer<T, B>& dst, const Pointer<U, C>& src, std::size_t nbytes, int flags = 0) {
+inline void all_gather_all(const GenericPointer& dst, const GenericPointer& src, std::size_t nbytes, int flags = 0) {
     lapwing_upc_all_gather_all(dst.raw(), src.raw(), nbytes, flags);
 }
 /// As above.
-template <class T, std::size_t B, class U, std::size_t C>
-void all_exchange(const Pointer<T, B>& dst, const Pointer<U, C>& src, std::size_t nbytes, int flags = 0) {
+inline void all_exchange(const GenericPointer& dst, const GenericPointer& src, std::size_t nbytes, int flags = 0) {
     lapwing_upc_all_exchange(dst.raw(), src.raw(), nbytes, flags);
 }
 /// As above.
-template <class T, std::size_t B, class U, std::size_t C>
-void all_permute(const Pointer<T, B>& dst, const Pointer<U, C>& src, const Pointer<int>& perm, std::size_t nbytes, int flags = 0) {
+inline void all_permute(const GenericPointer& dst, const GenericPointer& src, const Pointer<int>& perm, std::size_t nbytes, int flags = 0) {
     lapwing_upc_all_permute(dst.raw(), src.raw(), perm.raw(), nbytes, flags);
 }
 

@@ -25,34 +25,28 @@ template <class T>
     return Pointer<T, indefinite>{lapwing_upc_alloc(count * sizeof(ValueOf<T>))};
 }
 /// upc_free, by any thread, and upc_all_free, collective: what one of these returned, or null.
-template <class T, std::size_t B>
-void free(const Pointer<T, B>& p) {
+inline void free(const GenericPointer& p) {
     lapwing_upc_free(p.raw());
 }
 /// As above.
-template <class T, std::size_t B>
-void all_free(const Pointer<T, B>& p) {
+inline void all_free(const GenericPointer& p) {
     lapwing_upc_all_free(p.raw());
 }
 
 /// upc_memget, upc_memput, upc_memcpy and upc_memset: bytes that lie with one thread. Relaxed; complete as lapwing/upc.h says.
-template <class T, std::size_t B>
-void memget(void* destination, const Pointer<T, B>& source, std::size_t bytes) {
+inline void memget(void* destination, const GenericPointer& source, std::size_t bytes) {
     lapwing_upc_memget(destination, source.raw(), bytes);
 }
 /// As above.
-template <class T, std::size_t B>
-void memput(const Pointer<T, B>& destination, const void* source, std::size_t bytes) {
+inline void memput(const GenericPointer& destination, const void* source, std::size_t bytes) {
     lapwing_upc_memput(destination.raw(), source, bytes);
 }
 /// As above.
-template <class T, std::size_t B, class U, std::size_t C>
-void memcpy(const Pointer<T, B>& destination, const Pointer<U, C>& source, std::size_t bytes) {
+inline void memcpy(const GenericPointer& destination, const GenericPointer& source, std::size_t bytes) {
     lapwing_upc_memcpy(destination.raw(), source.raw(), bytes);
 }
 /// As above.
-template <class T, std::size_t B>
-void memset(const Pointer<T, B>& destination, int value, std::size_t bytes) {
+inline void memset(const GenericPointer& destination, int value, std::size_t bytes) {
     lapwing_upc_memset(destination.raw(), value, bytes);
 }
 
@@ -85,43 +79,35 @@ private:
 };
 
 /// upc_memget_nb, upc_memput_nb, upc_memcpy_nb, upc_memset_nb.
-template <class T, std::size_t B>
-Handle memget_nb(void* destination, const Pointer<T, B>& source, std::size_t bytes) {
+inline Handle memget_nb(void* destination, const GenericPointer& source, std::size_t bytes) {
     return Handle{lapwing_upc_memget_nb(destination, source.raw(), bytes)};
 }
 /// As above.
-template <class T, std::size_t B>
-Handle memput_nb(const Pointer<T, B>& destination, const void* source, std::size_t bytes) {
+inline Handle memput_nb(const GenericPointer& destination, const void* source, std::size_t bytes) {
     return Handle{lapwing_upc_memput_nb(destination.raw(), source, bytes)};
 }
 /// As above.
-template <class T, std::size_t B, class U, std::size_t C>
-Handle memcpy_nb(const Pointer<T, B>& destination, const Pointer<U, C>& source, std::size_t bytes) {
+inline Handle memcpy_nb(const GenericPointer& destination, const GenericPointer& source, std::size_t bytes) {
     return Handle{lapwing_upc_memcpy_nb(destination.raw(), source.raw(), bytes)};
 }
 /// As above.
-template <class T, std::size_t B>
-Handle memset_nb(const Pointer<T, B>& destination, int value, std::size_t bytes) {
+inline Handle memset_nb(const GenericPointer& destination, int value, std::size_t bytes) {
     return Handle{lapwing_upc_memset_nb(destination.raw(), value, bytes)};
 }
 /// The implicit forms, upc_memget_nbi and its like, which synci() completes, all of them, and a barrier or a fence does not.
-template <class T, std::size_t B>
-void memget_nbi(void* destination, const Pointer<T, B>& source, std::size_t bytes) {
+inline void memget_nbi(void* destination, const GenericPointer& source, std::size_t bytes) {
     lapwing_upc_memget_nbi(destination, source.raw(), bytes);
 }
 /// As above.
-template <class T, std::size_t B>
-void memput_nbi(const Pointer<T, B>& destination, const void* source, std::size_t bytes) {
+inline void memput_nbi(const GenericPointer& destination, const void* source, std::size_t bytes) {
     lapwing_upc_memput_nbi(destination.raw(), source, bytes);
 }
 /// As above.
-template <class T, std::size_t B, class U, std::size_t C>
-void memcpy_nbi(const Pointer<T, B>& destination, const Pointer<U, C>& source, std::size_t bytes) {
+inline void memcpy_nbi(const GenericPointer& destination, const GenericPointer& source, std::size_t bytes) {
     lapwing_upc_memcpy_nbi(destination.raw(), source.raw(), bytes);
 }
 /// As above.
-template <class T, std::size_t B>
-void memset_nbi(const Pointer<T, B>& destination, int value, std::size_t bytes) {
+inline void memset_nbi(const GenericPointer& destination, int value, std::size_t bytes) {
     lapwing_upc_memset_nbi(destination.raw(), value, bytes);
 }
 /// upc_synci, and upc_synci_attempt: whether all are complete.

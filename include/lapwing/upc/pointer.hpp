@@ -35,12 +35,47 @@ struct BlockSize<dynamic_block> {
 
 } // namespace detail
 
+/// `shared void*`: a pointer-to-shared without a type, which every Pointer becomes by itself, and which becomes one by a cast: `Pointer<T, B>{p}`. As
+/// `lapwing_upc_pointer` it is C's. Where B is 1 or indefinite the phase becomes 0 then, else it stays. May lie in shared memory.
+class GenericPointer {
+public:
+    /// The null pointer.
+    GenericPointer() noexcept = default;
+    /// As above.
+    GenericPointer(std::nullptr_t /*null*/) noexcept {}
+    /// Of C, and of any type.
+    GenericPointer(const lapwing_upc_pointer& pointer) noexcept : pointer_{pointer} {}
+    /// As above.
+    template <class T, std::size_t B>
+    GenericPointer(const Pointer<T, B>& pointer) noexcept : pointer_{pointer.raw()} {}
+
+    /// As lapwing/upc.h has it; and whether it is not null.
+    [[nodiscard]] const lapwing_upc_pointer& raw() const noexcept { return pointer_; }
+    /// As above.
+    [[nodiscard]] explicit operator bool() const noexcept { return pointer_.address != 0; }
+    /// Equal when they point to the same byte, whatever the phases; == also compares Pointers of different types and block sizes.
+    [[nodiscard]] friend bool operator==(const GenericPointer& a, const GenericPointer& b) noexcept {
+        return a.pointer_.address == b.pointer_.address && a.pointer_.thread == b.pointer_.thread;
+    }
+
+    /// upc_threadof, upc_phaseof, upc_addrfield, upc_resetphase, upc_cast.
+    [[nodiscard]] int threadof() const noexcept { return static_cast<int>(pointer_.thread); }
+    [[nodiscard]] std::size_t phaseof() const noexcept { return pointer_.phase; }
+    [[nodiscard]] std::size_t addrfield() const noexcept { return pointer_.address; }
+    [[nodiscard]] GenericPointer resetphase() const noexcept { return lapwing_upc_pointer{pointer_.address, pointer_.thread, 0}; }
+    [[nodiscard]] void* cast() const { return lapwing_upc_cast(pointer_); }
+
+private:
+    lapwing_upc_pointer pointer_{};
+};
+
 /// `shared [B] T*`: a pointer-to-shared whose arithmetic follows blocks of B elements. It is trivially copyable and may lie in shared memory: then it is
 /// a shared pointer-to-shared. 16 bytes, or 24 where its block size is dynamic.
 ///
-/// T may have a qualifier: `Pointer<strict<int>>`. At the program's assertion level 2 (LAPWING_ASSERTION_LEVEL) an error says where arithmetic leaves
+/// T is Shareable, and may be incomplete where the pointer is declared, as in a list: `struct Node { upc::Pointer<Node> next; };`. It may have a qualifier:
+/// `Pointer<strict<int>>`. At the program's assertion level 2 (LAPWING_ASSERTION_LEVEL) an error says where arithmetic leaves
 /// the object.
-template <Shareable T, std::size_t B = 1>
+template <class T, std::size_t B>
 class Pointer {
 public:
     using value_type = std::remove_const_t<ValueOf<T>>; ///< of the object
@@ -48,13 +83,25 @@ public:
 
     /// The null pointer.
     Pointer() noexcept = default;
+    /// As above.
+    Pointer(std::nullptr_t /*null*/) noexcept {}
+    /// A cast of a pointer without a type. It keeps its phase, but where a block has one element, or there are none (UPC language specification 1.3, section
+    /// 6.4.3).
     explicit Pointer(const lapwing_upc_pointer& pointer) noexcept
         requires(B != dynamic_block)
-        : pointer_{pointer} {}
-    /// With the block size, in elements.
+        : pointer_{with_phase_of(B, pointer)} {}
+    /// As above.
+    explicit Pointer(const GenericPointer& pointer) noexcept
+        requires(B != dynamic_block)
+        : Pointer{pointer.raw()} {}
+    /// As above, with the block size, in elements.
     Pointer(const lapwing_upc_pointer& pointer, std::size_t block_size) noexcept
         requires(B == dynamic_block)
-        : pointer_{pointer}, block_{block_size} {}
+        : pointer_{with_phase_of(block_size, pointer)}, block_{block_size} {}
+    /// As above.
+    Pointer(const GenericPointer& pointer, std::size_t block_size) noexcept
+        requires(B == dynamic_block)
+        : Pointer{pointer.raw(), block_size} {}
     /// A cast between types or block sizes: with another block size, or size of an element, the phase becomes 0.
     template <class U, std::size_t C>
         requires(!std::is_same_v<Pointer<U, C>, Pointer> && B != dynamic_block)
@@ -73,9 +120,9 @@ public:
     [[nodiscard]] constexpr std::size_t block_size() const noexcept { return block_.value; }
 
     /// The object, and that of so many elements further on.
-    [[nodiscard, gnu::always_inline]] Reference<T> operator*() const noexcept { return Reference<T>{pointer_}; }
+    [[nodiscard, gnu::always_inline]] auto operator*() const noexcept { return Reference<T>{pointer_}; }
     /// As above.
-    [[nodiscard, gnu::always_inline]] Reference<T> operator[](std::ptrdiff_t i) const noexcept(assertion_level < 2) { return *(*this + i); }
+    [[nodiscard, gnu::always_inline]] auto operator[](std::ptrdiff_t i) const noexcept(assertion_level < 2) { return *(*this + i); }
     /// A member of the structure: UPC's p->x is `p->*&Point::x`.
     template <class M, std::same_as<value_type> C>
     [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept {
@@ -137,6 +184,9 @@ public:
     [[nodiscard]] ValueOf<T>* cast() const { return reinterpret_cast<ValueOf<T>*>(lapwing_upc_cast(pointer_)); }
 
 private:
+    [[nodiscard]] static lapwing_upc_pointer with_phase_of(std::size_t block_size, const lapwing_upc_pointer& pointer) noexcept {
+        return {pointer.address, pointer.thread, block_size <= 1 ? 0 : pointer.phase};
+    }
     /// UPC language specification 1.3, section 6.4.3.
     template <class U>
     [[nodiscard]] static constexpr bool keeps_phase(std::size_t from, std::size_t to) noexcept {
@@ -147,21 +197,48 @@ private:
     [[no_unique_address]] detail::BlockSize<B> block_;
 };
 
+/// Pointers of other types and block sizes, and null: as those of GenericPointer.
+template <class T, std::size_t B, class U, std::size_t C>
+    requires(!std::is_same_v<Pointer<T, B>, Pointer<U, C>>)
+[[nodiscard]] bool operator==(const Pointer<T, B>& a, const Pointer<U, C>& b) noexcept {
+    return GenericPointer{a} == GenericPointer{b};
+}
+/// As above.
+template <class T, std::size_t B>
+[[nodiscard]] bool operator==(const Pointer<T, B>& a, std::nullptr_t /*null*/) noexcept {
+    return !a;
+}
+/// As above.
+template <class T, std::size_t B>
+[[nodiscard]] bool operator==(const Pointer<T, B>& a, const lapwing_upc_pointer& b) noexcept {
+    return GenericPointer{a} == GenericPointer{b};
+}
+
 /// UPC's operators as functions: upc_threadof(p), upc_phaseof(p), upc_addrfield(p), upc_resetphase(p), upc_cast(p).
 template <class T, std::size_t B>
 [[nodiscard]] int threadof(const Pointer<T, B>& p) noexcept {
     return p.threadof();
 }
 /// As above.
+[[nodiscard]] inline int threadof(const GenericPointer& p) noexcept { return p.threadof(); }
+/// As above.
 template <class T, std::size_t B>
 [[nodiscard]] std::size_t phaseof(const Pointer<T, B>& p) noexcept {
     return p.phaseof();
 }
 /// As above.
+[[nodiscard]] inline std::size_t phaseof(const GenericPointer& p) noexcept { return p.phaseof(); }
+/// As above.
 template <class T, std::size_t B>
 [[nodiscard]] std::size_t addrfield(const Pointer<T, B>& p) noexcept {
     return p.addrfield();
 }
+/// As above.
+[[nodiscard]] inline std::size_t addrfield(const GenericPointer& p) noexcept { return p.addrfield(); }
+/// As above.
+[[nodiscard]] inline GenericPointer resetphase(const GenericPointer& p) noexcept { return p.resetphase(); }
+/// As above.
+[[nodiscard]] inline void* cast(const GenericPointer& p) { return p.cast(); }
 /// As above.
 template <class T, std::size_t B>
 [[nodiscard]] Pointer<T, B> resetphase(const Pointer<T, B>& p) noexcept {

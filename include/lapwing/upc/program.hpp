@@ -13,6 +13,10 @@
 #include <exception>
 #include <optional>
 
+namespace lapwing {
+class Team;
+} // namespace lapwing
+
 namespace lapwing::upc {
 
 /// How accesses that say nothing themselves are ordered: UPC's `#include <upc_strict.h>` and its `#pragma upc`.
@@ -30,7 +34,10 @@ struct HeapAccess {
     std::uint32_t near_first = 0;
     std::uint32_t near_count = 0;
     std::byte* const* bases = nullptr;
-    std::uint64_t part_bytes = 0;                                     ///< of each thread
+    /// Of each thread's part: what is allocated lies in [heap_begin, heap_begin + heap_bytes). Before it are the runtime's books, and what null pointers
+    /// and their members would be.
+    std::uint64_t heap_begin = 0;
+    std::uint64_t heap_bytes = 0;
     const window::HotPageTables* hot_pages = &window::no_hot_pages;   ///< what finds other elements, where they are cached
     std::byte* own = nullptr;                                         ///< the own part
     ThreadCount threads;                                              ///< THREADS
@@ -67,8 +74,9 @@ struct ProgramOptions {
 
 namespace detail {
 
-/// The start, as lapwing_upc_start(). Throws nothing: errors end the program, or go to the handler.
-void start(const ProgramOptions& options);
+/// The start, as lapwing_upc_start(). Over `runtime`, or where it is null over what open_session() finds. Throws nothing: errors end the program, or go to the
+/// handler.
+void start(const ProgramOptions& options, Team* runtime);
 /// The end without waiting for the others, which learn that this thread has left.
 void abandon();
 
@@ -84,15 +92,21 @@ private:
 } // namespace detail
 
 /// The program from main's start to its end, with UPC's implied barriers. Collective. Shared objects end before it.
+///
+/// It stands on a Runtime, whose ranks are its threads. UPC's barriers, fences, locks and strict accesses order the windows and arrays of that runtime, too, and
+/// barriers, fences and Locks of the runtime order UPC's objects: there is one memory. Windows that go with UPC's objects are made over upc::runtime().
 class Program {
 public:
-    /// The start. Initialises MPI if nobody has. An error if it was started before.
-    explicit Program(const ProgramOptions& options = {}) { detail::start(options); }
+    /// The start, over the Runtime that this thread has made over MPI_COMM_WORLD and not closed; the first, if there are several. Without one it makes its
+    /// own, which initialises MPI if nobody has. An error if it was started before.
+    explicit Program(const ProgramOptions& options = {}) { detail::start(options, nullptr); }
+    /// The start over a Runtime, or another Team: its ranks are the threads. It is closed after the program.
+    explicit Program(Team& runtime, const ProgramOptions& options = {}) { detail::start(options, &runtime); }
     /// The same with main's arguments, which are left as they are.
     Program(int& /*argc*/, char**& /*argv*/, const ProgramOptions& options = {}) : Program{options} {}
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
-    /// The end: a barrier, then the heap is gone. MPI is finalized if the start initialised it. When an exception ends the scope nobody is waited for: the
+    /// The end: a barrier, then the heap is gone; `exit` anywhere has the same. MPI is finalized if the start initialised it. When an exception ends the scope nobody is waited for: the
     /// others' next call that needs this thread says that it has left.
     ~Program() {
         if (collective_.unwinds()) detail::abandon();
@@ -121,6 +135,10 @@ public:
 private:
     Consistency before_;
 };
+
+/// What the program stands on: for windows, arrays and Locks whose accesses UPC's synchronisation orders, and the other way round. An error before the
+/// start, and after the end.
+[[nodiscard]] Team& runtime();
 
 /// What the heap's window has counted for the calling thread: gets, puts, cache hits and misses, …
 [[nodiscard]] StatisticsValues statistics();

@@ -1,6 +1,7 @@
 // Room: upc
 #pragma once
 
+#include <lapwing/detail/config.hpp>
 #include <lapwing/upc/program.hpp>
 #include <lapwing/values.hpp>
 
@@ -24,6 +25,10 @@ struct relaxed {};
 
 namespace detail {
 
+/// Each thread's part has the runtime's books before the heap, at least so many bytes, and a heap of at least so many.
+inline constexpr std::uint64_t least_heap_begin = 16384;
+inline constexpr std::uint64_t least_heap_bytes = 8192;
+
 enum class Order : std::uint8_t { as_the_program, relaxed, strict };
 
 template <class T>
@@ -46,6 +51,8 @@ struct Qualified<relaxed<T>> {
 /// value: they stay in registers where the way is not taken.
 void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order);
 void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order);
+/// An error unless the bytes are in one object that is allocated: for programs of assertion level 2, whose every access goes through the runtime.
+void require_object(lapwing_upc_pointer place, std::size_t bytes);
 
 /// Where a member begins in a T.
 template <class T, class M>
@@ -54,6 +61,9 @@ template <class T, class M>
     const T* const object = reinterpret_cast<const T*>(room.data());
     return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(std::addressof(object->*member)) - room.data());
 }
+
+/// An error that says which index there is not.
+void index_is_outside(std::int64_t index, std::size_t size);
 
 } // namespace detail
 
@@ -67,6 +77,40 @@ concept Shareable = TriviallyCopyable<ValueOf<T>>;
 
 template <Shareable Q>
 class Reference;
+template <class T, std::size_t B = 1>
+class Pointer;
+template <class M, class Q>
+class MemberArray;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_pointer = std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>;
+template <class T, std::size_t B>
+inline constexpr bool is_pointer<Pointer<T, B>> = true;
+
+/// T with the qualifier that Q has.
+template <class T, class Q>
+struct QualifiedAs {
+    using type = T;
+};
+template <class T, class Q>
+struct QualifiedAs<T, strict<Q>> {
+    using type = strict<T>;
+};
+template <class T, class Q>
+struct QualifiedAs<T, relaxed<Q>> {
+    using type = relaxed<T>;
+};
+
+/// A member of type M, or an element of such a member, of a structure of type Q.
+template <class M, class Q>
+[[nodiscard, gnu::always_inline]] inline auto member_at(const lapwing_upc_pointer& place) noexcept {
+    if constexpr (std::is_array_v<M>) return MemberArray<M, Q>{place};
+    else return Reference<typename QualifiedAs<M, Q>::type>{place};
+}
+
+} // namespace detail
 
 /// What programs do with a shared object, by get(), put() and place() of Object, which is a Reference or an element of an array: a value is got where one
 /// is needed, and put by an assignment.
@@ -145,14 +189,33 @@ public:
         return after;
     }
 
-    /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`.
+    /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`. One that is an array is a MemberArray.
     template <class M, std::same_as<value_type> C>
-    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept {
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept(assertion_level < 2) {
         const lapwing_upc_pointer whole = object().place();
-        const lapwing_upc_pointer place{whole.address + detail::offset_of(member), whole.thread, 0};
-        if constexpr (order == detail::Order::strict) return Reference<strict<M>>{place};
-        else if constexpr (order == detail::Order::relaxed) return Reference<relaxed<M>>{place};
-        else return Reference<M>{place};
+        lapwing_upc_pointer place{whole.address + detail::offset_of(member), whole.thread, 0};
+        // Members of a null pointer lie before the heap, where accesses find that out; those of so large a structure may not.
+        if constexpr (sizeof(value_type) > detail::least_heap_begin)
+            if (whole.address == 0) place.address = 0;
+        return detail::member_at<M, Q>(place);
+    }
+    /// What a pointer that is a shared object points to: UPC's `*a[i]`, `a[i][j]` and `a[i]->x`, which is `a[i]->*&Node::x`. Its value is got first.
+    [[nodiscard, gnu::always_inline]] decltype(auto) operator*() const
+        requires detail::is_pointer<value_type>
+    {
+        return *object().get();
+    }
+    /// As above.
+    [[nodiscard, gnu::always_inline]] decltype(auto) operator[](std::ptrdiff_t i) const
+        requires detail::is_pointer<value_type>
+    {
+        return object().get()[i];
+    }
+    /// As above.
+    template <class M, class C>
+        requires(detail::is_pointer<value_type> && !std::is_pointer_v<value_type>)
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const {
+        return object().get()->*member;
     }
 
     /// The same accesses with a fence on both sides, whatever the object and the program say, and without.
@@ -199,7 +262,8 @@ public:
 
     /// The value, which is asked for and waited for where another node has it. A load, or a hit in the cache, where it can be.
     [[nodiscard, gnu::always_inline]] value_type get() const {
-        if constexpr (order != detail::Order::strict) {
+        if constexpr (assertion_level >= 2) detail::require_object(place_, sizeof(value_type));
+        if constexpr (order != detail::Order::strict && assertion_level < 2) {
             if (const value_type* const here = address()) [[likely]]
                 return *here;
             if constexpr (window::HotPageTable::serves<value_type>)
@@ -215,7 +279,8 @@ public:
     [[gnu::always_inline]] void put(const value_type& value) const
         requires(!std::is_const_v<ValueOf<Q>>)
     {
-        if constexpr (order != detail::Order::strict) {
+        if constexpr (assertion_level >= 2) detail::require_object(place_, sizeof(value_type));
+        if constexpr (order != detail::Order::strict && assertion_level < 2) {
             if (value_type* const here = address()) [[likely]] {
                 *here = value;
                 return;
@@ -244,16 +309,56 @@ private:
     /// Of objects within a part that can be loaded and stored; accesses to others say what is wrong, or move them.
     [[nodiscard, gnu::always_inline]] value_type* address() const noexcept {
         const std::uint32_t near = place_.thread - detail::heap_access.near_first;
-        // A null pointer's address wraps around.
-        if (near >= detail::heap_access.near_count || place_.address - 1 >= detail::heap_access.part_bytes - sizeof(value_type)) [[unlikely]]
+        // Addresses before the heap, as those of null pointers and their members, wrap around.
+        if (near >= detail::heap_access.near_count || place_.address - detail::heap_access.heap_begin > detail::heap_access.heap_bytes - sizeof(value_type)) [[unlikely]]
             return nullptr;
+        if constexpr (sizeof(value_type) > detail::least_heap_bytes)
+            if (sizeof(value_type) > detail::heap_access.heap_bytes) return nullptr;
         return reinterpret_cast<value_type*>(detail::heap_access.bases[near] + place_.address);
     }
     /// Whether the table of hot pages may be asked. It has valid bytes of other nodes only, but takes a thread that is none for another page's.
     [[nodiscard, gnu::always_inline]] bool may_be_cached() const noexcept {
-        return place_.address != 0 && place_.address % sizeof(value_type) == 0 && place_.thread < static_cast<std::uint32_t>(threads()) && place_.address < detail::heap_access.part_bytes;
+        return place_.address - detail::heap_access.heap_begin < detail::heap_access.heap_bytes && place_.address % sizeof(value_type) == 0 &&
+               place_.thread < static_cast<std::uint32_t>(threads());
     }
 
+    lapwing_upc_pointer place_;
+};
+
+/// An array of type M that is a member of a shared structure of type Q, or a row of one: UPC's `s[i].v[k]` is `(s[i]->*&S::v)[k]`. All its elements are with one
+/// thread, so that pointers to them have an indefinite block size.
+template <class M, class Q>
+class MemberArray {
+    using Element = std::remove_extent_t<M>;
+
+public:
+    explicit MemberArray(const lapwing_upc_pointer& place) noexcept : place_{place} {}
+
+    /// Element k, which is a row where M has several dimensions.
+    [[nodiscard, gnu::always_inline]] auto operator[](std::ptrdiff_t k) const noexcept(assertion_level < 2) {
+        if constexpr (assertion_level >= 2)
+            if (static_cast<std::size_t>(k) >= size()) [[unlikely]]
+                detail::index_is_outside(k, size());
+        return detail::member_at<Element, Q>({place_.address + static_cast<std::uint64_t>(k) * sizeof(Element), place_.thread, 0});
+    }
+    /// To the first element.
+    [[nodiscard]] auto begin() const noexcept
+        requires(!std::is_array_v<Element>)
+    {
+        return Pointer<typename detail::QualifiedAs<Element, Q>::type, 0>{place_};
+    }
+    /// UPC's `&s[i].v[k]`.
+    [[nodiscard]] auto operator+(std::ptrdiff_t k) const noexcept(assertion_level < 2)
+        requires(!std::is_array_v<Element>)
+    {
+        return begin() + k;
+    }
+    /// Elements, or rows.
+    [[nodiscard]] static constexpr std::size_t size() noexcept { return std::extent_v<M>; }
+    /// Where it is.
+    [[nodiscard]] const lapwing_upc_pointer& place() const noexcept { return place_; }
+
+private:
     lapwing_upc_pointer place_;
 };
 
