@@ -1,6 +1,7 @@
 #include "src/runtime/open_runtimes.hpp"
 
 #include "src/support/mpi_state.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -15,7 +16,7 @@ namespace lapwing::runtime {
 namespace {
 
 struct OpenRuntimes {
-    std::mutex mutex;
+    support::Mutex mutex{support::LockRank::leaf};
     std::vector<Runtime*> runtimes;
 };
 

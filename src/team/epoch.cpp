@@ -73,8 +73,8 @@ void Epoch::acquire() {
 }
 
 bool Epoch::only_memory() {
-    const support::BiasedMutex::Guard guard{mutex_};
-    return members_with_copies_.empty() && std::ranges::none_of(members_, [](const EpochMember* member) { return member->holds_back() || member->under_way(); });
+    const support::BiasedMutex::Guard guard{shared_->mutex};
+    return shared_->members_with_copies.empty() && std::ranges::none_of(shared_->members, [](const EpochMember* member) { return member->holds_back() || member->under_way(); });
 }
 
 void Epoch::add(EpochMember& member) {
