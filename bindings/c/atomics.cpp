@@ -89,6 +89,37 @@ void update(Window& window, mpi::AtomicOperation operation, Rank rank, Offset of
     window.max(rank, offset, operand);
 }
 
+} // namespace
+
+void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand, void* before, int order) {
+    const mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
+    const std::memory_order how = order_of(order);
+    const bool reads = what == mpi::AtomicOperation::read;
+    if (!reads) require_pointer(operand, "operand");
+    with_atomic(type, [&]<class T>(T) {
+        const T result = fetch(window, what, rank, offset, reads ? T{} : value_at<T>(operand), how);
+        if (before != nullptr) std::memcpy(before, &result, sizeof result);
+    });
+}
+
+void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset offset, const void* expected, const void* desired, void* before, int order) {
+    const std::memory_order how = order_of(order);
+    require_pointer(expected, "expected");
+    require_pointer(desired, "desired");
+    with_atomic(type, [&]<class T>(T) {
+        const T result = window.compare_swap(rank, offset, value_at<T>(expected), value_at<T>(desired), how);
+        if (before != nullptr) std::memcpy(before, &result, sizeof result);
+    });
+}
+
+void update_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand) {
+    const mpi::AtomicOperation what = atomic_operation_of(operation, 6, type);
+    require_pointer(operand, "operand");
+    with_atomic(type, [&]<class T>(T) { update(window, what, rank, offset, value_at<T>(operand)); });
+}
+
+namespace {
+
 void set_offsets(AtomicList& atomics, const uint64_t* offsets) {
     require_memory(offsets, atomics.list.size(), "offsets");
     for (std::size_t k = 0; k < atomics.list.size(); ++k) atomics.list[k].offset = offsets[k];
@@ -142,14 +173,7 @@ int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type typ
                          int order) {
     return guarded("lapwing_window_fetch", [&] {
         Window& one = window_of(window);
-        const lapwing::mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
-        const std::memory_order how = order_of(order);
-        if (what != lapwing::mpi::AtomicOperation::read) require_pointer(operand, "operand");
-        with_atomic(type, [&]<class T>(T) {
-            const T value = what == lapwing::mpi::AtomicOperation::read ? T{} : value_at<T>(operand);
-            const T result = fetch(one, what, Rank{rank}, Offset{offset}, value, how);
-            if (before != nullptr) std::memcpy(before, &result, sizeof result);
-        });
+        fetch_value(one, operation, type, Rank{rank}, Offset{offset}, operand, before, order);
     });
 }
 
@@ -157,22 +181,14 @@ int lapwing_window_compare_swap(lapwing_window* window, lapwing_type type, int r
                                 void* before, int order) {
     return guarded("lapwing_window_compare_swap", [&] {
         Window& one = window_of(window);
-        const std::memory_order how = order_of(order);
-        require_pointer(expected, "expected");
-        require_pointer(desired, "desired");
-        with_atomic(type, [&]<class T>(T) {
-            const T result = one.compare_swap(Rank{rank}, Offset{offset}, value_at<T>(expected), value_at<T>(desired), how);
-            if (before != nullptr) std::memcpy(before, &result, sizeof result);
-        });
+        compare_swap_value(one, type, Rank{rank}, Offset{offset}, expected, desired, before, order);
     });
 }
 
 int lapwing_window_update(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset, const void* operand) {
     return guarded("lapwing_window_update", [&] {
         Window& one = window_of(window);
-        const lapwing::mpi::AtomicOperation what = atomic_operation_of(operation, 6, type);
-        require_pointer(operand, "operand");
-        with_atomic(type, [&]<class T>(T) { update(one, what, Rank{rank}, Offset{offset}, value_at<T>(operand)); });
+        update_value(one, operation, type, Rank{rank}, Offset{offset}, operand);
     });
 }
 

@@ -102,6 +102,17 @@ public:
         return *this;
     }
 
+    /// The same for slices whose types the program knows at run time only: `apply` is called with runs of elements, and where it is empty the
+    /// elements are copied, which then have the same size. `value` has as many bytes as an element of the target.
+    Assignment& add_untyped(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply) {
+        add_slices(target, source, std::move(apply));
+        return *this;
+    }
+    Assignment& add_untyped_fill(const slices::SliceBase& target, const void* value) {
+        add_value(target, value);
+        return *this;
+    }
+
     /// Collective over the team of the targets, with the same slices on all ranks: a barrier, the transfers, a barrier. `compare`: whether
     /// the slices are compared first, which the program's assertion level 3 asks for; it costs a reduction in the first call. What any rank wrote to the sources before is read, and on return every rank sees the targets.
     /// Throws UsageError when an array was closed, MismatchError, PeerLeftError, MpiError; after an error of a transfer the targets hold

@@ -15,6 +15,7 @@
 #ifndef LAPWING_LAPWING_H
 #define LAPWING_LAPWING_H
 
+#include <lapwing/c/array.h>
 #include <lapwing/c/completion.h>
 #include <lapwing/c/error.h>
 #include <lapwing/c/layout.h>
