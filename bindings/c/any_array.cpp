@@ -243,11 +243,6 @@ Location AnyArray::checked_location(const char* call, const PaddedIndex& index) 
     return location;
 }
 
-std::byte* AnyArray::address(const PaddedIndex& /*index*/, const Location& location) const {
-    std::byte* const memory = window_.map().base(location.owner.value);
-    return memory == nullptr ? nullptr : memory + location.offset * element_bytes();
-}
-
 array::PlacedBox<padded> AnyArray::near() const {
     if (map_.foreign != nullptr) return {};
     if (node_.serves()) {

@@ -96,8 +96,6 @@ public:
     [[nodiscard]] Location locate(const PaddedIndex& index) const;
     /// Throws RangeError for an element that is not stored.
     [[nodiscard]] Location checked_location(const char* call, const PaddedIndex& index) const;
-    /// Where an element can be loaded, or null.
-    [[nodiscard]] std::byte* address(const PaddedIndex& index, const Location& location) const;
     /// What can be loaded without asking the map: a box, and its first element.
     [[nodiscard]] array::PlacedBox<padded> near() const;
     [[nodiscard]] std::byte* find_on_node(const PaddedIndex& index) const noexcept { return node_.find<std::byte>(index); }

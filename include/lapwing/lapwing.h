@@ -21,6 +21,7 @@
 #include <lapwing/c/layout.h>
 #include <lapwing/c/runtime.h>
 #include <lapwing/c/settings.h>
+#include <lapwing/c/slice.h>
 #include <lapwing/c/statistics.h>
 #include <lapwing/c/type.h>
 #include <lapwing/c/window.h>
