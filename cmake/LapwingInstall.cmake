@@ -28,6 +28,7 @@ install(
     FILES_MATCHING
     PATTERN "*.md"
     PATTERN "*.svg"
+    PATTERN "*.c"
     PATTERN "*.cpp"
     PATTERN "*.hpp"
     PATTERN "CMakeLists.txt"
