@@ -19,6 +19,7 @@
 #include <lapwing/c/completion.h>
 #include <lapwing/c/error.h>
 #include <lapwing/c/layout.h>
+#include <lapwing/c/plan.h>
 #include <lapwing/c/runtime.h>
 #include <lapwing/c/settings.h>
 #include <lapwing/c/slice.h>
