@@ -476,6 +476,29 @@ static void bad_arguments(void) {
     FAILS(LAPWING_ERR_USAGE, "the array was freed", lapwing_array_get_double_2(copy, 0, 0, &x));
 }
 
+static void typed_and_left(void) {
+    const int64_t length[1] = {8};
+    const int64_t seven = 7, outside = 8;
+    lapwing_runtime* own = NULL;
+    lapwing_array* a = NULL;
+    float x = 2.5f;
+    lapwing_array_options options = lapwing_array_options_default();
+    options.cache = lapwing_cache_options_default();
+    OK(lapwing_runtime_create(MPI_COMM_SELF, NULL, &own));
+    OK(lapwing_array_create(own, LAPWING_FLOAT, 1, length, NULL, &options, &a));
+    OK(lapwing_array_put_typed(a, LAPWING_FLOAT, &seven, &x));
+    x = 0;
+    OK(lapwing_array_get_typed(a, LAPWING_FLOAT, &seven, &x));
+    CHECK(x == 2.5f);
+    FAILS(LAPWING_ERR_USAGE, "float, and the call is for double", lapwing_array_get_typed(a, LAPWING_DOUBLE, &seven, &x));
+    FAILS(LAPWING_ERR_RANGE, "index 8", lapwing_array_put_typed(a, LAPWING_FLOAT, &outside, &x));
+    FAILS(LAPWING_ERR_USAGE, "'value'", lapwing_array_put_typed(a, LAPWING_FLOAT, &seven, NULL));
+    FAILS(LAPWING_ERR_USAGE, "leave them before it", lapwing_runtime_leave(&own));
+    OK(lapwing_array_leave(&a));
+    CHECK(a == NULL);
+    OK(lapwing_runtime_leave(&own));
+}
+
 int main(void) {
     OK(lapwing_runtime_create(MPI_COMM_WORLD, NULL, &runtime));
     OK(lapwing_runtime_rank(runtime, &rank));
@@ -488,6 +511,7 @@ int main(void) {
     many_dimensions();
     collectives();
     atomics();
+    typed_and_left();
     OK(lapwing_runtime_free(&runtime));
     return 0;
 }
