@@ -86,3 +86,7 @@ file(
 )
 configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/package/lapwing.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(LAPWING_BUILD_C)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing-c.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing-c.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/package/lapwing-c.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
