@@ -18,6 +18,7 @@
 #include <lapwing/c/array.h>
 #include <lapwing/c/completion.h>
 #include <lapwing/c/error.h>
+#include <lapwing/c/halo.h>
 #include <lapwing/c/layout.h>
 #include <lapwing/c/plan.h>
 #include <lapwing/c/runtime.h>

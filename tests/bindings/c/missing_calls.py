@@ -53,6 +53,7 @@ ELSEWHERE = {
     "ArraySlice::dimensions": "slice_shape", "ArraySlice::extent": "slice_shape", "ArraySlice::extents": "slice_shape",
     "ArraySlice::transposed": "slice_permute", "ArraySlice::permuted": "slice_permute", "ArraySlice::combine": "slice_apply",
     "Assignment::bytes": "assignment_transfers", "Assignment::add_untyped": "assignment_add", "Assignment::add_untyped_fill": "assignment_add_fill",
+    "Halo::domain": "halo_memory", "Halo::view": "halo_memory", "Halo::own": "halo_memory",
     "DomainArray::domain": "array_shape", "DomainArray::indices": "array_domain", "DomainArray::position": "array_shape",
     "DomainArray::slice": "slice_create", "DomainArray::local_domain": "array_domain", "DomainArray::for_each_local": "array_domain",
     "DomainArray::array": "array_create",
@@ -68,7 +69,6 @@ MISSING = {
     "GlobalArray::relabelling": "the order of ranks for a redistribution is not in C yet",
     **{f"Relabelling::{name}": "as GlobalArray::relabelling()" for name in
        ("rank", "changes", "bytes_moved", "bytes_moved_unordered", "bytes", "team", "shared_team", "close")},
-    **{f"Halo::{name}": "halos are not in C yet" for name in ("exchange", "fetch", "start_fetch", "store", "domain", "view", "own")},
     "HaloView::domain": PATTERNS, "PrefetchedView::row": PATTERNS,
     **{f"Prefetch::{name}": "prefetched parts of windows are not in C yet" for name in
        ("request", "access", "read", "update", "update_async", "evict", "memory")},
