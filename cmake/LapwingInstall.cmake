@@ -94,7 +94,7 @@ file(
     "${CMAKE_INSTALL_PREFIX}"
 )
 configure_file("${PROJECT_SOURCE_DIR}/cmake/lapwing.pc.in" "${PROJECT_BINARY_DIR}/package/lapwing.pc" @ONLY)
-# C programs, which lapwing/upc.h is for: C compilers refuse C++'s standards, and do not link its library.
+# C programs, which lapwing/lapwing.h and lapwing/upc.h are for: C compilers refuse C++'s standards, and do not link its library.
 set(pkgconfig_language "")
 set(pkgconfig_name lapwing-c)
 foreach(library IN ITEMS stdc++ c++)

@@ -106,6 +106,17 @@ public:
         return *this;
     }
 
+    /// The same for slices whose types the program knows at run time only: `apply` is called with runs of elements, and where it is empty the
+    /// elements are copied, which then have the same size. It may throw. `value` has as many bytes as an element of the target.
+    Assignment& add_untyped(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply) {
+        add_slices(target, source, std::move(apply), true);
+        return *this;
+    }
+    Assignment& add_untyped_fill(const slices::SliceBase& target, const void* value) {
+        add_value(target, value);
+        return *this;
+    }
+
     /// Collective over the team of the targets, with the same slices on all ranks: a barrier, the transfers, a barrier. `compare`: the arrays
     /// and slices are compared as part of the first barrier. What any rank wrote to the sources before is read, and on return every rank sees
     /// the targets.

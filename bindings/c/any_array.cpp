@@ -1,0 +1,356 @@
+#include "bindings/c/any_array.hpp"
+
+#include "bindings/c/call.hpp"
+
+#include <lapwing/detail/array_maps.hpp>
+#include <lapwing/detail/index_list.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/patch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace lapwing::bindings {
+namespace {
+
+/// The functions of a program as a map.
+class OwnPlaces final : public distribution::ForeignPlaces {
+public:
+    OwnPlaces(const KeptDistribution& distribution, std::span<const std::int64_t> extents, int ranks)
+        : functions_{distribution.functions}, context_{distribution.context}, extents_{extents.begin(), extents.end()}, ranks_{ranks} {}
+
+    Location locate_at(const std::int64_t* index) const override {
+        const lapwing_shape asked = shape();
+        lapwing_place place{-1, 0, 1};
+        functions_.locate(context_, &asked, index, &place);
+        return {Rank{place.owner}, place.offset, place.contiguous};
+    }
+    std::uint64_t local_capacity() const override {
+        const lapwing_shape asked = shape();
+        return functions_.capacity(context_, &asked);
+    }
+    std::uint64_t domains_of(Rank rank) const override {
+        const lapwing_shape asked = shape();
+        return functions_.domain_count(context_, &asked, rank.value);
+    }
+    void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const override {
+        const lapwing_shape asked = shape();
+        std::array<lapwing_range, max_dimensions> given{};
+        functions_.domain(context_, &asked, rank.value, k, given.data());
+        for (std::size_t d = 0; d < extents_.size(); ++d) ranges[d] = Range::strided(given[d].first, given[d].size, given[d].stride);
+    }
+
+private:
+    [[nodiscard]] lapwing_shape shape() const noexcept { return {static_cast<int>(extents_.size()), ranks_, extents_.data()}; }
+
+    lapwing_distribution_functions functions_;
+    void* context_;
+    std::vector<std::int64_t> extents_;
+    int ranks_;
+};
+
+struct Dealt {
+    const char* name;
+    distribution::Dealing dealing;
+};
+
+Dealt dealt_by(int kind) {
+    switch (kind) {
+    case LAPWING_CYCLIC: return {"Cyclic", distribution::Dealing::single_indices};
+    case LAPWING_BLOCK_CYCLIC: return {"BlockCyclic", distribution::Dealing::blocks};
+    case LAPWING_REPLICATED: return {"Replicated", distribution::Dealing::one_block};
+    default: return {"Block", distribution::Dealing::one_block};
+    }
+}
+
+/// The map of a distribution of the library's, with dimensions of extent 1 in front. Throws RangeError in the terms of the array.
+BlockCyclicMap<padded> padded_map(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+    const auto [name, dealing] = dealt_by(distribution.kind);
+    const bool replicated = distribution.kind == LAPWING_REPLICATED;
+    std::array<distribution::DimensionMap, max_dimensions> dimensions{};
+    (void)distribution::make_dimensions(std::span{dimensions.data(), extents.size()}, name, extents, replicated ? 1 : ranks,
+                                        replicated ? std::vector<int>{} : distribution.grid, distribution.block, dealing);
+    const std::size_t front = padded - extents.size();
+    PaddedIndex all;
+    std::array<int, padded> grid;
+    std::array<std::int64_t, padded> block;
+    all.fill(1);
+    grid.fill(1);
+    block.fill(1);
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+        all[front + d] = extents[d];
+        grid[front + d] = dimensions[d].processes();
+        if (dealing == distribution::Dealing::blocks) block[front + d] = distribution.block[d];
+    }
+    return {name, Extents<padded>{all}, replicated ? 1 : ranks, grid, block, dealing};
+}
+
+} // namespace
+
+KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, std::size_t dimensions) {
+    KeptDistribution kept;
+    if (distribution == nullptr) return kept;
+    require_constant(distribution->kind, 5, "distribution.kind", "LAPWING_BLOCK to LAPWING_OWN_DISTRIBUTION");
+    kept.kind = distribution->kind;
+    if (distribution->grid != nullptr) kept.grid.assign(distribution->grid, distribution->grid + dimensions);
+    if (kept.kind == LAPWING_BLOCK_CYCLIC) {
+        require_pointer(distribution->block, "distribution.block");
+        kept.block.assign(distribution->block, distribution->block + dimensions);
+    }
+    if (kept.kind == LAPWING_OWN_DISTRIBUTION) {
+        require_pointer(distribution->functions, "distribution.functions");
+        kept.functions = *distribution->functions;
+        if (kept.functions.locate == nullptr || kept.functions.capacity == nullptr || kept.functions.domain_count == nullptr ||
+            kept.functions.domain == nullptr)
+            throw UsageError{"a function of 'distribution.functions' is null; a distribution of the program's own needs locate, capacity, domain_count "
+                             "and domain"};
+        kept.context = distribution->context;
+    }
+    return kept;
+}
+
+AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int64_t> extents, const KeptDistribution& distribution, std::int64_t halo) {
+    array::check_extents(team, name, extents);
+    AnyMap map;
+    try {
+        if (distribution.kind == LAPWING_OWN_DISTRIBUTION) {
+            map.foreign = std::make_shared<OwnPlaces>(distribution, extents, team.size());
+            map.replicated = distribution.functions.replicated != 0;
+        } else {
+            map.block_cyclic = padded_map(extents, distribution, team.size());
+            map.replicated = distribution.kind == LAPWING_REPLICATED;
+        }
+        if (halo != 0) {
+            array::require_room_for_halo(team, {.name = std::string{name}, .halo = halo},
+                                         map.foreign == nullptr && !map.replicated && map.block_cyclic.one_round());
+            map.block_cyclic.add_margins(static_cast<std::uint64_t>(halo));
+        }
+    } catch (const RangeError& error) {
+        const std::string text = array::constructor_text(team, name);
+        const std::string_view reason = error.what();
+        throw RangeError{reason.starts_with(text) ? std::string{reason} : text + ": " + error.what()};
+    }
+    return map;
+}
+
+std::span<const distribution::DimensionMap> AnyMap::dimensions(std::size_t count) const noexcept {
+    if (foreign != nullptr) return {};
+    return std::span{block_cyclic.dimensions()}.last(count);
+}
+
+AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                   const GlobalArrayOptions& options)
+    : AnyArray{team, type, extents, AnyMap::make(team, options.name, extents, distribution, options.halo), distribution, options} {}
+
+AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map, const KeptDistribution& distribution,
+                   const GlobalArrayOptions& options)
+    : ArrayBase{team,
+                map.capacity(),
+                size_of(type),
+                alignment_of(type),
+                array::identity_of(extents, map.dimensions(extents.size())),
+                options},
+      type_{type}, dimensions_{extents.size()}, own_rank_{team.rank().value}, map_{std::move(map)}, distribution_{distribution} {
+    extents_.fill(1);
+    std::ranges::copy(extents, extents_.begin() + static_cast<std::ptrdiff_t>(front()));
+    make_geometry(extents, map_.dimensions(dimensions_), map_.block_cyclic.origin(), map_.foreign, map_.replicated, element_bytes());
+    if (map_.foreign == nullptr && !map_.replicated) node_ = {map_.block_cyclic, window_.map(), element_bytes()};
+}
+
+void AnyArray::rebuild(const char* call, std::span<const std::int64_t> extents, const KeptDistribution& distribution) {
+    require_open(call);
+    begin_collective(call + 1);
+    Team& team = own_team_.get() == nullptr ? *team_ : *own_team_.get();
+    const GlobalArrayOptions options{.name = name_, .cache = cache_, .halo = halo_};
+    // What fails on one rank is agreed on, so that every rank leaves the array as it was.
+    std::exception_ptr failure;
+    AnyMap map;
+    try {
+        map = AnyMap::make(team, name_, extents, distribution, halo_);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    agree_to_rebuild(call, failure);
+    AnyArray fresh;
+    try {
+        fresh = AnyArray{team, type_, extents, std::move(map), distribution, options};
+        fresh.own_team_.keep(own_team_.get());
+    } catch (...) { // on every rank
+        throw_from_rebuild(call, std::current_exception());
+    }
+    try {
+        fresh.take_elements(*this);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    fresh.barrier();
+    try {
+        agree_to_rebuild(call, failure);
+    } catch (...) {
+        fresh.close();
+        throw;
+    }
+    std::swap(*this, fresh);
+    fresh.close(); // which has a barrier
+}
+
+void AnyArray::take_elements(const AnyArray& other) {
+    std::array<slices::SlicePart, max_dimensions> common;
+    for (std::size_t d = 0; d < dimensions_; ++d)
+        common[d].indices = Triplet{Range{std::int64_t{0}, std::min(extents()[d], other.extents()[d])}};
+    AnySlice target = slice();
+    AnySlice source = other.slice();
+    target.cut({common.data(), dimensions_});
+    source.cut({common.data(), dimensions_});
+    take(target, source);
+}
+
+std::uint64_t AnyArray::size() const {
+    std::array<Range, max_dimensions> ranges;
+    for (std::size_t d = 0; d < dimensions_; ++d) ranges[d] = Range{std::int64_t{0}, extents()[d]};
+    return datatype::checked_size(ranges.data(), dimensions_);
+}
+
+PaddedIndex AnyArray::padded_index(const std::int64_t* index) const noexcept {
+    PaddedIndex result{};
+    std::copy_n(index, dimensions_, result.begin() + static_cast<std::ptrdiff_t>(front()));
+    return result;
+}
+
+Location AnyArray::locate(const PaddedIndex& index) const {
+    Location location;
+    if (map_.foreign == nullptr) {
+        location = map_.block_cyclic.locate(index);
+    } else {
+        location = map_.foreign->locate_at(index.data() + front());
+        if (location.owner.value >= team_->size() || location.contiguous == 0 ||
+            (location.owner.value >= 0 && (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
+            throw_misplaced({index.data() + front(), dimensions_}, location);
+    }
+    // Everybody has what the map of a replicated array places on rank 0.
+    if (map_.replicated && location.owner.value >= 0) location.owner = Rank{own_rank_};
+    return location;
+}
+
+Location AnyArray::checked_location(const char* call, const PaddedIndex& index) const {
+    const Location location = locate(index);
+    if (location.owner.value < 0) throw_not_stored(call, {index.data() + front(), dimensions_});
+    return location;
+}
+
+array::PlacedBox<padded> AnyArray::near() const {
+    if (map_.foreign != nullptr) return {};
+    if (node_.serves()) {
+        const auto [box, first] = node_.dense(element_bytes());
+        if (!box.empty()) return {box, first};
+    }
+    if (!map_.block_cyclic.one_round() || map_.block_cyclic.domain_count(own_place()) != 1) return {};
+    return {{map_.block_cyclic.domain(own_place(), 0), map_.block_cyclic.strides(own_place())},
+            segment() + map_.block_cyclic.origin() * element_bytes()};
+}
+
+void AnyArray::refuse_atomic(const char* call, const PaddedIndex& index) const {
+    throw_no_home(call, {index.data() + front(), dimensions_});
+}
+
+std::uint64_t AnyArray::domain_count(Rank rank) const {
+    check_rank(".domain", rank);
+    if (map_.replicated) rank = Rank{0};
+    return map_.foreign == nullptr ? map_.block_cyclic.domain_count(rank) : map_.foreign->domains_of(rank);
+}
+
+PaddedDomain AnyArray::domain(Rank rank, std::uint64_t k) const {
+    if (map_.replicated) rank = Rank{0};
+    if (map_.foreign == nullptr) return map_.block_cyclic.domain(rank, k);
+    std::array<Range, padded> ranges;
+    ranges.fill(Range::strided(0, 1, 1));
+    map_.foreign->copy_domain(rank, k, ranges.data() + front());
+    return PaddedDomain{ranges};
+}
+
+AnyArray::LocalPart AnyArray::local_part(const char* call) const {
+    require_open(call);
+    if (map_.foreign != nullptr) throw_no_view(call);
+    LocalPart part;
+    part.first = segment() + map_.block_cyclic.origin() * element_bytes();
+    const auto strides = map_.block_cyclic.strides(own_place());
+    for (std::size_t d = 0; d < dimensions_; ++d) {
+        const distribution::DimensionMap& dimension = map_.block_cyclic.dimensions()[front() + d];
+        part.extents[d] = static_cast<std::int64_t>(dimension.count(dimension.process_of(own_place().value)));
+        part.strides[d] = static_cast<std::int64_t>(strides[front() + d]);
+    }
+    return part;
+}
+
+void AnyArray::require_stored(const char* call, const PaddedDomain& domain) const {
+    std::array<Range, padded> row_starts = domain.ranges();
+    const Range row = row_starts[padded - 1];
+    row_starts[padded - 1] = Range::strided(row.first(), 1, 1);
+    for (PaddedIndex index : PaddedDomain{row_starts})
+        for (std::uint64_t k = 0; k < row.size();) {
+            index[padded - 1] = row[k];
+            k += (checked_location(call, index).contiguous - 1) / static_cast<std::uint64_t>(row.stride()) + 1;
+        }
+}
+
+Completion AnyArray::start_patch(const char* call, array::Direction direction, const PaddedDomain& domain,
+                                 const distribution::BufferShape<padded>& shape, std::byte* buffer) const {
+    require_open(call);
+    if (domain.empty()) return {};
+    // Before anything moves: a program's own distribution may not store all of the domain.
+    if (map_.foreign != nullptr) require_stored(call, domain);
+    array::PatchTransfer patch{window_, direction, buffer, element_bytes(), map_.replicated};
+    if (map_.foreign == nullptr)
+        distribution::cut(map_.block_cyclic.dimensions(), map_.block_cyclic.origin(), domain.ranges(), shape.offset, shape.strides, patch);
+    else distribution::cut_rows(*this, domain, shape, patch);
+    return patch.release();
+}
+
+Completion AnyArray::start_list(array::Direction direction, std::vector<array::ListedPlace>& places, std::byte* values) const {
+    if (map_.replicated && direction == array::Direction::put) return start_list_to_all(places, element_bytes(), values);
+    return array::start_list(window_, direction, places, element_bytes(), values);
+}
+
+void AnyArray::for_each_run(const Run& run) const {
+    const Rank own{own_rank_};
+    const std::uint64_t count = domain_count(own);
+    for (std::uint64_t n = 0; n < count; ++n) {
+        const PaddedDomain domain = this->domain(own, n);
+        if (domain.empty()) continue;
+        for (std::size_t d = 0; d < dimensions_; ++d)
+            if (domain.first()[front() + d] < 0 || domain.last()[front() + d] >= extents()[d])
+                throw_wrong_domain({domain.last().data() + front(), dimensions_}, Rank{-1});
+        std::array<Range, padded> rows = domain.ranges();
+        const Range row = rows[padded - 1];
+        rows[padded - 1] = Range::strided(row.first(), 1, 1);
+        for (PaddedIndex index : PaddedDomain{rows}) {
+            if (map_.foreign == nullptr) { // neighbours in a domain are neighbours in memory
+                run(index, segment() + map_.block_cyclic.locate(index).offset * element_bytes(), row.size(), row.stride());
+                continue;
+            }
+            for (std::uint64_t k = 0; k < row.size();) {
+                index[padded - 1] = row[k];
+                const Location location = locate(index);
+                if (location.owner.value != own_rank_) throw_wrong_domain({index.data() + front(), dimensions_}, location.owner);
+                const std::uint64_t together = row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
+                run(index, segment() + location.offset * element_bytes(), together, row.stride());
+                k += together;
+            }
+        }
+    }
+}
+
+void AnyArray::broadcast_copies(Rank root) {
+    if (!map_.replicated) throw_not_replicated();
+    check_rank(".broadcast", root);
+    begin_collective("broadcast");
+    team_->broadcast(std::span{segment(), static_cast<std::size_t>(capacity_ * element_bytes())}, root);
+    barrier();
+}
+
+} // namespace lapwing::bindings

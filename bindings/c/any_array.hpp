@@ -1,0 +1,148 @@
+#pragma once
+
+#include "bindings/c/type.hpp"
+
+#include <lapwing/array_base.hpp>
+#include <lapwing/c/array.h>
+#include <lapwing/detail/array_geometry.hpp>
+#include <lapwing/detail/block_cyclic_map.hpp>
+#include <lapwing/detail/element_access.hpp>
+#include <lapwing/detail/foreign_map.hpp>
+#include <lapwing/detail/sections.hpp>
+#include <lapwing/detail/slice_shape.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace lapwing::bindings {
+
+/// What the interface does with arrays has one number of dimensions: others have dimensions of extent 1 in front.
+inline constexpr std::size_t padded = max_dimensions;
+using PaddedIndex = Index<padded>;
+using PaddedDomain = Domain<padded>;
+
+/// A distribution with what it points to.
+struct KeptDistribution {
+    int kind = LAPWING_BLOCK;
+    std::vector<int> grid;
+    std::vector<std::int64_t> block;
+    lapwing_distribution_functions functions{};
+    void* context = nullptr;
+
+    /// Throws RangeError and UsageError for what is none.
+    [[nodiscard]] static KeptDistribution of(const lapwing_distribution* distribution, std::size_t dimensions);
+};
+
+/// Where the elements of an array are.
+struct AnyMap {
+    BlockCyclicMap<padded> block_cyclic;
+    std::shared_ptr<const distribution::ForeignPlaces> foreign; ///< in place of it for a distribution of the program's own
+    bool replicated = false;
+
+    /// Throws RangeError and UsageError; `name` is the array's.
+    [[nodiscard]] static AnyMap make(Team& team, std::string_view name, std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                                     std::int64_t halo);
+    [[nodiscard]] std::uint64_t capacity() const { return foreign != nullptr ? foreign->local_capacity() : block_cyclic.local_capacity(); }
+    /// Of as many dimensions as the array has; empty for a program's own.
+    [[nodiscard]] std::span<const distribution::DimensionMap> dimensions(std::size_t count) const noexcept;
+};
+
+/// All of an array, or part of it, without its type.
+class AnySlice : public slices::SliceBase {
+public:
+    explicit AnySlice(const std::shared_ptr<const slices::ArrayGeometry>& array) : SliceBase{array} {}
+
+    using SliceBase::check_extents;
+    using SliceBase::cut;
+    using SliceBase::dense_strides;
+    using SliceBase::get;
+    using SliceBase::permute;
+    using SliceBase::put;
+    using SliceBase::put_slice;
+};
+
+/// A global array whose type and dimensions are known at run time. Indices begin at 0 here.
+class AnyArray : public array::ArrayBase {
+public:
+    AnyArray() noexcept = default;
+    /// Collective.
+    AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, const KeptDistribution& distribution, const GlobalArrayOptions& options);
+    AnyArray(AnyArray&&) = default;
+    AnyArray& operator=(AnyArray&&) = default;
+    ~AnyArray() = default;
+
+    void close() { close_window(); }
+    /// Collective: other extents, or another distribution.
+    void rebuild(const char* call, std::span<const std::int64_t> extents, const KeptDistribution& distribution);
+
+    [[nodiscard]] lapwing_type type() const noexcept { return type_; }
+    [[nodiscard]] std::uint64_t element_bytes() const noexcept { return size_of(type_); }
+    [[nodiscard]] std::size_t dimensions() const noexcept { return dimensions_; }
+    [[nodiscard]] std::span<const std::int64_t> extents() const noexcept { return {extents_.data() + front(), dimensions_}; }
+    [[nodiscard]] std::uint64_t size() const;
+    [[nodiscard]] const KeptDistribution& distribution() const noexcept { return distribution_; }
+    [[nodiscard]] bool replicated() const noexcept { return map_.replicated; }
+    [[nodiscard]] AnySlice slice() const { return AnySlice{geometry_}; }
+    [[nodiscard]] Window& window_of(const char* call) const { return open_window(call); }
+
+    /// With the dimensions in front; the index is within the extents.
+    [[nodiscard]] PaddedIndex padded_index(const std::int64_t* index) const noexcept;
+    [[nodiscard]] Location locate(const PaddedIndex& index) const;
+    /// Throws RangeError for an element that is not stored.
+    [[nodiscard]] Location checked_location(const char* call, const PaddedIndex& index) const;
+    /// What can be loaded without asking the map: a box, and its first element.
+    [[nodiscard]] array::PlacedBox<padded> near() const;
+    [[nodiscard]] std::byte* find_on_node(const PaddedIndex& index) const noexcept { return node_.find<std::byte>(index); }
+    void put_to_copies(Offset offset, const void* value) const { put_to_all(offset, value, element_bytes()); }
+    [[noreturn]] void refuse_atomic(const char* call, const PaddedIndex& index) const;
+
+    [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
+    [[nodiscard]] PaddedDomain domain(Rank rank, std::uint64_t k) const;
+    /// First element of the own part, extents, and elements from one to the next, by dimension of the array. Throws UsageError.
+    struct LocalPart {
+        std::byte* first = nullptr;
+        std::array<std::int64_t, max_dimensions> extents{};
+        std::array<std::int64_t, max_dimensions> strides{};
+    };
+    [[nodiscard]] LocalPart local_part(const char* call) const;
+
+    /// A patch whose indices are within the extents, to or from a buffer of these strides. Throws RangeError.
+    [[nodiscard]] Completion start_patch(const char* call, array::Direction direction, const PaddedDomain& domain,
+                                         const distribution::BufferShape<padded>& shape, std::byte* buffer) const;
+    [[nodiscard]] Completion start_list(array::Direction direction, std::vector<array::ListedPlace>& places, std::byte* values) const;
+
+    /// Calls `run(index, elements, count, index_stride)` for each run of own elements that lie one behind the other.
+    using Run = std::function<void(const PaddedIndex&, std::byte*, std::uint64_t, std::int64_t)>;
+    void for_each_run(const Run& run) const;
+    /// The start of a collective call that works on own elements.
+    void begin(const char* call) const { begin_collective(call); }
+    void broadcast_copies(Rank root);
+    [[noreturn]] void refuse_broadcast() const { throw_not_replicated(); }
+    [[noreturn]] void refuse_empty(const char* call) const { throw_empty(call); }
+    [[noreturn]] void refuse_nothing(const char* call) const { throw_nothing_compares(call); }
+
+private:
+    AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map, const KeptDistribution& distribution,
+             const GlobalArrayOptions& options);
+    [[nodiscard]] std::size_t front() const noexcept { return padded - dimensions_; }
+    [[nodiscard]] Rank own_place() const noexcept { return Rank{map_.replicated ? 0 : own_rank_}; }
+    [[nodiscard]] std::byte* segment() const noexcept { return window_.map().own; }
+    void take_elements(const AnyArray& other);
+    void require_stored(const char* call, const PaddedDomain& domain) const;
+
+    lapwing_type type_ = 0;
+    std::size_t dimensions_ = 1;
+    PaddedIndex extents_{};
+    int own_rank_ = -1;
+    AnyMap map_;
+    array::NodeElements<padded> node_;
+    KeptDistribution distribution_;
+};
+
+} // namespace lapwing::bindings

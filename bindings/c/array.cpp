@@ -1,0 +1,319 @@
+// Making arrays, and what there is to know of them.
+#include "bindings/c/array.hpp"
+
+#include "bindings/c/call.hpp"
+#include "bindings/c/layout.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace lapwing::bindings {
+
+std::string text_of(const AnyArray& array) {
+    return array.name().empty() ? std::string{"the array"} : fmt::format("array \"{}\"", array.name());
+}
+
+namespace {
+
+[[noreturn]] void throw_outside_of(const ArrayInside& inside, const std::int64_t* index, std::size_t d) {
+    const AnyArray& array = inside.array;
+    throw RangeError{fmt::format("{}: {}: index {} of dimension {} of ({}) is outside [{}, {})", array.team().who(), text_of(array), index[d], d,
+                                 fmt::join(std::span{index, array.dimensions()}, ", "), inside.lower[d], inside.lower[d] + array.extents()[d])};
+}
+
+} // namespace
+
+PaddedIndex position_of(const ArrayInside& inside, const std::int64_t* index) {
+    require_pointer(index, "index");
+    const AnyArray& array = inside.array;
+    const std::size_t front = padded - array.dimensions();
+    PaddedIndex position{};
+    for (std::size_t d = 0; d < array.dimensions(); ++d) {
+        // Below the lower bound the difference wraps around to more than any extent.
+        const std::uint64_t place = static_cast<std::uint64_t>(index[d]) - static_cast<std::uint64_t>(inside.lower[d]);
+        if (place >= static_cast<std::uint64_t>(array.extents()[d])) [[unlikely]]
+            throw_outside_of(inside, index, d);
+        position[front + d] = static_cast<std::int64_t>(place);
+    }
+    return position;
+}
+
+PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges) {
+    require_pointer(ranges, "ranges");
+    const AnyArray& array = inside.array;
+    const std::size_t front = padded - array.dimensions();
+    std::array<Range, padded> positions;
+    positions.fill(Range::strided(0, 1, 1));
+    bool empty = false;
+    for (std::size_t d = 0; d < array.dimensions(); ++d) {
+        positions[front + d] = range_of(ranges[d], static_cast<int>(d));
+        empty = empty || positions[front + d].empty();
+    }
+    if (empty) return {};
+    for (std::size_t d = 0; d < array.dimensions(); ++d) {
+        const Range indices = positions[front + d];
+        const std::int64_t lower = inside.lower[d];
+        const std::int64_t end = lower + array.extents()[d];
+        if (indices.first() < lower || indices.last() >= end)
+            throw RangeError{fmt::format("{}: {}: {} of dimension {} leaves [{}, {}); cut the patch to the array", array.team().who(), text_of(array),
+                                         to_string(indices), d, lower, end)};
+        positions[front + d] = Range::strided(indices.first() - lower, indices.size(), indices.stride());
+    }
+    return PaddedDomain{positions};
+}
+
+void copy_index(const ArrayInside& inside, const PaddedIndex& position, std::int64_t* index) {
+    const std::size_t front = padded - inside.array.dimensions();
+    for (std::size_t d = 0; d < inside.array.dimensions(); ++d) index[d] = position[front + d] + inside.lower[d];
+}
+
+namespace {
+
+/// Lower bounds, all of whose indices must be within 64 bits.
+void set_lower(ArrayInside& inside, const std::int64_t* lower) {
+    if (lower == nullptr) return;
+    for (std::size_t d = 0; d < inside.array.dimensions(); ++d) inside.lower[d] = lower[d];
+}
+
+void require_lower(const std::int64_t* lower, const std::int64_t* extents, std::size_t dimensions) {
+    if (lower == nullptr) return;
+    std::int64_t end = 0;
+    for (std::size_t d = 0; d < dimensions; ++d)
+        if (extents[d] > 0 && __builtin_add_overflow(lower[d], extents[d], &end))
+            throw RangeError{fmt::format("the lower bound {} and the extent {} of dimension {} leave 64 bits", lower[d], extents[d], d)};
+}
+
+/// After elements have moved: what was made from the array before is of no use any more.
+void bind_again(lapwing_array& array) {
+    if (array.inside->window != nullptr) Handles<lapwing_window>::end(std::exchange(array.inside->window, nullptr));
+    array.bind();
+}
+
+} // namespace
+} // namespace lapwing::bindings
+
+using lapwing::Rank;
+using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+
+void lapwing_array::bind() {
+    const AnyArray& array = inside->array;
+    const std::size_t front = padded - array.dimensions();
+    const lapwing::array::PlacedBox<padded> near = array.near();
+    head.type = array.type();
+    head.dimensions = static_cast<int>(array.dimensions());
+    head.writable = array.replicated() ? 0 : 1;
+    head.base = reinterpret_cast<unsigned char*>(near.first);
+    for (std::size_t d = 0; d < lapwing::max_dimensions; ++d) {
+        const bool used = d < array.dimensions() && !near.box.empty();
+        head.lower[d] = used ? near.box.first()[front + d] + inside->lower[d] : 0;
+        head.extent[d] = used ? near.box.extent(front + d) : 0;
+        head.stride[d] = 0;
+        if (!used || head.extent[d] < 2) continue;
+        PaddedIndex neighbour = near.box.first();
+        ++neighbour[front + d];
+        head.stride[d] = near.box.offset(neighbour) * array.element_bytes();
+    }
+}
+
+extern "C" {
+
+lapwing_array_options lapwing_array_options_default(void) { return {nullptr, nullptr, lapwing_cache_options_default(), 0}; }
+
+int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimensions, const int64_t* extents, const lapwing_distribution* distribution,
+                         const lapwing_array_options* options, lapwing_array** array) {
+    return guarded("lapwing_array_create", [&] {
+        lapwing::Team& team = team_of(runtime);
+        require_type(type);
+        require_dimensions(dimensions);
+        require_pointer(extents, "extents");
+        require_pointer(array, "array");
+        const auto count = static_cast<std::size_t>(dimensions);
+        const lapwing_array_options given = options != nullptr ? *options : lapwing_array_options_default();
+        require_lower(given.lower, extents, count);
+        lapwing::GlobalArrayOptions array_options;
+        if (given.name != nullptr) array_options.name = given.name;
+        array_options.cache = cache_options_of(given.cache);
+        array_options.halo = given.halo;
+        auto inside = std::make_unique<ArrayInside>(
+            runtime, AnyArray{team, type, {extents, count}, KeptDistribution::of(distribution, count), array_options});
+        set_lower(*inside, given.lower);
+        *array = Handles<lapwing_array>::make(std::move(inside));
+    });
+}
+
+int lapwing_array_free(lapwing_array** array) {
+    return guarded("lapwing_array_free", [&] {
+        require_pointer(array, "array");
+        if (*array == nullptr) return;
+        array_of(*array).close();
+        end_handle(array);
+    });
+}
+
+int lapwing_array_leave(lapwing_array** array) {
+    return guarded("lapwing_array_leave", [&] {
+        require_pointer(array, "array");
+        if (*array == nullptr) return;
+        (void)use(*array);
+        leave([&] { end_handle(array); });
+    });
+}
+
+int lapwing_array_resize(lapwing_array* array, const int64_t* extents) {
+    return guarded("lapwing_array_resize", [&] {
+        ArrayInside& inside = inside_of(array);
+        require_pointer(extents, "extents");
+        require_lower(inside.lower.data(), extents, inside.array.dimensions());
+        const std::vector<std::int64_t> kept{extents, extents + inside.array.dimensions()};
+        inside.array.rebuild(".resize", kept, KeptDistribution{inside.array.distribution()});
+        bind_again(*array);
+    });
+}
+
+int lapwing_array_redistribute(lapwing_array* array, const lapwing_distribution* distribution) {
+    return guarded("lapwing_array_redistribute", [&] {
+        AnyArray& one = array_of(array);
+        const std::vector<std::int64_t> extents{one.extents().begin(), one.extents().end()};
+        one.rebuild(".redistribute", extents, KeptDistribution::of(distribution, one.dimensions()));
+        bind_again(*array);
+    });
+}
+
+int lapwing_array_shape(const lapwing_array* array, lapwing_type* type, int* dimensions, int64_t* extents, int64_t* lower) {
+    return guarded("lapwing_array_shape", [&] {
+        const ArrayInside& inside = inside_of(array);
+        if (type != nullptr) *type = inside.array.type();
+        if (dimensions != nullptr) *dimensions = static_cast<int>(inside.array.dimensions());
+        if (extents != nullptr) std::ranges::copy(inside.array.extents(), extents);
+        if (lower != nullptr) std::copy_n(inside.lower.begin(), inside.array.dimensions(), lower);
+    });
+}
+
+int lapwing_array_size(const lapwing_array* array, uint64_t* elements) {
+    return guarded("lapwing_array_size", [&] {
+        require_pointer(elements, "elements");
+        *elements = array_of(array).size();
+    });
+}
+
+int lapwing_array_name(const lapwing_array* array, const char** text) {
+    return guarded("lapwing_array_name", [&] {
+        require_pointer(text, "text");
+        *text = kept_text(std::string{array_of(array).name()});
+    });
+}
+
+int lapwing_array_halo(const lapwing_array* array, int64_t* depth) {
+    return guarded("lapwing_array_halo", [&] {
+        require_pointer(depth, "depth");
+        *depth = array_of(array).halo();
+    });
+}
+
+int lapwing_array_window(lapwing_array* array, lapwing_window** window) {
+    return guarded("lapwing_array_window", [&] {
+        ArrayInside& inside = inside_of(array);
+        require_pointer(window, "window");
+        if (inside.window == nullptr) {
+            inside.window = Handles<lapwing_window>::make();
+            inside.window->window = &inside.array.window();
+        }
+        *window = inside.window;
+    });
+}
+
+int lapwing_array_owner(const lapwing_array* array, const int64_t* index, int* rank) {
+    return guarded("lapwing_array_owner", [&] {
+        const ArrayInside& inside = inside_of(array);
+        require_pointer(rank, "rank");
+        *rank = inside.array.checked_location(".owner", position_of(inside, index)).owner.value;
+    });
+}
+
+int lapwing_array_is_local(const lapwing_array* array, const int64_t* index, int* local) {
+    return guarded("lapwing_array_is_local", [&] {
+        const ArrayInside& inside = inside_of(array);
+        require_pointer(local, "local");
+        const Rank owner = inside.array.checked_location(".is_local", position_of(inside, index)).owner;
+        *local = owner == inside.array.team().rank() ? 1 : 0;
+    });
+}
+
+int lapwing_array_domain_count(const lapwing_array* array, int rank, uint64_t* count) {
+    return guarded("lapwing_array_domain_count", [&] {
+        require_pointer(count, "count");
+        *count = array_of(array).domain_count(Rank{rank});
+    });
+}
+
+int lapwing_array_domain(const lapwing_array* array, int rank, uint64_t k, lapwing_range* ranges) {
+    return guarded("lapwing_array_domain", [&] {
+        const ArrayInside& inside = inside_of(array);
+        require_pointer(ranges, "ranges");
+        const std::uint64_t count = inside.array.domain_count(Rank{rank});
+        if (k >= count)
+            throw lapwing::RangeError{fmt::format("{}: {}: rank {} owns {} domains, and none has the number {}", inside.array.team().who(),
+                                                  text_of(inside.array), rank, count, k)};
+        const PaddedDomain domain = inside.array.domain(Rank{rank}, k);
+        const std::size_t front = padded - inside.array.dimensions();
+        for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
+            const lapwing::Range& range = domain.range(front + d);
+            ranges[d] = {range.empty() ? inside.lower[d] : range.first() + inside.lower[d], range.size(), range.stride()};
+        }
+    });
+}
+
+int lapwing_array_local(lapwing_array* array, void** memory, int64_t* extents, int64_t* strides) {
+    return guarded("lapwing_array_local", [&] {
+        const AnyArray& one = array_of(array);
+        const AnyArray::LocalPart part = one.local_part(".local");
+        if (memory != nullptr) *memory = part.first;
+        if (extents != nullptr) std::copy_n(part.extents.begin(), one.dimensions(), extents);
+        if (strides != nullptr) std::copy_n(part.strides.begin(), one.dimensions(), strides);
+    });
+}
+
+int lapwing_array_flush(lapwing_array* array, int rank) {
+    return guarded("lapwing_array_flush", [&] { array_of(array).flush(Rank{rank}); });
+}
+int lapwing_array_flush_all(lapwing_array* array) {
+    return guarded("lapwing_array_flush_all", [&] { array_of(array).flush(); });
+}
+int lapwing_array_release(lapwing_array* array) {
+    return guarded("lapwing_array_release", [&] { array_of(array).release(); });
+}
+int lapwing_array_acquire(lapwing_array* array) {
+    return guarded("lapwing_array_acquire", [&] { array_of(array).acquire(); });
+}
+int lapwing_array_fence(lapwing_array* array) {
+    return guarded("lapwing_array_fence", [&] { array_of(array).fence(); });
+}
+int lapwing_array_invalidate_cache(lapwing_array* array) {
+    return guarded("lapwing_array_invalidate_cache", [&] { array_of(array).invalidate_cache(); });
+}
+int lapwing_array_barrier(lapwing_array* array) {
+    return guarded("lapwing_array_barrier", [&] { array_of(array).barrier(); });
+}
+
+int lapwing_array_statistics(const lapwing_array* array, lapwing_statistics* statistics) {
+    return guarded("lapwing_array_statistics", [&] {
+        require_pointer(statistics, "statistics");
+        copy_statistics(array_of(array).statistics(), statistics);
+    });
+}
+
+int lapwing_array_total_statistics(lapwing_array* array, lapwing_statistics* statistics) {
+    return guarded("lapwing_array_total_statistics", [&] {
+        require_pointer(statistics, "statistics");
+        copy_statistics(array_of(array).total_statistics(), statistics);
+    });
+}
+
+} // extern "C"

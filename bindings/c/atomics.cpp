@@ -1,0 +1,265 @@
+// Atomics on windows, and locks.
+#include "bindings/c/atomics.hpp"
+
+#include "bindings/c/call.hpp"
+#include "bindings/c/completion.hpp"
+#include "bindings/c/type.hpp"
+#include "bindings/c/window.hpp"
+
+#include <lapwing/error.hpp>
+#include <lapwing/window.hpp>
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+namespace lapwing::bindings {
+
+mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type) {
+    require_constant(operation, count, "operation", count == 8 ? "LAPWING_ADD to LAPWING_READ" : "LAPWING_ADD to LAPWING_MAX");
+    const bool of_bits = operation >= LAPWING_AND && operation <= LAPWING_XOR;
+    (void)atomic_type_of(type);
+    if (of_bits && kind_of(type) == LAPWING_KIND_FLOAT) throw_no_number(type, "integers");
+    return static_cast<mpi::AtomicOperation>(operation);
+}
+
+AtomicList::AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before) : list(count) {
+    const std::uint64_t bytes = size_of(type);
+    require_memory(operands, count, "operands");
+    if (before == nullptr) {
+        unwanted = std::make_unique<std::byte[]>(count * bytes);
+        before = unwanted.get();
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+        list[k].operand = static_cast<const std::byte*>(operands) + (one_operand ? 0 : k * bytes);
+        list[k].before = static_cast<std::byte*>(before) + k * bytes;
+    }
+}
+
+void AtomicList::expect(lapwing_type type, const void* expected, bool one_expected) {
+    require_memory(expected, list.size(), "expected");
+    for (std::size_t k = 0; k < list.size(); ++k)
+        list[k].expected = static_cast<const std::byte*>(expected) + (one_expected ? 0 : k * size_of(type));
+}
+
+namespace {
+
+std::memory_order order_of(int order) {
+    require_constant(order, 5, "order", "LAPWING_ORDER_RELAXED to LAPWING_ORDER_SEQ_CST");
+    static constexpr std::memory_order orders[] = {std::memory_order_relaxed, std::memory_order_acquire, std::memory_order_release,
+                                                   std::memory_order_acq_rel, std::memory_order_seq_cst};
+    return orders[order];
+}
+
+template <class T>
+T value_at(const void* memory) {
+    T value;
+    std::memcpy(&value, memory, sizeof value);
+    return value;
+}
+
+template <class T>
+T fetch(Window& window, mpi::AtomicOperation operation, Rank rank, Offset offset, T operand, std::memory_order order) {
+    using enum mpi::AtomicOperation;
+    if constexpr (std::is_integral_v<T>) {
+        if (operation == bit_and) return window.fetch_and(rank, offset, operand, order);
+        if (operation == bit_or) return window.fetch_or(rank, offset, operand, order);
+        if (operation == bit_xor) return window.fetch_xor(rank, offset, operand, order);
+    }
+    if (operation == add) return window.fetch_add(rank, offset, operand, order);
+    if (operation == min) return window.fetch_min(rank, offset, operand, order);
+    if (operation == max) return window.fetch_max(rank, offset, operand, order);
+    if (operation == replace) return window.swap(rank, offset, operand, order);
+    return window.atomic_read<T>(rank, offset, order);
+}
+
+template <class T>
+void update(Window& window, mpi::AtomicOperation operation, Rank rank, Offset offset, T operand) {
+    using enum mpi::AtomicOperation;
+    if constexpr (std::is_integral_v<T>) {
+        if (operation == bit_and) return window.bit_and(rank, offset, operand);
+        if (operation == bit_or) return window.bit_or(rank, offset, operand);
+        if (operation == bit_xor) return window.bit_xor(rank, offset, operand);
+    }
+    if (operation == add) return window.add(rank, offset, operand);
+    if (operation == min) return window.min(rank, offset, operand);
+    window.max(rank, offset, operand);
+}
+
+} // namespace
+
+void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand, void* before, int order) {
+    const mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
+    const std::memory_order how = order_of(order);
+    const bool reads = what == mpi::AtomicOperation::read;
+    if (!reads) require_pointer(operand, "operand");
+    with_atomic(type, [&]<class T>(T) {
+        const T result = fetch(window, what, rank, offset, reads ? T{} : value_at<T>(operand), how);
+        if (before != nullptr) std::memcpy(before, &result, sizeof result);
+    });
+}
+
+void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset offset, const void* expected, const void* desired, void* before, int order) {
+    const std::memory_order how = order_of(order);
+    require_pointer(expected, "expected");
+    require_pointer(desired, "desired");
+    with_atomic(type, [&]<class T>(T) {
+        const T result = window.compare_swap(rank, offset, value_at<T>(expected), value_at<T>(desired), how);
+        if (before != nullptr) std::memcpy(before, &result, sizeof result);
+    });
+}
+
+void update_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand) {
+    const mpi::AtomicOperation what = atomic_operation_of(operation, 6, type);
+    require_pointer(operand, "operand");
+    with_atomic(type, [&]<class T>(T) { update(window, what, rank, offset, value_at<T>(operand)); });
+}
+
+namespace {
+
+void set_offsets(AtomicList& atomics, const uint64_t* offsets) {
+    require_memory(offsets, atomics.list.size(), "offsets");
+    for (std::size_t k = 0; k < atomics.list.size(); ++k) atomics.list[k].offset = offsets[k];
+}
+
+/// Where the results are not wanted the call has to wait, since their memory is its own.
+void end(Completion transfer, const AtomicList& atomics, lapwing_completion** completion) {
+    if (completion == nullptr || atomics.unwanted != nullptr) {
+        transfer.wait();
+        if (completion != nullptr) *completion = nullptr;
+    } else {
+        give(std::move(transfer), completion);
+    }
+}
+
+void fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count, const uint64_t* offsets, const void* operands,
+                bool one_operand, void* before, lapwing_completion** completion) {
+    Window& one = window_of(window);
+    const mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
+    static constexpr std::uint64_t nothing = 0;
+    if (what == mpi::AtomicOperation::read) {
+        operands = &nothing;
+        one_operand = true;
+    }
+    AtomicList atomics{type, count, operands, one_operand, before};
+    set_offsets(atomics, offsets);
+    end(one.start_atomics(what, atomic_type_of(type), Rank{rank}, atomics.list, "fetch"), atomics, completion);
+}
+
+void compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets, const void* expected,
+                       bool one_expected, const void* desired, bool one_desired, void* before, lapwing_completion** completion) {
+    Window& one = window_of(window);
+    (void)atomic_type_of(type);
+    AtomicList atomics{type, count, desired, one_desired, before};
+    atomics.expect(type, expected, one_expected);
+    set_offsets(atomics, offsets);
+    end(one.start_atomics(Atomic::replace, atomic_type_of(type), Rank{rank}, atomics.list, "compare_swap"), atomics, completion);
+}
+
+} // namespace
+} // namespace lapwing::bindings
+
+using namespace lapwing::bindings; // NOLINT: the functions below are in the global namespace
+using lapwing::Offset;
+using lapwing::Rank;
+using lapwing::Window;
+
+extern "C" {
+
+int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset, const void* operand, void* before,
+                         int order) {
+    return guarded("lapwing_window_fetch", [&] {
+        Window& one = window_of(window);
+        fetch_value(one, operation, type, Rank{rank}, Offset{offset}, operand, before, order);
+    });
+}
+
+int lapwing_window_compare_swap(lapwing_window* window, lapwing_type type, int rank, uint64_t offset, const void* expected, const void* desired,
+                                void* before, int order) {
+    return guarded("lapwing_window_compare_swap", [&] {
+        Window& one = window_of(window);
+        compare_swap_value(one, type, Rank{rank}, Offset{offset}, expected, desired, before, order);
+    });
+}
+
+int lapwing_window_update(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset, const void* operand) {
+    return guarded("lapwing_window_update", [&] {
+        Window& one = window_of(window);
+        update_value(one, operation, type, Rank{rank}, Offset{offset}, operand);
+    });
+}
+
+int lapwing_window_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
+                              const void* operands, int one_operand, void* before) {
+    return guarded("lapwing_window_fetch_list", [&] {
+        fetch_list(window, operation, type, rank, count, offsets, operands, one_operand != 0, before, nullptr);
+    });
+}
+
+int lapwing_window_start_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
+                                    const void* operands, int one_operand, void* before, lapwing_completion** completion) {
+    return guarded("lapwing_window_start_fetch_list", [&] {
+        require_pointer(completion, "completion");
+        fetch_list(window, operation, type, rank, count, offsets, operands, one_operand != 0, before, completion);
+    });
+}
+
+int lapwing_window_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
+                                     const void* expected, int one_expected, const void* desired, int one_desired, void* before) {
+    return guarded("lapwing_window_compare_swap_list", [&] {
+        compare_swap_list(window, type, rank, count, offsets, expected, one_expected != 0, desired, one_desired != 0, before, nullptr);
+    });
+}
+
+int lapwing_window_start_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
+                                           const void* expected, int one_expected, const void* desired, int one_desired, void* before,
+                                           lapwing_completion** completion) {
+    return guarded("lapwing_window_start_compare_swap_list", [&] {
+        require_pointer(completion, "completion");
+        compare_swap_list(window, type, rank, count, offsets, expected, one_expected != 0, desired, one_desired != 0, before, completion);
+    });
+}
+
+int lapwing_lock_create(lapwing_runtime* runtime, int home, lapwing_lock** lock) {
+    return guarded("lapwing_lock_create", [&] {
+        (void)team_of(runtime);
+        require_pointer(lock, "lock");
+        *lock = Handles<lapwing_lock>::make(runtime, Rank{home});
+    });
+}
+
+int lapwing_lock_free(lapwing_lock** lock) {
+    return guarded("lapwing_lock_free", [&] {
+        require_pointer(lock, "lock");
+        if (*lock == nullptr) return;
+        use(*lock).lock.close();
+        end_handle(lock);
+    });
+}
+
+int lapwing_lock_lock(lapwing_lock* lock) {
+    return guarded("lapwing_lock_lock", [&] { use(lock).lock.lock(); });
+}
+
+int lapwing_lock_try(lapwing_lock* lock, int* locked) {
+    return guarded("lapwing_lock_try", [&] {
+        require_pointer(locked, "locked");
+        *locked = use(lock).lock.try_lock() ? 1 : 0;
+    });
+}
+
+int lapwing_lock_unlock(lapwing_lock* lock) {
+    return guarded("lapwing_lock_unlock", [&] { use(lock).lock.unlock(); });
+}
+
+int lapwing_lock_held(const lapwing_lock* lock, int* held) {
+    return guarded("lapwing_lock_held", [&] {
+        require_pointer(held, "held");
+        *held = use(lock).lock.held() ? 1 : 0;
+    });
+}
+
+} // extern "C"

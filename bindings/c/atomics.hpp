@@ -1,0 +1,34 @@
+#pragma once
+
+#include <lapwing/c/type.h>
+#include <lapwing/c/window.h>
+#include <lapwing/detail/atomic.hpp>
+#include <lapwing/rank.hpp>
+#include <lapwing/window.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace lapwing::bindings {
+
+/// Throws RangeError for what is no operation, or is not below `count`; UsageError for bit operations on floating point.
+[[nodiscard]] mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type);
+
+/// The atomics of windows, with their arguments checked: RangeError, UsageError.
+void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand, void* before, int order);
+void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset offset, const void* expected, const void* desired, void* before, int order);
+void update_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand);
+
+/// A list of atomics without its places. Results that the program does not want go to memory of this object.
+struct AtomicList {
+    std::vector<mpi::ListedAtomic> list;
+    std::unique_ptr<std::byte[]> unwanted;
+
+    /// `operands` may be null where the operation reads none.
+    AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before);
+    /// Of compare_swap.
+    void expect(lapwing_type type, const void* expected, bool one_expected);
+};
+
+} // namespace lapwing::bindings

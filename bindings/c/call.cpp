@@ -1,0 +1,124 @@
+#include "bindings/c/call.hpp"
+
+#include "bindings/c/handle.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace lapwing::bindings {
+namespace {
+
+struct LastError {
+    int code = LAPWING_SUCCESS;
+    int mpi_code = 0;
+    std::string text;
+};
+thread_local LastError last_error;
+thread_local std::string last_text;
+
+lapwing_error_handler handler = nullptr;
+void* handler_context = nullptr;
+
+/// Code, and what MPI said, of the exception that is being handled.
+std::pair<int, int> classify(std::string& text) {
+    const auto keep = [&](const std::exception& error, int code, int mpi_code = 0) {
+        text += error.what();
+        return std::pair{code, mpi_code};
+    };
+    try {
+        throw;
+    } catch (const RangeError& error) {
+        return keep(error, LAPWING_ERR_RANGE);
+    } catch (const UsageError& error) {
+        return keep(error, LAPWING_ERR_USAGE);
+    } catch (const SettingError& error) {
+        return keep(error, LAPWING_ERR_SETTING);
+    } catch (const MismatchError& error) {
+        return keep(error, LAPWING_ERR_MISMATCH);
+    } catch (const PeerLeftError& error) {
+        return keep(error, LAPWING_ERR_PEER_LEFT);
+    } catch (const FileError& error) {
+        return keep(error, LAPWING_ERR_FILE);
+    } catch (const MpiError& error) {
+        return keep(error, LAPWING_ERR_MPI, error.code());
+    } catch (const std::bad_alloc&) {
+        text += "memory of this process cannot be had; use smaller objects, or more ranks";
+        return {LAPWING_ERR_MEMORY, 0};
+    } catch (const std::exception& error) {
+        return keep(error, LAPWING_ERR_INTERNAL);
+    } catch (...) {
+        text += "an exception without a text";
+        return {LAPWING_ERR_INTERNAL, 0};
+    }
+}
+
+} // namespace
+
+int keep_error(const char* call) noexcept {
+    try {
+        std::string text = std::string{call} + ": ";
+        const auto [code, mpi_code] = classify(text);
+        last_error = {code, mpi_code, std::move(text)};
+    } catch (...) { // no memory for the text
+        last_error.code = LAPWING_ERR_MEMORY;
+        last_error.mpi_code = 0;
+        last_error.text.clear();
+    }
+    return last_error.code;
+}
+
+int report_error(int code) {
+    if (handler != nullptr) handler(code, last_error.text.c_str(), handler_context);
+    return code;
+}
+
+const char* kept_text(std::string text) {
+    last_text = std::move(text);
+    return last_text.c_str();
+}
+
+void throw_bad_handle(const void* handle, std::uint64_t mark, const char* name) {
+    if (handle == nullptr) throw UsageError{fmt::format("the {} is a null pointer; make one with lapwing_{}_create()", name, name)};
+    if (mark == freed_mark) throw UsageError{fmt::format("the {} was freed; make another one, and use no copy of a handle after its free", name)};
+    throw UsageError{fmt::format("the pointer is to no {}: was the variable set by a call that made one?", name)};
+}
+
+} // namespace lapwing::bindings
+
+extern "C" {
+
+const char* lapwing_error_text(void) { return lapwing::bindings::last_error.text.c_str(); }
+int lapwing_error_code(void) { return lapwing::bindings::last_error.code; }
+int lapwing_error_mpi_code(void) { return lapwing::bindings::last_error.mpi_code; }
+
+const char* lapwing_error_name(int code) {
+    static constexpr std::array names{"LAPWING_SUCCESS", "LAPWING_ERR_RANGE",     "LAPWING_ERR_USAGE",  "LAPWING_ERR_SETTING", "LAPWING_ERR_MISMATCH",
+                                      "LAPWING_ERR_MPI", "LAPWING_ERR_FILE",      "LAPWING_ERR_PEER_LEFT", "LAPWING_ERR_MEMORY",  "LAPWING_ERR_INTERNAL"};
+    return code >= 0 && code < static_cast<int>(names.size()) ? names[static_cast<std::size_t>(code)] : "?";
+}
+
+int lapwing_error_set_handler(lapwing_error_handler handler, void* context) {
+    lapwing::bindings::handler = handler;
+    lapwing::bindings::handler_context = context;
+    return LAPWING_SUCCESS;
+}
+
+void lapwing_error_abort(int /*code*/, const char* text, void* /*context*/) {
+    std::fprintf(stderr, "lapwing: %s\n", text);
+    std::fflush(nullptr);
+    int initialised = 0;
+    int finalized = 0;
+    MPI_Initialized(&initialised);
+    MPI_Finalized(&finalized);
+    if (initialised != 0 && finalized == 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    std::_Exit(1); // nobody can be told
+}
+
+} // extern "C"

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <lapwing/c/error.h>
+
+#include <lapwing/error.hpp>
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// What every function of the C interface does: exceptions become codes, and their texts stay for lapwing_error_text().
+namespace lapwing::bindings {
+
+/// What a program's own function returned, if not 0, where it may say that it failed.
+class CallbackError : public UsageError {
+public:
+    CallbackError(std::string_view what, int code)
+        : UsageError{fmt::format("{} returned {}; 0 says that it succeeded", what, code)} {}
+};
+
+/// Keeps code and text of the exception that is being handled, for the calling thread. Returns the code.
+[[nodiscard]] int keep_error(const char* call) noexcept;
+/// Hands the thread's last error to the program's handler, if it has set one. Returns the code.
+int report_error(int code);
+
+/// The body of a function of the interface.
+template <class Step>
+int guarded(const char* call, Step&& step) {
+    int code = LAPWING_SUCCESS;
+    try {
+        std::forward<Step>(step)();
+        return code;
+    } catch (...) {
+        code = keep_error(call);
+    }
+    return report_error(code); // outside, since a handler may leave by longjmp
+}
+
+/// A text that stays until the thread's next call that gives one.
+[[nodiscard]] const char* kept_text(std::string text);
+
+/// Throws UsageError for a null pointer; `name` is the argument's.
+inline void require_pointer(const void* pointer, const char* name) {
+    if (pointer == nullptr) [[unlikely]]
+        throw UsageError{fmt::format("the argument '{}' is a null pointer", name)};
+}
+/// The same where there are bytes to be read or written.
+inline void require_memory(const void* pointer, std::uint64_t bytes, const char* name) {
+    if (bytes != 0) require_pointer(pointer, name);
+}
+/// Throws RangeError unless `value` is in [0, count); `constants` is what they are called.
+inline void require_constant(int value, int count, const char* name, const char* constants) {
+    if (value < 0 || value >= count) throw RangeError{fmt::format("the argument '{}' is {}; pass one of {}", name, value, constants)};
+}
+
+} // namespace lapwing::bindings

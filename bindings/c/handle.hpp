@@ -1,0 +1,103 @@
+#pragma once
+
+#include "bindings/c/call.hpp"
+
+#include <lapwing/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <utility>
+
+/// Objects of the C interface. Each begins with a mark that says which kind it is and that it lives; memory of those that were freed is given
+/// back only after some hundred others, so that a handle that is used after that is nearly always recognised.
+namespace lapwing::bindings {
+
+inline constexpr std::uint64_t freed_mark = 0x6c70775f66726565; // "lpw_free"
+
+/// Base of all objects: `T` has a static name.
+template <class T>
+struct Object {
+    std::uint64_t mark = live_mark();
+
+    /// FNV-1a, by Fowler, Noll and Vo, of the kind's name.
+    [[nodiscard]] static constexpr std::uint64_t live_mark() noexcept {
+        std::uint64_t hash = 0xcbf29ce484222325;
+        for (const char* letter = T::object_name; *letter != '\0'; ++letter) hash = (hash ^ static_cast<unsigned char>(*letter)) * 0x100000001b3;
+        return hash;
+    }
+};
+
+[[noreturn]] void throw_bad_handle(const void* handle, std::uint64_t mark, const char* name);
+
+/// The object of a handle. Throws UsageError for a null pointer and for one that was freed.
+template <class T>
+[[nodiscard]] T& use(T* handle) {
+    std::uint64_t mark = 0;
+    if (handle != nullptr) std::memcpy(&mark, static_cast<const void*>(handle), sizeof mark);
+    if (mark != T::live_mark()) [[unlikely]]
+        throw_bad_handle(handle, mark, T::object_name);
+    return *handle;
+}
+
+template <class T>
+class Handles {
+public:
+    template <class... Arguments>
+    [[nodiscard]] static T* make(Arguments&&... arguments) {
+        void* const memory = ::operator new(sizeof(T), std::align_val_t{alignof(T)});
+        try {
+            return ::new (memory) T{std::forward<Arguments>(arguments)...};
+        } catch (...) {
+            release(memory);
+            throw;
+        }
+    }
+    /// Ends an object. Not for null.
+    static void end(T* object) noexcept {
+        object->~T();
+        void* const memory = object;
+        std::memcpy(memory, &freed_mark, sizeof freed_mark);
+        instance().keep(memory);
+    }
+
+private:
+    static constexpr std::size_t kept_after_end = 256;
+
+    [[nodiscard]] static Handles& instance() {
+        static Handles handles;
+        return handles;
+    }
+    static void release(void* memory) noexcept { ::operator delete(memory, std::align_val_t{alignof(T)}); }
+
+    Handles() = default;
+    ~Handles() {
+        for (void* const memory : freed_) release(memory);
+    }
+    void keep(void* memory) noexcept {
+        try {
+            const std::lock_guard lock{mutex_};
+            freed_.push_back(memory);
+            if (freed_.size() <= kept_after_end) return;
+            memory = freed_.front();
+            freed_.pop_front();
+        } catch (...) { // no memory for the list
+        }
+        release(memory);
+    }
+
+    std::mutex mutex_;
+    std::deque<void*> freed_;
+};
+
+/// The end of a function that frees an object: the program's pointer becomes null.
+template <class T>
+void end_handle(T** handle) noexcept {
+    T* const object = std::exchange(*handle, nullptr);
+    if (object != nullptr) Handles<T>::end(object);
+}
+
+} // namespace lapwing::bindings

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <lapwing/c/type.h>
+
+#include <lapwing/checkpoint.hpp>
+#include <lapwing/detail/atomic.hpp>
+
+#include <mpi.h>
+
+#include <complex>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+namespace lapwing::bindings {
+
+[[nodiscard]] std::string text_of(lapwing_type type);
+/// Throws RangeError for a number that is no type.
+void require_type(lapwing_type type);
+[[nodiscard]] inline std::uint64_t size_of(lapwing_type type) noexcept { return type & 0xffffffffffffU; }
+[[nodiscard]] inline int kind_of(lapwing_type type) noexcept { return static_cast<int>(type >> 48); }
+/// The largest power of two, up to 16, that divides the size: how elements are aligned.
+[[nodiscard]] unsigned alignment_of(lapwing_type type) noexcept;
+[[nodiscard]] ElementKind element_kind_of(lapwing_type type) noexcept;
+/// Of MPI's own; MPI_DATATYPE_NULL for LAPWING_BYTES.
+[[nodiscard]] MPI_Datatype mpi_type_of(lapwing_type type) noexcept;
+/// Throws UsageError for types of other sizes than 4 and 8 bytes, or no numbers.
+[[nodiscard]] mpi::AtomicType atomic_type_of(lapwing_type type);
+[[noreturn]] void throw_no_number(lapwing_type type, const char* needed);
+
+/// Calls `function(T{})` with a value of the real number type that is meant. Throws UsageError for others.
+template <class Function>
+decltype(auto) with_number(lapwing_type type, Function&& function) {
+    switch (type) {
+    case LAPWING_INT8: return function(std::int8_t{});
+    case LAPWING_INT16: return function(std::int16_t{});
+    case LAPWING_INT32: return function(std::int32_t{});
+    case LAPWING_INT64: return function(std::int64_t{});
+    case LAPWING_UINT8: return function(std::uint8_t{});
+    case LAPWING_UINT16: return function(std::uint16_t{});
+    case LAPWING_UINT32: return function(std::uint32_t{});
+    case LAPWING_UINT64: return function(std::uint64_t{});
+    case LAPWING_FLOAT: return function(float{});
+    case LAPWING_DOUBLE: return function(double{});
+    default: throw_no_number(type, "integers or floating point");
+    }
+}
+/// The same with complex numbers.
+template <class Function>
+decltype(auto) with_any_number(lapwing_type type, Function&& function) {
+    if (type == LAPWING_FLOAT_COMPLEX) return function(std::complex<float>{});
+    if (type == LAPWING_DOUBLE_COMPLEX) return function(std::complex<double>{});
+    return with_number(type, function);
+}
+/// With the types that atomics work on.
+template <class Function>
+decltype(auto) with_atomic(lapwing_type type, Function&& function) {
+    switch (atomic_type_of(type)) {
+    case mpi::AtomicType::int32: return function(std::int32_t{});
+    case mpi::AtomicType::uint32: return function(std::uint32_t{});
+    case mpi::AtomicType::int64: return function(std::int64_t{});
+    case mpi::AtomicType::uint64: return function(std::uint64_t{});
+    case mpi::AtomicType::float32: return function(float{});
+    default: return function(double{});
+    }
+}
+
+} // namespace lapwing::bindings
