@@ -29,6 +29,7 @@ install(
     PATTERN "*.md"
     PATTERN "*.svg"
     PATTERN "*.cpp"
+    PATTERN "*.upc"
     PATTERN "*.hpp"
     PATTERN "CMakeLists.txt"
 )

@@ -157,8 +157,9 @@ int __wrap_main(int argc, char** argv, char** environment) {
     lapwing_upc_start(&argc, &argv);
     lapwing_upc_thread_count = lapwing_upc_threads();
     lapwing_upc_own_thread = lapwing_upc_mythread();
-    // Lines of several threads do not mix, and none is lost where one thread ends all.
-    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+    // Lines of several threads do not mix, and none is lost where one thread ends all. With a buffer of our own: else lines are seen in parts.
+    static char buffer[BUFSIZ];
+    std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     check_threads();
     const auto& heap = lapwing::upc::detail::heap_access;
     lapwing_upc_near = {reinterpret_cast<char* const*>(heap.bases), heap.part_bytes, heap.near_first, heap.near_count};
