@@ -122,8 +122,12 @@ bool Driver::preprocess(const std::string& source, const std::string& to) {
 
 bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-std=" + options_.standard, "-fcommon"};
-    if (translated) words.insert(words.end(), {"-x", "cpp-output", "-w"});
-    else {
+    if (translated) {
+        words.insert(words.end(), {"-x", "cpp-output", "-w"});
+        // The source has been warned of them.
+        for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion", "incompatible-function-pointer-types", "return-type"})
+            words.push_back(std::string{"-Wno-error="} + old);
+    } else {
         words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
         words.insert(words.end(), options_.warnings.begin(), options_.warnings.end());
         for (const std::string& word : includes()) words.push_back(word);
