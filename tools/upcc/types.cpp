@@ -111,6 +111,8 @@ std::string as_upc(std::string text, const Prepared& prepared) {
     static const std::regex space{R"re(__attribute__\(\(address_space\(1\)\)\) ?)re"};
     static const std::regex layout{R"re( ?__attribute__\(\(btf_type_tag\("upc ([0-9]+)"\)\)\) ?)re"};
     static const std::regex qualifier{R"re( ?__attribute__\(\(btf_type_tag\("upc (strict|relaxed)"\)\)\) ?)re"};
+    static const std::regex statement{R"re(lapwing_upcc_(barrier|notify|wait|fence)[01])re"};
+    text = std::regex_replace(text, statement, "upc_$1");
     text = std::regex_replace(text, also, "");
     text = std::regex_replace(text, qualifier, " $1 ");
     for (std::smatch found; std::regex_search(text, found, layout);) {
