@@ -30,6 +30,7 @@ install(
     PATTERN "*.svg"
     PATTERN "*.c"
     PATTERN "*.cpp"
+    PATTERN "*.upc"
     PATTERN "*.hpp"
     PATTERN "*.json"
     PATTERN "CMakeLists.txt"

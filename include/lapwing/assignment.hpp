@@ -109,7 +109,8 @@ public:
     /// The same for slices whose types the program knows at run time only: `apply` is called with runs of elements, and where it is empty the
     /// elements are copied, which then have the same size. It may throw. `value` has as many bytes as an element of the target.
     Assignment& add_untyped(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply) {
-        add_slices(target, source, std::move(apply), true);
+        const bool may_throw = apply != nullptr;
+        add_slices(target, source, std::move(apply), may_throw);
         return *this;
     }
     Assignment& add_untyped_fill(const slices::SliceBase& target, const void* value) {

@@ -1,0 +1,127 @@
+// Room: upc
+/* What a compiled UPC program does without a call: arithmetic on pointers-to-shared, and accesses to the parts of the shared heap that the calling
+ * thread can load and store. Everything else goes to lapwing/upc.h. Local calls. */
+#ifndef LAPWING_UPC_INLINE_H
+#define LAPWING_UPC_INLINE_H
+
+#include <lapwing/upc.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The parts of threads first, first + 1, ... that can be loaded and stored here. */
+typedef struct lapwing_upc_near_parts {
+    char* const* bases;
+    uint64_t part_bytes;
+    uint32_t first;
+    uint32_t count; /* 0: every access is a call, because accesses are recorded, say */
+} lapwing_upc_near_parts;
+/* Set by the start of a compiled program, and constant until its end. */
+extern lapwing_upc_near_parts lapwing_upc_near;
+/* THREADS and MYTHREAD. */
+extern int lapwing_upc_thread_count;
+extern int lapwing_upc_own_thread;
+
+#define LAPWING_UPC_INLINE static inline __attribute__((always_inline, unused))
+
+/* Where the object can be loaded; null: it takes a call, which also finds what is wrong with the pointer. */
+LAPWING_UPC_INLINE char* lapwing_upc_near_place(lapwing_upc_pointer p, size_t bytes) {
+    const uint32_t near = p.thread - lapwing_upc_near.first;
+    if (near >= lapwing_upc_near.count || p.address - 1 >= lapwing_upc_near.part_bytes - bytes) return (char*)0;
+    return lapwing_upc_near.bases[near] + p.address;
+}
+
+/* An access in one instruction, wherever it lies: no part of it is seen alone, and it is neither merged with another nor moved over one. */
+typedef uint16_t lapwing_upc_two_bytes __attribute__((aligned(1), may_alias));
+typedef uint32_t lapwing_upc_four_bytes __attribute__((aligned(1), may_alias));
+typedef uint64_t lapwing_upc_eight_bytes __attribute__((aligned(1), may_alias));
+LAPWING_UPC_INLINE void lapwing_upc_copy_once(char* to, const char* from, size_t bytes) {
+    switch (bytes) {
+    case 1: *(volatile char*)to = *(const volatile char*)from; return;
+    case 2: *(volatile lapwing_upc_two_bytes*)to = *(const volatile lapwing_upc_two_bytes*)from; return;
+    case 4: *(volatile lapwing_upc_four_bytes*)to = *(const volatile lapwing_upc_four_bytes*)from; return;
+    case 8: *(volatile lapwing_upc_eight_bytes*)to = *(const volatile lapwing_upc_eight_bytes*)from; return;
+    default: break;
+    }
+    __asm__ volatile("" ::: "memory");
+    __builtin_memcpy(to, from, bytes);
+    __asm__ volatile("" ::: "memory");
+}
+
+/* Relaxed accesses. */
+LAPWING_UPC_INLINE void lapwing_upc_load(void* destination, lapwing_upc_pointer source, size_t bytes) {
+    const char* const place = lapwing_upc_near_place(source, bytes);
+    if (__builtin_expect(place != (char*)0, 1)) lapwing_upc_copy_once((char*)destination, place, bytes);
+    else lapwing_upc_get(destination, source, bytes);
+}
+LAPWING_UPC_INLINE void lapwing_upc_store(lapwing_upc_pointer destination, const void* source, size_t bytes) {
+    char* const place = lapwing_upc_near_place(destination, bytes);
+    if (__builtin_expect(place != (char*)0, 1)) lapwing_upc_copy_once(place, (const char*)source, bytes);
+    else lapwing_upc_put(destination, source, bytes);
+}
+
+/* p + elements. Where block_size is a constant, the compiler does away with what it does not need. */
+LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_plus(lapwing_upc_pointer p, size_t element_bytes, size_t block_size, ptrdiff_t elements) {
+    const ptrdiff_t threads = lapwing_upc_thread_count;
+    const ptrdiff_t block = (ptrdiff_t)block_size;
+    const ptrdiff_t position = (ptrdiff_t)p.phase + elements;
+    ptrdiff_t blocks, phase, thread, rounds;
+    if (block == 0) {
+        p.address += (uint64_t)elements * element_bytes;
+        return p;
+    }
+    if (block != 1 && (size_t)position < block_size) { /* inside the block */
+        p.address += (uint64_t)elements * element_bytes;
+        p.phase = (uint32_t)position;
+        return p;
+    }
+    blocks = position / block;
+    phase = position - blocks * block;
+    if (phase < 0) {
+        phase += block;
+        --blocks;
+    }
+    thread = (ptrdiff_t)p.thread + blocks;
+    if (thread >= 0 && thread < threads) { /* no round */
+        p.address += (uint64_t)(phase - (ptrdiff_t)p.phase) * element_bytes;
+    } else {
+        rounds = thread / threads;
+        thread -= rounds * threads;
+        if (thread < 0) {
+            thread += threads;
+            --rounds;
+        }
+        p.address += (uint64_t)(rounds * block + phase - (ptrdiff_t)p.phase) * element_bytes;
+    }
+    p.thread = (uint32_t)thread;
+    p.phase = (uint32_t)phase;
+    return p;
+}
+/* Elements from `from` to `to`, of one object. */
+LAPWING_UPC_INLINE ptrdiff_t lapwing_upc_minus(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes, size_t block_size) {
+    const ptrdiff_t places = (ptrdiff_t)(to.address - from.address) / (ptrdiff_t)element_bytes;
+    const ptrdiff_t phases = (ptrdiff_t)to.phase - (ptrdiff_t)from.phase;
+    if (block_size == 0) return places;
+    return (places - phases) * lapwing_upc_thread_count + ((ptrdiff_t)to.thread - (ptrdiff_t)from.thread) * (ptrdiff_t)block_size + phases;
+}
+LAPWING_UPC_INLINE int lapwing_upc_same(lapwing_upc_pointer a, lapwing_upc_pointer b) {
+    return a.address == b.address && (a.thread == b.thread || a.address == 0);
+}
+LAPWING_UPC_INLINE int lapwing_upc_null(lapwing_upc_pointer p) { return p.address == 0; }
+/* A pointer to bytes inside an object: a member. Its phase is 0, as the member's block is indefinite. */
+LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_inside(lapwing_upc_pointer p, size_t offset) {
+    p.address += offset;
+    p.phase = 0;
+    return p;
+}
+LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_phase_zero(lapwing_upc_pointer p) {
+    p.phase = 0;
+    return p;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LAPWING_UPC_INLINE_H */

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Compiles UPC programs and runs them: a program ends with 0 where all is right.
+
+  runner.py run --upcc FILE --upcrun FILE [--threads 1,2,3] [--expect TEXT] [option…] -- SOURCE…
+  runner.py refuse --upcc FILE -- CASES.txt    each program must be refused, with the message it names
+
+Options that begin with '-' and stand behind `--` go to the compiler.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def run_programs(arguments):
+    with tempfile.TemporaryDirectory() as directory:
+        program = str(Path(directory) / "program")
+        built = subprocess.run([arguments.upcc, "-O1", *arguments.rest, "-o", program, "-lm"], capture_output=True, text=True)
+        if built.returncode != 0:
+            print(built.stdout + built.stderr)
+            return 1
+        for threads in arguments.threads.split(","):
+            command = [arguments.upcrun, "-n", threads, "--crowded", "--timeout", str(arguments.timeout), program, *arguments.argument]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != arguments.exit_code or not re.search(arguments.expect, done.stdout + done.stderr):
+                print(f"{threads} threads: exit code {done.returncode}, and the output is\n{done.stdout}{done.stderr}")
+                return 1
+    return 0
+
+
+def refuse(arguments):
+    """Cases are separated by lines "=== line:column message"; the program follows."""
+    failures = 0
+    count = 0
+    text = Path(arguments.rest[0]).read_text()
+    for case in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
+        head, program = case.split("\n", 1)
+        options = []
+        if head.startswith("-"):
+            option, head = head.split(" | ", 1)
+            options = option.split()
+        place, _, wanted = head.partition(" ")
+        count += 1
+        with tempfile.TemporaryDirectory() as directory:
+            source = Path(directory) / "case.upc"
+            source.write_text(program)
+            done = subprocess.run([arguments.upcc, "-c", *options, str(source), "-o", str(Path(directory) / "case.o")], capture_output=True, text=True)
+            line = rf"case\.upc:{place}: error: .*{re.escape(wanted)}"
+            if place == "accepted":
+                good = done.returncode == 0 and "error" not in done.stderr
+            else:
+                good = done.returncode == 1 and re.search(line, done.stderr) and "lapwing_" not in done.stderr and "address_space" not in done.stderr
+            if not good:
+                failures += 1
+                print(f"=== {head}\n{program}--- exit code {done.returncode}:\n{done.stderr}")
+    print(f"{count} programs, {failures} failures")
+    return int(failures > 0 or count == 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=["run", "refuse"])
+    parser.add_argument("--upcc", required=True)
+    parser.add_argument("--upcrun")
+    parser.add_argument("--threads", default="1,2,3")
+    parser.add_argument("--timeout", type=int, default=60)
+    parser.add_argument("--exit-code", type=int, default=0)
+    parser.add_argument("--expect", default="", help="a regular expression for the output")
+    parser.add_argument("--argument", action="append", default=[], help="for the program")
+    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    arguments = parser.parse_args(sys.argv[1:split])
+    arguments.rest = sys.argv[split + 1:]
+    return run_programs(arguments) if arguments.action == "run" else refuse(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+#include "checks.hpp"
+
+#include "forall.hpp"
+
+using namespace clang;
+
+namespace upcc {
+
+std::size_t Checks::offset(SourceLocation location) const {
+    const SourceManager& sources = context_.getSourceManager();
+    return sources.getFileOffset(sources.getFileLoc(location));
+}
+
+bool Checks::is_null(const Expr* expression) const {
+    return expression->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
+}
+
+bool Checks::names_threads(const Stmt* expression) const {
+    struct Finder : RecursiveASTVisitor<Finder> {
+        bool found = false;
+        bool VisitDeclRefExpr(DeclRefExpr* reference) { return !(found = found || reference->getDecl()->getName() == "THREADS"); }
+    } finder;
+    if (threads_ == 0 && expression != nullptr) finder.TraverseStmt(const_cast<Stmt*>(expression));
+    return finder.found;
+}
+
+namespace {
+
+/// Goes through the program, and hands each part to its checks.
+class Walk : public RecursiveASTVisitor<Walk> {
+public:
+    explicit Walk(Checks& checks) : checks_{checks} {}
+
+    bool VisitVarDecl(VarDecl* variable) {
+        checks_.variable(variable);
+        return true;
+    }
+    bool VisitFieldDecl(FieldDecl* member) {
+        checks_.member(member);
+        return true;
+    }
+    bool VisitTypedefDecl(TypedefDecl* definition) {
+        checks_.type(definition->getTypeSourceInfo()->getTypeLoc(), false);
+        return true;
+    }
+    bool VisitFunctionDecl(FunctionDecl* function) {
+        checks_.function(function);
+        if (!function->doesThisDeclarationHaveABody()) return true;
+        checks_.jumps(function);
+        checks_.barriers(function);
+        return true;
+    }
+    bool TraverseFunctionDecl(FunctionDecl* function) {
+        FunctionDecl* const outer = function_;
+        function_ = function;
+        const bool go_on = RecursiveASTVisitor::TraverseFunctionDecl(function);
+        function_ = outer;
+        return go_on;
+    }
+    bool VisitReturnStmt(ReturnStmt* statement) {
+        if (statement->getRetValue() != nullptr && function_ != nullptr) checks_.conversion(function_->getReturnType(), statement->getRetValue(), "returning");
+        return true;
+    }
+    bool VisitEnumConstantDecl(EnumConstantDecl* constant) {
+        if (constant->getInitExpr() != nullptr && !constant->getName().startswith("lapwing_") && constant->getName() != "THREADS")
+            checks_.constant(constant->getInitExpr(), "an enumeration constant");
+        return true;
+    }
+    bool VisitCaseStmt(CaseStmt* label) {
+        checks_.constant(label->getLHS(), "a case label");
+        return true;
+    }
+    bool VisitForStmt(ForStmt* loop) {
+        if (is_forall(loop)) checks_.forall(loop);
+        return true;
+    }
+    bool VisitCStyleCastExpr(CStyleCastExpr* cast) {
+        checks_.cast(cast);
+        return true;
+    }
+    bool VisitBinaryOperator(BinaryOperator* operation) {
+        checks_.operation(operation);
+        return true;
+    }
+    bool VisitCallExpr(CallExpr* call) {
+        checks_.call(call);
+        return true;
+    }
+    bool VisitUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr* size) {
+        checks_.size(size);
+        return true;
+    }
+
+private:
+    Checks& checks_;
+    FunctionDecl* function_ = nullptr;
+};
+
+} // namespace
+
+void check(ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads) {
+    Checks checks{context, prepared, types, report, threads};
+    checks.layouts();
+    Walk walk{checks};
+    const SourceManager& sources = context.getSourceManager();
+    for (Decl* const one : context.getTranslationUnitDecl()->decls()) {
+        if (one->isImplicit() || one->getBeginLoc().isInvalid()) continue;
+        const std::size_t begin = sources.getFileOffset(sources.getFileLoc(one->getBeginLoc()));
+        if (begin >= prepared.program_begin && begin < prepared.program_end) walk.TraverseDecl(one);
+    }
+}
+
+} // namespace upcc

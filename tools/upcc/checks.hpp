@@ -1,0 +1,60 @@
+#pragma once
+
+#include "clang.hpp"
+#include "prepass.hpp"
+#include "report.hpp"
+#include "types.hpp"
+
+#include <string>
+
+namespace upcc {
+
+/// What UPC forbids and C with address spaces does not. Also tells `types` the values of the layouts' expressions.
+void check(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads);
+
+/// What the checks share.
+class Checks {
+public:
+    Checks(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads)
+        : context_{context}, prepared_{prepared}, types_{types}, report_{report}, threads_{threads} {}
+
+    // check_declarations.cpp
+    void layouts();
+    void variable(const clang::VarDecl* variable);
+    void type(clang::TypeLoc type, bool declares_array);
+    void function(const clang::FunctionDecl* function);
+    void member(const clang::FieldDecl* member);
+    /// An expression that C wants to be constant.
+    void constant(const clang::Expr* expression, const std::string& what);
+
+    // check_conversions.cpp
+    /// `from` becomes a value of type `to`, without a cast.
+    void conversion(clang::QualType to, const clang::Expr* from, const std::string& what);
+    void cast(const clang::CStyleCastExpr* cast);
+    void operation(const clang::BinaryOperator* operation);
+    void call(const clang::CallExpr* call);
+    void size(const clang::UnaryExprOrTypeTraitExpr* size);
+
+    // check_statements.cpp
+    void forall(const clang::ForStmt* loop);
+    void jumps(const clang::FunctionDecl* function);
+    void barriers(const clang::FunctionDecl* function);
+
+private:
+    [[nodiscard]] std::size_t offset(clang::SourceLocation location) const;
+    void error(clang::SourceLocation location, const std::string& text) { report_.error(offset(location), text); }
+    [[nodiscard]] bool names_threads(const clang::Stmt* expression) const;
+    /// Block sizes as programs write them; those of [*] are those of the array.
+    [[nodiscard]] std::string layout_text(const Layout& layout, clang::QualType array) const;
+    [[nodiscard]] bool same_layout(clang::QualType a, clang::QualType b) const;
+    void dimensions(const clang::VarDecl* variable);
+    [[nodiscard]] bool is_null(const clang::Expr* expression) const;
+
+    clang::ASTContext& context_;
+    const Prepared& prepared_;
+    Types& types_;
+    Report& report_;
+    int threads_;
+};
+
+} // namespace upcc

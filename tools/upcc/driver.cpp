@@ -1,0 +1,209 @@
+#include "driver.hpp"
+
+#include "prepass.hpp"
+#include "process.hpp"
+#include "translate.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+namespace upcc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[nodiscard]] std::string contents(const fs::path& file) {
+    std::ifstream stream{file, std::ios::binary};
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+}
+
+/// Which kind of file a name says it is.
+[[nodiscard]] bool is_source(const std::string& name) {
+    const fs::path extension = fs::path{name}.extension();
+    return extension == ".upc" || extension == ".c" || extension == ".i" || extension == ".h";
+}
+
+} // namespace
+
+Configuration Configuration::of(const fs::path& program) {
+    Configuration result;
+    const fs::path directory = fs::canonical("/proc/self/exe").parent_path();
+    for (const fs::path& file : {directory / "upcc.conf", directory.parent_path() / "share/lapwing/upcc.conf"}) {
+        std::ifstream stream{file};
+        if (!stream) continue;
+        for (std::string line; std::getline(stream, line);) {
+            const std::size_t equals = line.find('=');
+            if (equals == line.npos || line[0] == '#') continue;
+            std::string value = line.substr(equals + 1);
+            // An installation may be moved as a whole.
+            for (std::size_t at; (at = value.find("@prefix@")) != value.npos;) value.replace(at, 8, directory.parent_path().string());
+            result.values_[line.substr(0, equals)] = value;
+        }
+        return result;
+    }
+    throw BadOption{"there is no upcc.conf beside " + program.string() + ", nor in ../share/lapwing: install it whole"};
+}
+
+std::string Configuration::value(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? std::string{} : found->second;
+}
+
+std::vector<std::string> Configuration::list(const std::string& key) const {
+    std::vector<std::string> out;
+    std::istringstream words{value(key)};
+    for (std::string word; std::getline(words, word, ';');)
+        if (!word.empty()) out.push_back(word);
+    return out;
+}
+
+Driver::Driver(Options options, Configuration configuration) : options_{std::move(options)}, configuration_{std::move(configuration)} {
+    std::string name = (fs::temp_directory_path() / "lapwing-upcc.XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw BadOption{"no directory for temporary files can be made in " + fs::temp_directory_path().string() + "; TMPDIR names another"};
+    directory_ = name;
+}
+
+Driver::~Driver() {
+    std::error_code none;
+    fs::remove_all(directory_, none);
+}
+
+int Driver::command(const std::vector<std::string>& words, const std::string& output) {
+    if (options_.verbose) std::cerr << in_one_line(words) << (output.empty() ? "" : " > " + output) << "\n";
+    return run(words, output);
+}
+
+std::vector<std::string> Driver::includes() const {
+    std::vector<std::string> out;
+    for (const std::string& directory : configuration_.list("includes")) out.push_back("-I" + directory);
+    return out;
+}
+
+std::string Driver::temporary(const std::string& source, const std::string& suffix) {
+    const std::string name = fs::path{source}.stem().string() + suffix;
+    return options_.save_temporaries ? name : (directory_ / (std::to_string(files_) + name)).string();
+}
+
+/// What the translator's header declares, without its macros: the program's headers come after it as if it were not there.
+std::string Driver::prelude() {
+    if (!prelude_.empty()) return prelude_;
+    const std::string file = (directory_ / "prelude.i").string();
+    std::vector<std::string> words{configuration_.value("clang"), "-E", "-P", "-x", "c", "-std=gnu99", "-w"};
+    words.push_back("-I" + fs::path{configuration_.value("prelude")}.parent_path().string() + "/prelude");
+    for (const std::string& word : includes()) words.push_back(word);
+    words.push_back(configuration_.value("prelude"));
+    if (command(words, file) != 0) return {};
+    prelude_ = "# 1 \"/lapwing/upc/compiled.h\" 3\n" + contents(file);
+    return prelude_;
+}
+
+bool Driver::preprocess(const std::string& source, const std::string& to) {
+    std::vector<std::string> words{configuration_.value("clang"), "-E", "-x", "c", "-std=" + options_.standard};
+    words.insert(words.end(), {"-D__UPC__=1", "-D__UPC_VERSION__=201311L", "-D__LAPWING_UPC__=1", "-DUPC_MAX_BLOCK_SIZE=2147483647"});
+    for (const char* const library : {"COLLECTIVE", "TICK", "ATOMIC", "CASTABLE", "NB"}) words.push_back(std::string{"-D__UPC_"} + library + "__=1");
+    if (options_.threads > 0) words.insert(words.end(), {"-D__UPC_STATIC_THREADS__=1", "-DTHREADS=" + std::to_string(options_.threads)});
+    else words.emplace_back("-D__UPC_DYNAMIC_THREADS__=1");
+    // The prelude has declared them.
+    for (const char* const header : {"", "ATOMIC_", "COLLECTIVE_", "POINTER_", "RECORDING_", "TYPES_", "INLINE_"}) words.push_back(std::string{"-DLAPWING_UPC_"} + header + "H");
+    words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
+    for (const std::string& word : options_.compiler)
+        if (word.rfind("-O", 0) == 0 || word.rfind("-m", 0) == 0 || word.rfind("-f", 0) == 0 || word == "-pthread") words.push_back(word);
+    for (const std::string& word : includes()) words.push_back(word);
+    words.push_back(source);
+    return command(words, to) == 0;
+}
+
+bool Driver::compile(const std::string& source, bool translated, const std::string& to) {
+    std::vector<std::string> words{configuration_.value("clang"), "-std=" + options_.standard, "-fcommon"};
+    if (translated) {
+        words.insert(words.end(), {"-x", "cpp-output", "-w"});
+        // The source has been warned of them.
+        for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion", "incompatible-function-pointer-types", "return-type"})
+            words.push_back(std::string{"-Wno-error="} + old);
+    } else {
+        words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
+        words.insert(words.end(), options_.warnings.begin(), options_.warnings.end());
+        for (const std::string& word : includes()) words.push_back(word);
+    }
+    words.insert(words.end(), options_.compiler.begin(), options_.compiler.end());
+    if (std::find(words.begin(), words.end(), "-S") == words.end()) words.emplace_back("-c");
+    words.insert(words.end(), {source, "-o", to});
+    return command(words) == 0;
+}
+
+bool Driver::translate_file(const std::string& source, const std::string& preprocessed, const std::string& to) {
+    Translation translation{contents(preprocessed), prelude(), source, options_.threads, options_.warnings};
+    translation.parser_options.insert(translation.parser_options.begin(), "-std=" + options_.standard);
+    if (translation.prelude.empty()) return false;
+    const std::optional<std::string> text = translate(translation);
+    if (!text) return false;
+    std::ofstream stream{to, std::ios::binary};
+    stream << *text;
+    stream.close();
+    if (!stream) std::cerr << "lapwing-upcc: " << to << " cannot be written\n";
+    return static_cast<bool>(stream);
+}
+
+std::string Driver::object_of(const std::string& input) {
+    ++files_;
+    if (!is_source(input)) return input;
+    if (!fs::exists(input)) {
+        std::cerr << "lapwing-upcc: " << input << ": there is no such file\n";
+        return {};
+    }
+    const bool compiles = options_.until == Options::Until::compile;
+    const std::string object = compiles ? (options_.output.empty() ? fs::path{input}.stem().string() + ".o" : options_.output)
+                                        : (directory_ / (std::to_string(files_) + ".o")).string();
+    const bool is_preprocessed = fs::path{input}.extension() == ".i";
+    const std::string preprocessed = is_preprocessed ? input : temporary(input, ".i");
+    if (options_.until == Options::Until::preprocess) return preprocess(input, options_.output) ? "-" : "";
+    if (!is_preprocessed && !preprocess(input, preprocessed)) return {};
+    const bool upc = options_.all_are_upc || fs::path{input}.extension() != ".c" || is_upc(contents(preprocessed));
+    if (!upc) return compile(input, false, object) ? object : "";
+    const bool stops = options_.until == Options::Until::translate;
+    const std::string translated = stops ? (options_.output.empty() ? fs::path{input}.stem().string() + ".trans.i" : options_.output) : temporary(input, ".trans.i");
+    if (!translate_file(input, preprocessed, translated)) return {};
+    if (stops) return translated;
+    if (compile(translated, true, object)) return object;
+    std::cerr << "lapwing-upcc: " << input << ": the C that it was translated to does not compile, which is an error in lapwing-upcc; --save-temps keeps it\n";
+    return {};
+}
+
+bool Driver::link(const std::vector<std::string>& objects) {
+    std::vector<std::string> words{configuration_.value("clang")};
+    words.insert(words.end(), options_.compiler.begin(), options_.compiler.end());
+    words.insert(words.end(), options_.linker.begin(), options_.linker.end());
+    words.insert(words.end(), objects.begin(), objects.end());
+    if (!options_.heap.empty()) {
+        const std::string source = (directory_ / "heap.c").string();
+        std::ofstream{source} << "const char lapwing_upcc_heap[] = \"" << options_.heap << "\";\n";
+        words.push_back(source);
+    }
+    words.emplace_back("-Wl,--wrap=main");
+    for (const std::string& word : configuration_.list("link")) words.push_back(word);
+    words.insert(words.end(), {"-o", options_.output.empty() ? "a.out" : options_.output});
+    return command(words) == 0;
+}
+
+int Driver::work() {
+    std::vector<std::string> objects;
+    if (options_.until != Options::Until::link && !options_.output.empty() && options_.inputs.size() > 1)
+        throw BadOption{"-o names one file, and there are several sources; leave out -o, or compile them one by one"};
+    bool good = true;
+    for (const std::string& input : options_.inputs) {
+        const std::string object = input[0] == '-' ? input : object_of(input);
+        good = good && !object.empty();
+        objects.push_back(object);
+    }
+    if (!good) return 1;
+    return options_.until != Options::Until::link || link(objects) ? 0 : 1;
+}
+
+} // namespace upcc

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "options.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace upcc {
+
+/// Where the compiler, the headers and the libraries are: the file upcc.conf of the build or the installation.
+class Configuration {
+public:
+    /// Beside the program, or in ../share/lapwing. Throws BadOption where there is none.
+    [[nodiscard]] static Configuration of(const std::filesystem::path& program);
+    [[nodiscard]] std::string value(const std::string& key) const;
+    [[nodiscard]] std::vector<std::string> list(const std::string& key) const;
+
+private:
+    std::map<std::string, std::string> values_;
+};
+
+/// Preprocesses, translates, compiles and links what the command line says.
+class Driver {
+public:
+    Driver(Options options, Configuration configuration);
+    ~Driver();
+    Driver(const Driver&) = delete;
+    Driver& operator=(const Driver&) = delete;
+    /// The exit code.
+    [[nodiscard]] int work();
+
+private:
+    /// The object of a source, or the input itself if it is none; empty after an error.
+    [[nodiscard]] std::string object_of(const std::string& input);
+    [[nodiscard]] bool preprocess(const std::string& source, const std::string& to);
+    [[nodiscard]] bool compile(const std::string& source, bool translated, const std::string& to);
+    [[nodiscard]] bool translate_file(const std::string& source, const std::string& preprocessed, const std::string& to);
+    [[nodiscard]] bool link(const std::vector<std::string>& objects);
+    [[nodiscard]] std::string prelude();
+    [[nodiscard]] std::string temporary(const std::string& source, const std::string& suffix);
+    [[nodiscard]] std::vector<std::string> includes() const;
+    [[nodiscard]] int command(const std::vector<std::string>& words, const std::string& output = {});
+
+    Options options_;
+    Configuration configuration_;
+    std::filesystem::path directory_; ///< of temporary files
+    std::string prelude_;
+    int files_ = 0;
+};
+
+} // namespace upcc

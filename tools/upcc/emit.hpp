@@ -1,0 +1,144 @@
+#pragma once
+
+#include "clang.hpp"
+#include "prepass.hpp"
+#include "report.hpp"
+#include "types.hpp"
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace upcc {
+
+/// Writes the program as C: the text that was parsed, with other text for what is shared. What has nothing shared in it stays as it was written.
+class Emitter {
+public:
+    Emitter(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads, std::string file);
+
+    [[nodiscard]] std::string translation_unit();
+
+private:
+    /// Text for a range of the parsed text.
+    struct Piece {
+        std::size_t begin;
+        std::size_t end;
+        std::string text;
+    };
+    using Pieces = std::vector<Piece>;
+
+    // emit_text.cpp
+    [[nodiscard]] std::size_t offset(clang::SourceLocation location) const;
+    [[nodiscard]] std::size_t end_offset(clang::SourceLocation last) const;
+    [[nodiscard]] std::string source(std::size_t begin, std::size_t end) const { return prepared_.text.substr(begin, end - begin); }
+    [[nodiscard]] std::string source(clang::SourceRange range) const { return source(offset(range.getBegin()), end_offset(range.getEnd())); }
+    /// The parsed text from begin to end, with the pieces in their places. Lines keep their numbers.
+    [[nodiscard]] std::string splice(std::size_t begin, std::size_t end, Pieces pieces) const;
+    [[nodiscard]] std::string line_marker(std::size_t at) const;
+    /// Behind the semicolon that comes next.
+    [[nodiscard]] std::size_t behind_semicolon(std::size_t at) const;
+    [[nodiscard]] std::size_t statement_end(const clang::Stmt* statement) const;
+    void error(clang::SourceLocation location, const std::string& text) { report_.error(offset(location), text); }
+
+    // emit_types.cpp
+    /// A declaration of `name`, or a type name where that is empty, in C.
+    [[nodiscard]] std::string declare(clang::QualType type, const std::string& name);
+    [[nodiscard]] std::string type(clang::QualType type) { return declare(type, ""); }
+    [[nodiscard]] std::string value_type(clang::QualType shared) { return declare(types_.without_shared(shared), ""); }
+    [[nodiscard]] std::string function_declarator(const clang::FunctionType* function, const std::string& name);
+    [[nodiscard]] std::string record_name(const clang::TagDecl* record);
+    [[nodiscard]] std::string number(const llvm::APInt& value) const;
+    [[nodiscard]] static std::string qualifiers(clang::QualType type);
+    /// The array sizes and typeofs in a declarator.
+    void type_pieces(clang::TypeLoc type, Pieces& pieces);
+
+    // emit_places.cpp
+    /// The pointer-to-shared of an lvalue.
+    [[nodiscard]] std::string place(const clang::Expr* lvalue);
+    [[nodiscard]] std::string member_place(const clang::MemberExpr* member);
+    [[nodiscard]] std::string get(const clang::Expr* lvalue);
+    [[nodiscard]] std::string put(const clang::Expr* lvalue, const std::string& value);
+    [[nodiscard]] std::string load(const std::string& value_type, const std::string& place, bool strict) const;
+    [[nodiscard]] std::string store(const std::string& value_type, const std::string& place, const std::string& value, bool strict) const;
+    [[nodiscard]] bool is_strict(const clang::Expr* lvalue);
+    [[nodiscard]] const clang::MemberExpr* bit_field(const clang::Expr* lvalue) const;
+    [[nodiscard]] std::string bit_field_update(const clang::MemberExpr* member, const std::string& before, const std::string& statement, const std::string& result);
+    [[nodiscard]] std::string plus(const std::string& pointer, const clang::Expr* typed, const std::string& elements, bool minus = false);
+    [[nodiscard]] std::string minus(const clang::BinaryOperator* difference);
+    [[nodiscard]] std::string convert(const clang::CastExpr* cast);
+    /// In elements, as C. `of`: where the type comes from.
+    [[nodiscard]] std::string block(clang::QualType shared, const clang::Expr* of);
+    [[nodiscard]] std::string block_of_array(clang::QualType shared);
+    [[nodiscard]] std::string element_bytes(clang::QualType shared);
+    /// How many elements a step of a pointer to this type goes, as a factor; empty for one.
+    [[nodiscard]] std::string step(clang::QualType pointee);
+    [[nodiscard]] std::string size_of(const clang::UnaryExprOrTypeTraitExpr* size);
+    [[nodiscard]] std::string size_of_shared(clang::QualType type);
+
+    // emit_expressions.cpp
+    [[nodiscard]] std::string expression(const clang::Expr* expression);
+    [[nodiscard]] std::string plain(const clang::Stmt* node);
+    [[nodiscard]] std::string condition(const clang::Expr* expression);
+    [[nodiscard]] std::string implicit_cast(const clang::ImplicitCastExpr* cast);
+    [[nodiscard]] std::string explicit_cast(const clang::CStyleCastExpr* cast);
+    [[nodiscard]] std::string binary(const clang::BinaryOperator* operation);
+    [[nodiscard]] std::string compound_assignment(const clang::BinaryOperator* operation);
+    [[nodiscard]] std::string unary(const clang::UnaryOperator* operation);
+    [[nodiscard]] std::string increment(const clang::UnaryOperator* operation);
+    [[nodiscard]] std::string conditional(const clang::BinaryConditionalOperator* conditional);
+    [[nodiscard]] std::string call(const clang::CallExpr* call);
+    [[nodiscard]] bool touches_shared(const clang::Expr* expression) const;
+
+    // emit_statements.cpp
+    [[nodiscard]] std::string statement(const clang::Stmt* statement);
+    void add_statement(const clang::Stmt* statement, Pieces& pieces);
+    void add_expression(const clang::Expr* expression, Pieces& pieces, bool as_condition = false);
+    [[nodiscard]] std::string for_loop(const clang::ForStmt* loop);
+    [[nodiscard]] std::string forall_body(const clang::ForStmt* loop, const clang::Expr* affinity, const std::string& is_nested);
+    [[nodiscard]] std::string declaration_statement(const clang::DeclStmt* statement);
+    [[nodiscard]] static bool calls(const clang::Stmt* statement);
+
+    // emit_declarations.cpp
+    using Group = std::vector<const clang::Decl*>;
+    /// Declarations that share their specifiers: their ranges overlap. A structure may be defined among them.
+    struct GroupRange {
+        Group declarations;
+        std::size_t begin;
+        std::size_t end;
+    };
+    [[nodiscard]] std::vector<GroupRange> groups(const Group& declarations) const;
+    /// One of them. Text from begin to end.
+    [[nodiscard]] std::string group(const Group& declarations, std::size_t begin, std::size_t end);
+    [[nodiscard]] bool must_be_written(const clang::Decl* declaration) const;
+    [[nodiscard]] std::string written(const clang::Decl* declaration);
+    void declaration_pieces(const clang::Decl* declaration, Pieces& pieces);
+    [[nodiscard]] std::string record(const clang::RecordDecl* record);
+    void record_pieces(const clang::RecordDecl* record, Pieces& pieces);
+    [[nodiscard]] std::string field(const clang::FieldDecl* field);
+    [[nodiscard]] std::string variable(const clang::VarDecl* variable);
+    [[nodiscard]] std::string shared_variable(const clang::VarDecl* variable);
+    [[nodiscard]] std::string shared_object(const clang::VarDecl* variable);
+    [[nodiscard]] std::string static_pointer(const clang::VarDecl* variable, const std::string& declaration);
+    [[nodiscard]] std::string type_definition(const clang::TypedefNameDecl* definition);
+    [[nodiscard]] std::string function(const clang::FunctionDecl* function);
+    [[nodiscard]] std::string function_head(const clang::FunctionDecl* function);
+    [[nodiscard]] std::string attributes(const clang::Decl* declaration) const;
+    [[nodiscard]] std::string end_of_file();
+    [[nodiscard]] std::string quoted(const std::string& text) const;
+
+    clang::ASTContext& context_;
+    clang::SourceManager& sources_;
+    const Prepared& prepared_;
+    Types& types_;
+    Report& report_;
+    int threads_; ///< 0: any number
+    std::string file_;
+    std::set<const clang::TagDecl*> named_;   ///< anonymous structures that have a name by now
+    std::string initialisers_;                ///< of pointers-to-shared: statements for the start of the program
+    int objects_ = 0;
+    int foralls_ = 0; ///< around the statement, with an affinity
+};
+
+} // namespace upcc

@@ -1,0 +1,206 @@
+// Shared objects: where they are, what they are read and written by, and arithmetic on pointers to them.
+#include "emit.hpp"
+
+using namespace clang;
+
+namespace upcc {
+
+namespace {
+
+/// The shared variable that a pointer or lvalue comes from, where that is seen.
+[[nodiscard]] const VarDecl* root(const Expr* expression) {
+    struct Finder : RecursiveASTVisitor<Finder> {
+        const VarDecl* found = nullptr;
+        bool VisitDeclRefExpr(DeclRefExpr* reference) {
+            const auto* const variable = dyn_cast<VarDecl>(reference->getDecl());
+            if (found == nullptr && variable != nullptr && Types::is_shared(variable->getType())) found = variable;
+            return true;
+        }
+    } finder;
+    finder.TraverseStmt(const_cast<Expr*>(expression));
+    return finder.found;
+}
+
+} // namespace
+
+std::string Emitter::element_bytes(QualType shared) {
+    const QualType element = types_.element(shared);
+    return element->isVoidType() || element->isFunctionType() ? "1" : "sizeof(" + value_type(element) + ")";
+}
+
+std::string Emitter::step(QualType pointee) {
+    if (!pointee->isArrayType()) return {};
+    std::string factor;
+    for (QualType t = pointee.getCanonicalType(); t->isArrayType(); t = context_.getAsArrayType(t)->getElementType()) {
+        const auto* const array = context_.getAsConstantArrayType(t);
+        if (array != nullptr) factor += "*(ptrdiff_t)(" + number(array->getSize()) + ")";
+        else if (const auto* const variable = context_.getAsVariableArrayType(t)) factor += "*(ptrdiff_t)(" + expression(variable->getSizeExpr()) + ")";
+    }
+    return factor;
+}
+
+std::string Emitter::block_of_array(QualType shared) {
+    const std::string elements = "(1" + step(shared) + ")";
+    return "((size_t)((" + elements + " + THREADS - 1) / THREADS))";
+}
+
+std::string Emitter::block(QualType shared, const Expr* of) {
+    const Layout layout = types_.layout(shared);
+    if (layout.is_indefinite() || types_.element(shared)->isVoidType()) return "0";
+    if (layout.kind == Layout::Kind::blocks) return std::to_string(layout.block);
+    if (const VarDecl* const variable = of == nullptr ? nullptr : root(of); variable != nullptr && types_.layout(variable->getType()).kind == Layout::Kind::even)
+        return block_of_array(variable->getType());
+    if (of != nullptr) error(of->getExprLoc(), "the block size [*] needs an array that is seen here; pointers have a block size of their own");
+    return "1";
+}
+
+std::string Emitter::plus(const std::string& pointer, const Expr* typed, const std::string& elements, bool minus) {
+    const QualType to = Types::pointee(typed->getType());
+    return "lapwing_upc_plus(" + pointer + ", " + element_bytes(to) + ", " + block(to, typed) + ", " + (minus ? "-" : "") + "(ptrdiff_t)(" + elements + ")" + step(to) + ")";
+}
+
+std::string Emitter::minus(const BinaryOperator* difference) {
+    const Expr* const left = difference->getLHS();
+    const QualType to = Types::pointee(left->getType());
+    const std::string factor = step(to);
+    const std::string elements = "lapwing_upc_minus(" + expression(left) + ", " + expression(difference->getRHS()) + ", " + element_bytes(to) + ", " + block(to, left) + ")";
+    return factor.empty() ? elements : "(" + elements + "/(1" + factor + "))";
+}
+
+std::string Emitter::member_place(const MemberExpr* member) {
+    const auto* const field = cast<FieldDecl>(member->getMemberDecl());
+    const auto base_place = [&](const MemberExpr* of) { return of->isArrow() ? expression(of->getBase()) : place(of->getBase()); };
+    if (field->isAnonymousStructOrUnion()) return base_place(member);
+    // Through anonymous structures, whose members offsetof knows by the one around them.
+    const MemberExpr* outer = member;
+    while (const auto* const inner = dyn_cast<MemberExpr>(outer->getBase()->IgnoreParens())) {
+        if (!cast<FieldDecl>(inner->getMemberDecl())->isAnonymousStructOrUnion()) break;
+        outer = inner;
+    }
+    const QualType whole = outer->isArrow() ? Types::pointee(outer->getBase()->getType()) : outer->getBase()->getType();
+    return "lapwing_upc_inside(" + base_place(outer) + ", __builtin_offsetof(" + value_type(whole) + ", " + field->getName().str() + "))";
+}
+
+std::string Emitter::place(const Expr* lvalue) {
+    lvalue = lvalue->IgnoreParens();
+    if (const auto* const reference = dyn_cast<DeclRefExpr>(lvalue)) return reference->getDecl()->getName().str();
+    if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) return plus(expression(subscript->getBase()), subscript->getBase(), expression(subscript->getIdx()));
+    if (const auto* const member = dyn_cast<MemberExpr>(lvalue)) return member_place(member);
+    if (const auto* const unary = dyn_cast<UnaryOperator>(lvalue)) {
+        if (unary->getOpcode() == UO_Deref) return expression(unary->getSubExpr());
+        if (unary->getOpcode() == UO_Extension || unary->getOpcode() == UO_Real) return place(unary->getSubExpr());
+        if (unary->getOpcode() == UO_Imag) return "lapwing_upc_inside(" + place(unary->getSubExpr()) + ", sizeof(" + value_type(lvalue->getType()) + "))";
+    }
+    error(lvalue->getExprLoc(), "this is not supported as a shared object");
+    return "0";
+}
+
+bool Emitter::is_strict(const Expr* lvalue) {
+    // A member has the qualifier of its structure.
+    for (const Expr* e = lvalue->IgnoreParens();;) {
+        const Qualifier own = types_.qualifier(e->getType());
+        if (own != Qualifier::none) return own == Qualifier::strict;
+        const auto* const member = dyn_cast<MemberExpr>(e);
+        const auto* const subscript = dyn_cast<ArraySubscriptExpr>(e);
+        if (member != nullptr) e = member->getBase()->IgnoreParenImpCasts();
+        else if (subscript != nullptr) e = subscript->getBase()->IgnoreParenImpCasts();
+        else break;
+        if (Types::points_to_shared(e->getType())) {
+            const Qualifier pointed = types_.qualifier(Types::pointee(e->getType()));
+            if (pointed != Qualifier::none) return pointed == Qualifier::strict;
+            break;
+        }
+    }
+    return prepared_.strict_at(offset(lvalue->getExprLoc()));
+}
+
+std::string Emitter::load(const std::string& value_type, const std::string& place, bool strict) const {
+    return "({ " + value_type + " lapwing_v; lapwing_upc_" + (strict ? "get_strict" : "load") + "(&lapwing_v, " + place + ", sizeof lapwing_v); lapwing_v; })";
+}
+
+std::string Emitter::store(const std::string& value_type, const std::string& place, const std::string& value, bool strict) const {
+    return "({ " + value_type + " lapwing_v = (" + value + "); lapwing_upc_" + (strict ? "put_strict" : "store") + "(" + place + ", &lapwing_v, sizeof lapwing_v); lapwing_v; })";
+}
+
+const MemberExpr* Emitter::bit_field(const Expr* lvalue) const {
+    const auto* const member = dyn_cast<MemberExpr>(lvalue->IgnoreParens());
+    return member != nullptr && cast<FieldDecl>(member->getMemberDecl())->isBitField() ? member : nullptr;
+}
+
+std::string Emitter::get(const Expr* lvalue) {
+    if (const MemberExpr* const member = bit_field(lvalue)) {
+        const Expr* const base = member->getBase();
+        const QualType whole = member->isArrow() ? Types::pointee(base->getType()) : base->getType();
+        const std::string bytes = load(value_type(whole), member->isArrow() ? expression(base) : place(base), is_strict(lvalue));
+        return "(" + bytes + "." + member->getMemberDecl()->getName().str() + ")";
+    }
+    return load(value_type(lvalue->getType()), place(lvalue), is_strict(lvalue));
+}
+
+std::string Emitter::put(const Expr* lvalue, const std::string& value) {
+    if (const MemberExpr* const member = bit_field(lvalue))
+        return bit_field_update(member, "", "lapwing_s." + member->getMemberDecl()->getName().str() + " = (" + value + ");", "");
+    return store(value_type(lvalue->getType()), place(lvalue), value, is_strict(lvalue));
+}
+
+/// Reads the bytes that have the bit-field, and no others, and writes them back after `statement`, which changes lapwing_s.
+std::string Emitter::bit_field_update(const MemberExpr* member, const std::string& before, const std::string& statement, const std::string& result) {
+    const Expr* const base = member->getBase();
+    const QualType whole = member->isArrow() ? Types::pointee(base->getType()) : base->getType();
+    const std::string name = member->getMemberDecl()->getName().str();
+    const bool strict = is_strict(member);
+    const std::string type = value_type(whole);
+    const std::string bytes = "((char*)&lapwing_s + lapwing_first), lapwing_last - lapwing_first + 1";
+    const std::string at = "lapwing_upc_inside(lapwing_a, lapwing_first)";
+    return "({ lapwing_upc_pointer lapwing_a = " + (member->isArrow() ? expression(base) : place(base)) + "; " + type + " lapwing_m, lapwing_s; size_t lapwing_first, lapwing_last; " +
+           "__builtin_memset(&lapwing_m, 0, sizeof lapwing_m); __builtin_memset(&lapwing_s, 0, sizeof lapwing_s); lapwing_m." + name + " = -1; " +
+           "lapwing_upcc_bytes_set(&lapwing_m, sizeof lapwing_m, &lapwing_first, &lapwing_last); lapwing_upc_get" + (strict ? "_strict" : "") +
+           "(((char*)&lapwing_s + lapwing_first), " + at + ", lapwing_last - lapwing_first + 1); " + before + statement + " lapwing_upc_put" + (strict ? "_strict" : "") + "(" + at + ", " +
+           bytes + "); " + (result.empty() ? "lapwing_s." + name : result) + "; })";
+}
+
+/// Between pointers-to-shared: another layout, or size of an element, loses the phase.
+std::string Emitter::convert(const CastExpr* cast) {
+    const std::string pointer = expression(cast->getSubExpr());
+    const QualType to = Types::pointee(cast->getType());
+    const QualType from = Types::pointee(cast->getSubExpr()->getType());
+    if (types_.element(to)->isVoidType()) return pointer;
+    const Layout target = types_.layout(to);
+    if (types_.element(from)->isVoidType()) {
+        const bool one = target.kind == Layout::Kind::blocks && target.block == 1;
+        return one || target.is_indefinite() ? "lapwing_upc_phase_zero(" + pointer + ")" : pointer;
+    }
+    const Layout source = types_.layout(from);
+    const bool alike = (source.is_indefinite() && target.is_indefinite()) || (source.kind == target.kind && source.block == target.block);
+    const QualType a = types_.element(to);
+    const QualType b = types_.element(from);
+    const bool same_size = !a->isIncompleteType() && !b->isIncompleteType() && context_.getTypeSizeInChars(a) == context_.getTypeSizeInChars(b);
+    return alike && (same_size || a->isIncompleteType() || b->isIncompleteType()) ? pointer : "lapwing_upc_phase_zero(" + pointer + ")";
+}
+
+std::string Emitter::size_of_shared(QualType type) { return "(" + element_bytes(type) + step(type) + ")"; }
+
+std::string Emitter::size_of(const UnaryExprOrTypeTraitExpr* size) {
+    const QualType t = size->getTypeOfArgument();
+    const auto found = prepared_.size_operators.find(offset(size->getOperatorLoc()));
+    if (found == prepared_.size_operators.end()) {
+        if (types_.is_shared(t)) return size->getKind() == UETT_SizeOf ? "((size_t)" + size_of_shared(t) + ")" : "_Alignof(" + value_type(types_.element(t)) + ")";
+        const bool rewritten = types_.mentions_shared(t) || (!size->isArgumentType() && touches_shared(size->getArgumentExpr()));
+        return rewritten ? std::string{size->getKind() == UETT_SizeOf ? "sizeof(" : "_Alignof("} + type(t) + ")" : plain(size);
+    }
+    const Expr* const of = size->isArgumentType() ? nullptr : size->getArgumentExpr();
+    const Layout layout = types_.layout(t);
+    const std::string in_block = layout.kind == Layout::Kind::even && of == nullptr ? block_of_array(t) : block(t, of);
+    switch (found->second) {
+    case SizeOperator::element: return "((size_t)" + element_bytes(t) + ")";
+    case SizeOperator::block: return "((size_t)(" + element_bytes(t) + "*" + in_block + "))";
+    case SizeOperator::local: break;
+    }
+    const std::string elements = "(size_t)(1" + step(t) + ")";
+    if (layout.is_indefinite()) return "((size_t)" + size_of_shared(t) + ")";
+    // Blocks of the thread that has most of them.
+    const std::string blocks = "((" + elements + " + " + in_block + " - 1)/" + in_block + ")";
+    return "((" + blocks + " + THREADS - 1)/THREADS*" + in_block + "*" + element_bytes(t) + ")";
+}
+
+} // namespace upcc

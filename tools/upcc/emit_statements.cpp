@@ -1,0 +1,119 @@
+#include "emit.hpp"
+#include "forall.hpp"
+
+using namespace clang;
+
+namespace upcc {
+
+void Emitter::add_statement(const Stmt* s, Pieces& pieces) {
+    if (s == nullptr || s->getBeginLoc().isInvalid()) return;
+    pieces.push_back({offset(s->getBeginLoc()), statement_end(s), statement(s)});
+}
+
+/// Whether another function, which may have a upc_forall, is called.
+bool Emitter::calls(const Stmt* statement) {
+    struct Finder : RecursiveASTVisitor<Finder> {
+        bool found = false;
+        bool VisitCallExpr(CallExpr*) { return !(found = true); }
+    } finder;
+    finder.TraverseStmt(const_cast<Stmt*>(statement));
+    return finder.found;
+}
+
+/// The body of a upc_forall for the iterations that are the thread's: of the outermost one that has an affinity, and of no other.
+std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, const std::string& is_nested) {
+    const bool points = Types::points_to_shared(affinity->getType());
+    const std::string value = expression(affinity);
+    const std::string owns = points ? "lapwing_upcc_owns_place(" + value + ")" : "lapwing_upcc_owns_number((long long)(" + value + "))";
+    ++foralls_;
+    const std::string body = statement(loop->getBody());
+    --foralls_;
+    std::string out = "if (!(" + (is_nested.empty() ? "" : is_nested + " || ") + owns + ")) ; else ";
+    if (!calls(loop->getBody())) return out + body;
+    return out + "{ int lapwing_outer __attribute__((cleanup(lapwing_upcc_leave_forall), unused)) = lapwing_upcc_forall_depth++; " + body + " }";
+}
+
+std::string Emitter::for_loop(const ForStmt* loop) {
+    Pieces pieces;
+    std::string before; // declarations that need more than one
+    const Stmt* const start = loop->getInit();
+    if (const auto* const declared = dyn_cast_or_null<DeclStmt>(start)) {
+        bool written = false;
+        for (const Decl* const one : declared->decls()) written = written || must_be_written(one);
+        if (written) {
+            before = statement(declared);
+            pieces.push_back({offset(start->getBeginLoc()), end_offset(start->getEndLoc()), ";"});
+        } else {
+            add_statement(start, pieces);
+        }
+    } else if (start != nullptr) {
+        add_expression(cast<Expr>(start), pieces);
+    }
+    add_expression(loop->getCond(), pieces, true);
+    const Expr* affinity = nullptr;
+    if (!is_forall(loop)) {
+        add_expression(loop->getInc(), pieces);
+    } else {
+        affinity = forall_affinity(loop);
+        const Expr* const step = forall_step(loop);
+        pieces.push_back({offset(loop->getInc()->getBeginLoc()), end_offset(loop->getInc()->getEndLoc()), step != nullptr ? expression(step) : std::string{}});
+    }
+    std::string nested;
+    const bool shares = affinity != nullptr && foralls_ == 0;
+    if (shares) {
+        nested = "lapwing_nested_" + std::to_string(offset(loop->getBeginLoc()));
+        before += "const int " + nested + " = lapwing_upcc_forall_depth != 0; ";
+        pieces.push_back({offset(loop->getBody()->getBeginLoc()), statement_end(loop->getBody()), forall_body(loop, affinity, nested)});
+    } else {
+        add_statement(loop->getBody(), pieces);
+    }
+    const std::string text = splice(offset(loop->getBeginLoc()), statement_end(loop), pieces);
+    return before.empty() ? text : "{ " + before + text + " }";
+}
+
+std::string Emitter::declaration_statement(const DeclStmt* statement) {
+    Group declarations{statement->decl_begin(), statement->decl_end()};
+    return group(declarations, offset(statement->getBeginLoc()), end_offset(statement->getEndLoc()));
+}
+
+std::string Emitter::statement(const Stmt* s) {
+    const std::size_t begin = offset(s->getBeginLoc());
+    const std::size_t end = statement_end(s);
+    Pieces pieces;
+    if (const auto* const one = dyn_cast<DeclStmt>(s)) return declaration_statement(one);
+    if (const auto* const one = dyn_cast<ForStmt>(s)) return for_loop(one);
+    if (const auto* const one = dyn_cast<Expr>(s)) {
+        add_expression(one, pieces);
+    } else if (const auto* const one = dyn_cast<CompoundStmt>(s)) {
+        for (const Stmt* const part : one->body()) add_statement(part, pieces);
+    } else if (const auto* const one = dyn_cast<IfStmt>(s)) {
+        add_expression(one->getCond(), pieces, true);
+        add_statement(one->getThen(), pieces);
+        add_statement(one->getElse(), pieces);
+    } else if (const auto* const one = dyn_cast<WhileStmt>(s)) {
+        add_expression(one->getCond(), pieces, true);
+        add_statement(one->getBody(), pieces);
+    } else if (const auto* const one = dyn_cast<DoStmt>(s)) {
+        add_statement(one->getBody(), pieces);
+        add_expression(one->getCond(), pieces, true);
+    } else if (const auto* const one = dyn_cast<SwitchStmt>(s)) {
+        add_expression(one->getCond(), pieces);
+        add_statement(one->getBody(), pieces);
+    } else if (const auto* const one = dyn_cast<SwitchCase>(s)) {
+        if (const auto* const label = dyn_cast<CaseStmt>(one)) {
+            add_expression(label->getLHS(), pieces);
+            add_expression(label->getRHS(), pieces);
+        }
+        add_statement(one->getSubStmt(), pieces);
+    } else if (const auto* const one = dyn_cast<LabelStmt>(s)) {
+        add_statement(one->getSubStmt(), pieces);
+    } else if (const auto* const one = dyn_cast<AttributedStmt>(s)) {
+        add_statement(one->getSubStmt(), pieces);
+    } else {
+        for (const Stmt* const child : s->children())
+            if (const auto* const part = dyn_cast_or_null<Expr>(child)) add_expression(part, pieces);
+    }
+    return splice(begin, end, pieces);
+}
+
+} // namespace upcc

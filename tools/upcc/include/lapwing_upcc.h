@@ -1,0 +1,69 @@
+/* What every translated UPC source begins with: included before its own text. The translator writes these names into what it makes. */
+#ifndef LAPWING_UPCC_H
+#define LAPWING_UPCC_H
+
+#include <lapwing/upc/inline.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A shared object with static storage: where its pointer is, and what it is. The start of the program makes it. */
+struct lapwing_upcc_object {
+    lapwing_upc_pointer* pointer;
+    size_t element_bytes;
+    size_t elements;       /* times THREADS, if so marked */
+    size_t block_size;     /* in elements; 0: indefinite; LAPWING_UPCC_EVEN: [*] */
+    const void* image;     /* the first elements' initial values; null: zero */
+    size_t image_elements;
+    const char* name;
+    const char* file;
+    int line;
+    int times_threads;
+};
+#define LAPWING_UPCC_EVEN ((size_t)-1)
+
+/* One for each source: a number of threads that is compiled in, and values of pointers-to-shared that are known when the program runs. */
+struct lapwing_upcc_source {
+    const char* file;
+    int threads;              /* 0: any number */
+    void (*initialise)(void); /* null: nothing to do */
+};
+
+/* MYTHREAD; THREADS is declared by the translator, which knows whether it is a constant. */
+extern const int MYTHREAD __asm__("lapwing_upc_own_thread");
+
+/* How many upc_forall with an affinity the calling function is inside. */
+extern int lapwing_upcc_forall_depth;
+static inline __attribute__((unused)) void lapwing_upcc_leave_forall(int* outer) { lapwing_upcc_forall_depth = *outer; }
+static inline __attribute__((unused)) int lapwing_upcc_owns_number(long long number) {
+    const long long threads = lapwing_upc_thread_count;
+    const long long remainder = number % threads;
+    return (remainder < 0 ? remainder + threads : remainder) == lapwing_upc_own_thread;
+}
+static inline __attribute__((unused)) int lapwing_upcc_owns_place(lapwing_upc_pointer p) { return (int)p.thread == lapwing_upc_own_thread; }
+
+static inline __attribute__((unused)) void lapwing_upcc_barrier0(void) { lapwing_upc_barrier((const int*)0); }
+static inline __attribute__((unused)) void lapwing_upcc_barrier1(int name) { lapwing_upc_barrier(&name); }
+static inline __attribute__((unused)) void lapwing_upcc_notify0(void) { lapwing_upc_notify((const int*)0); }
+static inline __attribute__((unused)) void lapwing_upcc_notify1(int name) { lapwing_upc_notify(&name); }
+static inline __attribute__((unused)) void lapwing_upcc_wait0(void) { lapwing_upc_wait((const int*)0); }
+static inline __attribute__((unused)) void lapwing_upcc_wait1(int name) { lapwing_upc_wait(&name); }
+static inline __attribute__((unused)) void lapwing_upcc_fence0(void) { lapwing_upc_fence(); }
+
+/* The cast to a pointer-to-private, of what the calling thread can load. */
+void* lapwing_upcc_private(lapwing_upc_pointer p);
+/* The first and the last byte of `object`, which has bits set: where a bit-field is. */
+void lapwing_upcc_bytes_set(const void* object, size_t bytes, size_t* first, size_t* last);
+
+/* upc_local_alloc of UPC 1.1. */
+lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes);
+
+/* In the parse alone: marks the affinity of a upc_forall. */
+extern int lapwing_upcc_affinity;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LAPWING_UPCC_H */

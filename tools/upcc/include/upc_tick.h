@@ -1,0 +1,14 @@
+/* UPC required library specification 1.3, section 7.4: a clock of high resolution. */
+#ifndef LAPWING_UPCC_UPC_TICK_H
+#define LAPWING_UPCC_UPC_TICK_H
+
+#include <stdint.h>
+
+typedef uint64_t upc_tick_t;
+#define UPC_TICK_MAX UINT64_MAX
+#define UPC_TICK_MIN ((upc_tick_t)0)
+
+extern upc_tick_t upc_ticks_now(void) __asm__("lapwing_upc_ticks_now");
+extern uint64_t upc_ticks_to_ns(upc_tick_t ticks) __asm__("lapwing_upc_ticks_to_ns");
+
+#endif

@@ -1,0 +1,65 @@
+#include "messages.hpp"
+
+#include "types.hpp"
+
+using namespace clang;
+
+namespace upcc {
+
+namespace {
+
+[[nodiscard]] QualType type_argument(const Diagnostic& info, unsigned k) {
+    if (k >= info.getNumArgs() || info.getArgKind(k) != DiagnosticsEngine::ak_qualtype) return {};
+    return QualType::getFromOpaquePtr(reinterpret_cast<void*>(info.getRawArg(k)));
+}
+
+/// Assigning, passing, returning or initialising between pointers to shared and to private objects.
+[[nodiscard]] std::string conversion(const Diagnostic& info, const Prepared& prepared) {
+    const QualType from = type_argument(info, 0);
+    const QualType to = type_argument(info, 1);
+    if (from.isNull() || to.isNull()) return "a pointer-to-shared and a pointer-to-private do not convert into each other without a cast";
+    // Assignments name what is assigned to first.
+    const auto name = [&](QualType type) { return "'" + as_upc(type.getAsString(), prepared) + "'"; };
+    return name(from) + " and " + name(to) + ": a pointer-to-shared and a pointer-to-private do not convert into each other; casts are for own elements alone";
+}
+
+} // namespace
+
+std::string Messages::text(const Diagnostic& info) const {
+    switch (info.getID()) {
+    case diag::err_as_qualified_auto_decl: return "an automatic variable cannot be shared; declare it static, or at file scope";
+    case diag::err_field_with_address_space: return "a member of a structure cannot be shared by itself; the whole object can";
+    case diag::err_arg_with_address_space: return "a parameter cannot be shared; pass a pointer-to-shared";
+    case diag::err_qualified_function_typeid:
+    case diag::err_attribute_address_function_type: return "a function cannot be shared";
+    case diag::err_typecheck_incompatible_address_space: return conversion(info, prepared_);
+    default: break;
+    }
+    SmallString<256> formatted;
+    info.FormatDiagnostic(formatted);
+    return as_upc(formatted.str().str(), prepared_);
+}
+
+void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic& info) {
+    DiagnosticConsumer::HandleDiagnostic(level, info);
+    if (level == DiagnosticsEngine::Ignored || level == DiagnosticsEngine::Remark) return;
+    std::size_t offset = 0;
+    if (info.hasSourceManager() && info.getLocation().isValid()) {
+        const SourceManager& sources = info.getSourceManager();
+        offset = sources.getFileOffset(sources.getFileLoc(info.getLocation()));
+    }
+    const bool is_note = level == DiagnosticsEngine::Note;
+    const bool is_error = level >= DiagnosticsEngine::Error;
+    // A note about what the translator has declared tells the programmer nothing.
+    if (is_note && (!shown_ || offset < prepared_.program_begin)) return;
+    if (!is_note) shown_ = is_error || (offset >= prepared_.program_begin && offset < prepared_.program_end);
+    if (!shown_) return;
+    if (offset >= prepared_.program_end) {
+        // Of a layout's expression, evaluated behind the program.
+        if (is_error) report_.error(offset, "the block size of a shared type must be a constant integer expression");
+        return;
+    }
+    report_.add(is_error ? Report::Kind::error : is_note ? Report::Kind::note : Report::Kind::warning, offset, text(info));
+}
+
+} // namespace upcc

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "clang.hpp"
+#include "prepass.hpp"
+#include "report.hpp"
+
+namespace upcc {
+
+/// Clang's messages in UPC's terms, at the places that the programmer knows.
+class Messages : public clang::DiagnosticConsumer {
+public:
+    Messages(const Prepared& prepared, Report& report) : prepared_{prepared}, report_{report} {}
+    void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& info) override;
+
+private:
+    [[nodiscard]] std::string text(const clang::Diagnostic& info) const;
+
+    const Prepared& prepared_;
+    Report& report_;
+    bool shown_ = true; ///< the last message; notes belong to it
+};
+
+} // namespace upcc

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace upcc {
+
+/// What is wrong with the command line; the text says what to do.
+struct BadOption : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// The command line.
+struct Options {
+    enum class Until { preprocess, translate, compile, link };
+    Until until = Until::link;
+    std::vector<std::string> inputs;        ///< sources, objects and libraries, in their order
+    std::string output;                     ///< empty: as a C compiler names it
+    int threads = 0;                        ///< -T; 0: any number
+    std::string heap;                       ///< -shared-heap
+    std::string standard = "gnu11";         ///< -std=
+    bool save_temporaries = false;
+    bool verbose = false;
+    bool all_are_upc = false;               ///< -x upc
+    bool help = false;
+    bool version = false;
+    std::vector<std::string> preprocessor;  ///< -D, -U, -I, -include, -M…
+    std::vector<std::string> warnings;      ///< -W…, -w
+    std::vector<std::string> compiler;      ///< -O, -g, -f…, -m…
+    std::vector<std::string> linker;        ///< -L, -Wl,…, -s, …
+};
+
+/// Throws BadOption.
+[[nodiscard]] Options read_options(const std::vector<std::string>& arguments);
+
+[[nodiscard]] std::string help();
+
+} // namespace upcc

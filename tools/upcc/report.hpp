@@ -1,0 +1,34 @@
+#pragma once
+
+#include "lexer.hpp"
+#include "prepass.hpp"
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+namespace upcc {
+
+/// What the programmer is told: file, line, column, the line itself and a caret below it.
+class Report {
+public:
+    Report(const Positions& positions, const Prepared& prepared) : positions_{positions}, prepared_{prepared} {}
+
+    enum class Kind { note, warning, error };
+    /// `offset`: in the text that was parsed.
+    void add(Kind kind, std::size_t offset, const std::string& text);
+    /// In the preprocessed text.
+    void add_at_source(Kind kind, std::size_t offset, const std::string& text);
+    void error(std::size_t offset, const std::string& text) { add(Kind::error, offset, text); }
+
+    [[nodiscard]] int errors() const { return errors_; }
+    [[nodiscard]] const Positions& positions() const { return positions_; }
+
+private:
+    const Positions& positions_;
+    const Prepared& prepared_;
+    std::set<std::string> told_;
+    int errors_ = 0;
+};
+
+} // namespace upcc

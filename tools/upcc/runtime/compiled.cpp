@@ -1,0 +1,184 @@
+// The start and the end of a compiled UPC program. The linker puts __wrap_main in the place of main, whatever language that is written in.
+#include "lapwing_upcc.h"
+
+#include <lapwing/upc/program.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+extern "C" {
+
+lapwing_upc_near_parts lapwing_upc_near;
+int lapwing_upc_thread_count = 1;
+int lapwing_upc_own_thread = 0;
+int lapwing_upcc_forall_depth = 0;
+
+int __real_main(int argc, char** argv, char** environment);
+int __wrap_main(int argc, char** argv, char** environment);
+
+// What the sources of the program have put there: the linker names the ends of a section. None of them need exist.
+extern const lapwing_upcc_object* const __start_lapwing_upcc_objects[] __attribute__((weak));
+extern const lapwing_upcc_object* const __stop_lapwing_upcc_objects[] __attribute__((weak));
+extern const lapwing_upcc_source* const __start_lapwing_upcc_sources[] __attribute__((weak));
+extern const lapwing_upcc_source* const __stop_lapwing_upcc_sources[] __attribute__((weak));
+// -shared-heap of the link.
+extern const char lapwing_upcc_heap[] __attribute__((weak));
+
+} // extern "C"
+
+namespace {
+
+/// One shared object, which several sources may define without a value.
+struct Object {
+    const lapwing_upcc_object* largest = nullptr;
+    const lapwing_upcc_object* initialised = nullptr;
+    std::size_t address = 0; ///< from the start of all of them
+
+    [[nodiscard]] std::size_t elements(std::size_t threads) const { return largest->elements * (largest->times_threads != 0 ? threads : 1); }
+    [[nodiscard]] std::size_t block(std::size_t threads) const {
+        if (largest->block_size != LAPWING_UPCC_EVEN) return largest->block_size;
+        return std::max<std::size_t>(1, (elements(threads) + threads - 1) / threads);
+    }
+    [[nodiscard]] std::size_t bytes_of_each(std::size_t threads) const {
+        const std::size_t size = block(threads);
+        if (size == 0) return elements(threads) * largest->element_bytes;
+        const std::size_t blocks = (elements(threads) + size - 1) / size;
+        return (blocks + threads - 1) / threads * size * largest->element_bytes;
+    }
+};
+
+[[nodiscard]] std::vector<Object> objects() {
+    std::map<lapwing_upc_pointer*, std::size_t> known;
+    std::vector<Object> found;
+    for (auto entry = __start_lapwing_upcc_objects; entry < __stop_lapwing_upcc_objects; ++entry) {
+        const lapwing_upcc_object& here = **entry;
+        const auto [place, is_new] = known.emplace(here.pointer, found.size());
+        if (is_new) found.emplace_back();
+        Object& object = found[place->second];
+        if (object.largest == nullptr || object.largest->elements < here.elements) object.largest = &here;
+        if (here.image != nullptr) object.initialised = &here;
+    }
+    return found;
+}
+
+constexpr std::size_t line = 64;
+constexpr std::size_t small = std::size_t{16} << 20;
+
+/// Gives each object its place; returns the bytes of all of them with each thread.
+std::size_t place(std::vector<Object>& all, std::size_t threads) {
+    std::size_t bytes = 0;
+    for (Object& object : all) {
+        object.address = bytes;
+        bytes += (object.bytes_of_each(threads) + line - 1) / line * line;
+    }
+    return bytes;
+}
+
+/// How many threads there will be, from what starters tell every rank; 1, for which objects are largest, where they do not.
+[[nodiscard]] std::size_t threads_to_come() {
+    for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE"})
+        if (const char* const value = std::getenv(name)) return std::max(1L, std::strtol(value, nullptr, 10));
+    return 1;
+}
+
+/// The setting of the heap, and the program's own objects beside it: they need no setting.
+void make_room(std::size_t bytes) {
+    if (bytes <= small) return;
+    std::size_t heap = std::size_t{1} << 30;
+    if (const char* const set = std::getenv("LAPWING_UPC_HEAP")) {
+        char* end = nullptr;
+        heap = std::strtoull(set, &end, 10);
+        switch (*end) {
+        case 'g': case 'G': heap <<= 30; break;
+        case 'm': case 'M': heap <<= 20; break;
+        case 'k': case 'K': heap <<= 10; break;
+        default: break;
+        }
+    }
+    setenv("LAPWING_UPC_HEAP", std::to_string(heap + bytes).c_str(), 1);
+}
+
+void check_threads() {
+    for (auto entry = __start_lapwing_upcc_sources; entry < __stop_lapwing_upcc_sources; ++entry) {
+        const lapwing_upcc_source& source = **entry;
+        if (source.threads == 0 || source.threads == lapwing_upc_thread_count) continue;
+        if (lapwing_upc_own_thread == 0)
+            std::fprintf(stderr, "lapwing: UPC: %s was compiled for %d threads (-T %d), and %d run; start %d, or compile without -T\n", source.file,
+                         source.threads, source.threads, lapwing_upc_thread_count, source.threads);
+        lapwing_upc_barrier(nullptr);
+        lapwing_upc_end();
+        std::_Exit(1);
+    }
+}
+
+void make(const std::vector<Object>& all, std::size_t bytes) {
+    const auto threads = static_cast<std::size_t>(lapwing_upc_thread_count);
+    lapwing_upc_pointer base{};
+    if (bytes > 0) {
+        base = lapwing_upc_all_alloc(threads, bytes);
+        std::memset(lapwing_upc_cast({base.address, static_cast<std::uint32_t>(lapwing_upc_own_thread), 0}), 0, bytes);
+    }
+    for (const Object& object : all) *object.largest->pointer = {base.address + object.address, 0, 0};
+    lapwing_upc_barrier(nullptr);
+    if (lapwing_upc_own_thread == 0) {
+        for (const Object& object : all) {
+            if (object.initialised == nullptr) continue;
+            const std::size_t size = object.largest->element_bytes;
+            const auto* const image = static_cast<const char*>(object.initialised->image);
+            for (std::size_t k = 0; k < object.initialised->image_elements; ++k)
+                lapwing_upc_put(lapwing_upc_add(*object.largest->pointer, size, object.block(threads), static_cast<std::ptrdiff_t>(k)), image + k * size,
+                                size);
+        }
+    }
+    lapwing_upc_barrier(nullptr);
+    for (auto entry = __start_lapwing_upcc_sources; entry < __stop_lapwing_upcc_sources; ++entry)
+        if ((*entry)->initialise != nullptr) (*entry)->initialise();
+    lapwing_upc_barrier(nullptr);
+}
+
+/// exit(), and the end of main: with UPC's barrier.
+void end() {
+    std::fflush(nullptr);
+    lapwing_upc_near.count = 0;
+    lapwing_upc_end();
+}
+
+} // namespace
+
+int __wrap_main(int argc, char** argv, char** environment) {
+    if (lapwing_upcc_heap != nullptr) setenv("LAPWING_UPC_HEAP", lapwing_upcc_heap, 0);
+    std::vector<Object> all = objects();
+    make_room(place(all, threads_to_come()));
+    lapwing_upc_start(&argc, &argv);
+    lapwing_upc_thread_count = lapwing_upc_threads();
+    lapwing_upc_own_thread = lapwing_upc_mythread();
+    // Lines of several threads do not mix, and none is lost where one thread ends all. With a buffer of our own: else lines are seen in parts.
+    static char buffer[BUFSIZ];
+    std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
+    check_threads();
+    const auto& heap = lapwing::upc::detail::heap_access;
+    lapwing_upc_near = {reinterpret_cast<char* const*>(heap.bases), heap.part_bytes, heap.near_first, heap.near_count};
+    make(all, place(all, static_cast<std::size_t>(lapwing_upc_thread_count)));
+    std::atexit(end);
+    return __real_main(argc, argv, environment);
+}
+
+void* lapwing_upcc_private(lapwing_upc_pointer p) {
+    if (lapwing_upc_null(p)) return nullptr;
+    return lapwing_upc_cast(p);
+}
+
+void lapwing_upcc_bytes_set(const void* object, size_t bytes, size_t* first, size_t* last) {
+    const auto* const byte = static_cast<const unsigned char*>(object);
+    *first = 0;
+    while (*first + 1 < bytes && byte[*first] == 0) ++*first;
+    *last = bytes - 1;
+    while (*last > *first && byte[*last] == 0) --*last;
+}
+
+lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes) { return lapwing_upc_alloc(blocks * block_bytes); }

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "clang.hpp"
+#include "prepass.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace upcc {
+
+enum class Qualifier : std::uint8_t { none, strict, relaxed };
+
+/// How the elements of a shared type are dealt to the threads.
+struct Layout {
+    enum class Kind : std::uint8_t {
+        missing,    ///< the type does not say: a member of a shared structure, whose elements are with one thread
+        indefinite, ///< []
+        blocks,     ///< [B], and no brackets
+        even        ///< [*]
+    };
+    Kind kind = Kind::missing;
+    std::size_t number = 0;   ///< of the layout's text
+    std::uint64_t block = 0;  ///< in elements
+
+    [[nodiscard]] bool is_indefinite() const { return kind == Kind::missing || kind == Kind::indefinite; }
+};
+
+/// What Clang's types are in UPC: a shared type is one in address space 1, with its layout in a tag.
+class Types {
+public:
+    Types(clang::ASTContext& context, const Prepared& prepared) : context_{context}, prepared_{prepared} {}
+
+    [[nodiscard]] static bool is_shared(clang::QualType type);
+    /// A pointer-to-shared.
+    [[nodiscard]] static bool points_to_shared(clang::QualType type);
+    [[nodiscard]] static clang::QualType pointee(clang::QualType pointer) { return pointer->getAs<clang::PointerType>()->getPointeeType(); }
+    /// Whether C cannot say the type: somewhere in it is a shared one.
+    [[nodiscard]] bool mentions_shared(clang::QualType type) const;
+    /// Whether an object of the type has a pointer-to-shared inside.
+    [[nodiscard]] bool holds_pointer_to_shared(clang::QualType type) const;
+    /// The type of the object's value.
+    [[nodiscard]] clang::QualType without_shared(clang::QualType type) const;
+    /// Of an array, however many dimensions it has; of others, the type itself.
+    [[nodiscard]] clang::QualType element(clang::QualType type) const { return context_.getBaseElementType(type); }
+
+    [[nodiscard]] Layout layout(clang::QualType type) const;
+    [[nodiscard]] Qualifier qualifier(clang::QualType type) const;
+    /// How many elements an array has, in all dimensions; nothing where it is incomplete or variable.
+    [[nodiscard]] std::optional<std::uint64_t> elements(clang::QualType type) const;
+
+    /// The values of the layouts' expressions, once they are known.
+    void set_block(std::size_t number, std::uint64_t value) { blocks_[number] = value; }
+
+    /// Names of shared types, as UPC writes them.
+    [[nodiscard]] std::string in_upc(clang::QualType type) const;
+
+private:
+    /// The last word of the tag that is nearest to the type: "strict", "relaxed" if a qualifier is wanted, else the layout's number; empty: none.
+    [[nodiscard]] std::string tag(clang::QualType type, bool qualifier) const;
+
+    clang::ASTContext& context_;
+    const Prepared& prepared_;
+    std::map<std::size_t, std::uint64_t> blocks_;
+};
+
+/// Clang's words for what the pre-pass has put in, turned back into UPC.
+[[nodiscard]] std::string as_upc(std::string text, const Prepared& prepared);
+
+} // namespace upcc
