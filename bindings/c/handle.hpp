@@ -2,6 +2,8 @@
 
 #include "bindings/c/call.hpp"
 
+#include "src/support/mutex.hpp"
+
 #include <lapwing/error.hpp>
 
 #include <cstddef>
@@ -89,7 +91,7 @@ private:
         release(memory);
     }
 
-    std::mutex mutex_;
+    support::Mutex mutex_{support::LockRank::leaf};
     std::deque<void*> freed_;
 };
 
