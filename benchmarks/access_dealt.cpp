@@ -1,5 +1,6 @@
-// access/own-dealt and access/direct-dealt: own elements and those of a node neighbour under distributions whose parts are
-// no rows of the array, beside raw loads. There is no bar for them: they show what the arithmetic of a distribution costs.
+// access/own-dealt and access/direct-dealt: own elements and those of a node neighbour under distributions whose parts
+// are no rows of the array, beside raw loads. There is no bar for them: they show what the arithmetic of a distribution
+// costs.
 #include "element_reads.hpp"
 #include "harness.hpp"
 
@@ -14,8 +15,8 @@
 namespace lapwing::bench {
 namespace {
 
-/// Adds the row for the elements of `owner`, whose part is at `raw`. Both sides read their indices from memory, those of the
-/// array or the places in the part, since computing them would be a part of what is compared.
+/// Adds the row for the elements of `owner`, whose part is at `raw`. Both sides read their indices from memory, those
+/// of the array or the places in the part, since computing them would be a part of what is compared.
 template <std::size_t N, class D>
 void compare_dealt(Context& context, Team& team, const Extents<N>& extents, const D& distribution, Rank owner,
                    const std::string& name, const char* baseline) {
@@ -47,7 +48,8 @@ void compare_all(Context& context, Runtime& runtime, Rank owner, const char* bas
         const Extents<1> line{working.elements * runtime.size()};
         const Extents<2> sheet{working.elements / columns, columns * runtime.size()};
         const auto compare = [&](const auto& extents, const auto& distribution, const char* name) {
-            compare_dealt(context, runtime, extents, distribution, owner, std::string{name} + ", " + working.name, baseline);
+            compare_dealt(context, runtime, extents, distribution, owner, std::string{name} + ", " + working.name,
+                          baseline);
         };
         compare(line, Cyclic{}, "a(i), Cyclic");
         compare(line, BlockCyclic{.block = {24}}, "a(i), BlockCyclic of 24");
@@ -75,10 +77,11 @@ const Registration own_registration{{.name = "access/own-dealt",
                                      .summary = "single reads of own elements that are dealt, or in columns",
                                      .run = own_dealt,
                                      .paths = {"direct"}}};
-const Registration direct_registration{{.name = "access/direct-dealt",
-                                        .summary = "single reads of a neighbour's elements that are dealt, or in columns",
-                                        .run = direct_dealt,
-                                        .paths = {"direct"}}};
+const Registration direct_registration{
+    {.name = "access/direct-dealt",
+     .summary = "single reads of a neighbour's elements that are dealt, or in columns",
+     .run = direct_dealt,
+     .paths = {"direct"}}};
 
 } // namespace
 } // namespace lapwing::bench

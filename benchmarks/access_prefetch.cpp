@@ -1,5 +1,5 @@
-// access/prefetch: own elements at random places, with prefetch(a(f(i + k))) beside without, and beside a raw pointer with the
-// processor's own hint. What reaches memory is waited for; the hint lets many of these waits pass at a time.
+// access/prefetch: own elements at random places, with prefetch(a(f(i + k))) beside without, and beside a raw pointer
+// with the processor's own hint. What reaches memory is waited for; the hint lets many of these waits pass at a time.
 #include "cached_array.hpp"
 
 #include <lapwing/distribution.hpp>
@@ -12,11 +12,12 @@ namespace lapwing::bench {
 namespace {
 
 constexpr std::int64_t elements = std::int64_t{8} << 20; ///< 64 MiB
-constexpr std::int64_t reads = 4096;                      ///< in one iteration
+constexpr std::int64_t reads = 4096;                     ///< in one iteration
 constexpr std::int64_t distance = 16;
 
 [[nodiscard]] std::int64_t place(std::int64_t i) {
-    return static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i)) & static_cast<std::uint64_t>(elements - 1));
+    return static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i)) &
+                                     static_cast<std::uint64_t>(elements - 1));
 }
 
 template <class Read>
@@ -46,10 +47,12 @@ void access_prefetch(Context& context) {
             return memory[place(i)];
         });
         plain.case_suffix = ", beside without";
-        context.compare("64 MiB at random", time, reading("prefetch", runtime, [&](std::int64_t i) -> double {
-                            prefetch(a(first + place(i + distance)));
-                            return a(first + place(i));
-                        }),
+        context.compare("64 MiB at random", time,
+                        reading("prefetch", runtime,
+                                [&](std::int64_t i) -> double {
+                                    prefetch(a(first + place(i + distance)));
+                                    return a(first + place(i));
+                                }),
                         {std::move(raw), std::move(plain)});
     }
     runtime.close();

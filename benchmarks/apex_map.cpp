@@ -1,6 +1,7 @@
-// apex-map: the probe of Strohmaier and Shan, as the MuPC report's chapter 5 uses it: only remote reads, of L consecutive
-// words at places that follow a power law with exponent 1 / K. L is the spatial locality, K the temporal: K = 1 is random. Here
-// with the cache as it is, which may change the page size and let reads pass by; upc/apex-map has the chapter's table.
+// apex-map: the probe of Strohmaier and Shan, as the MuPC report's chapter 5 uses it: only remote reads, of L
+// consecutive words at places that follow a power law with exponent 1 / K. L is the spatial locality, K the temporal: K
+// = 1 is random. Here with the cache as it is, which may change the page size and let reads pass by; upc/apex-map has
+// the chapter's table.
 #include "cached_array.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +29,8 @@ double probe(RemotePart<double>& part, std::int64_t length, double k, std::uint6
     return sum;
 }
 
-[[nodiscard]] Subject probing(std::string name, Runtime& runtime, RemotePart<double>& part, std::int64_t length, double k) {
+[[nodiscard]] Subject probing(std::string name, Runtime& runtime, RemotePart<double>& part, std::int64_t length,
+                              double k) {
     return by_one(std::move(name), runtime, [&part, length, k, round = std::uint64_t{0}]() mutable {
         double sum = probe(part, length, k, ++round);
         keep(sum);

@@ -1,6 +1,6 @@
-// assign/…: assignments between distributions beside MPI_Alltoallw with derived datatypes, a contiguous transfer of the same bytes, and a loop
-// over the elements; beside other libraries: assign_libraries.cpp. The running example is that of Sanz et al., "Global data re-allocation via
-// communication aggregation in Chapel" (2012).
+// assign/…: assignments between distributions beside MPI_Alltoallw with derived datatypes, a contiguous transfer of the
+// same bytes, and a loop over the elements; beside other libraries: assign_libraries.cpp. The running example is that
+// of Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012).
 #include "harness.hpp"
 
 #include <lapwing/array_slice.hpp>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::int64_t blocks_sizes[] = {1, 2, 4, 8, 64};
 
-/// Rows of `columns` elements, a part of the rows a rank, to columns dealt in blocks, and back. All sizes are powers of two times the
-/// number of ranks, so that vectors describe them.
+/// Rows of `columns` elements, a part of the rows a rank, to columns dealt in blocks, and back. All sizes are powers of
+/// two times the number of ranks, so that vectors describe them.
 struct Dealt {
     std::int64_t rows = 1; ///< 1: of one dimension
     std::int64_t columns = 0;
@@ -45,7 +45,8 @@ public:
         for (std::int64_t rank = 0; rank < ranks; ++rank) {
             MPI_Datatype row = MPI_DATATYPE_NULL;
             MPI_Datatype part = MPI_DATATYPE_NULL;
-            MPI_Type_vector(static_cast<int>(pieces), static_cast<int>(shape.block), static_cast<int>(shape.block * ranks), MPI_DOUBLE, &row);
+            MPI_Type_vector(static_cast<int>(pieces), static_cast<int>(shape.block),
+                            static_cast<int>(shape.block * ranks), MPI_DOUBLE, &row);
             MPI_Type_create_hvector(static_cast<int>(own_rows), 1, own_columns * 8, row, &part);
             MPI_Type_commit(&part);
             MPI_Type_free(&row);
@@ -71,12 +72,12 @@ public:
     }
 
     void deal() {
-        MPI_Alltoallw(block_memory_.data(), counts_.data(), block_displacements_.data(), blocks_.data(), dealt_memory_.data(), counts_.data(),
-                      dealt_displacements_.data(), dealt_.data(), world_);
+        MPI_Alltoallw(block_memory_.data(), counts_.data(), block_displacements_.data(), blocks_.data(),
+                      dealt_memory_.data(), counts_.data(), dealt_displacements_.data(), dealt_.data(), world_);
     }
     void collect() {
-        MPI_Alltoallw(dealt_memory_.data(), counts_.data(), dealt_displacements_.data(), dealt_.data(), block_memory_.data(), counts_.data(),
-                      block_displacements_.data(), blocks_.data(), world_);
+        MPI_Alltoallw(dealt_memory_.data(), counts_.data(), dealt_displacements_.data(), dealt_.data(),
+                      block_memory_.data(), counts_.data(), block_displacements_.data(), blocks_.data(), world_);
     }
 
 private:
@@ -100,8 +101,8 @@ private:
 }
 
 template <std::size_t N>
-void measure_pair(Context& context, Runtime& runtime, const std::string& name, GlobalArray<double, N>& target, GlobalArray<double, N>& source,
-                  std::function<void()> by_hand) {
+void measure_pair(Context& context, Runtime& runtime, const std::string& name, GlobalArray<double, N>& target,
+                  GlobalArray<double, N>& source, std::function<void()> by_hand) {
     Assignment assignment;
     assignment.add(target.slice(), std::as_const(source).slice());
     context.compare(name, milliseconds(), rounds_of(runtime, "assignment", [&] { assignment.execute(); }),
@@ -116,8 +117,10 @@ void block_cyclic(Context& context, bool deal) {
     for (const bool matrix : {false, true})
         for (const std::int64_t block : blocks_sizes) {
             if (matrix && (block == 2 || block == 4)) continue;
-            const Dealt shape{.rows = matrix ? 4096 : 1, .columns = matrix ? 4096 : std::int64_t{1} << 20, .block = block};
-            const std::string name = (matrix ? "4096 x 4096" : "2^20") + std::string{" doubles, blocks of "} + std::to_string(block);
+            const Dealt shape{
+                .rows = matrix ? 4096 : 1, .columns = matrix ? 4096 : std::int64_t{1} << 20, .block = block};
+            const std::string name =
+                (matrix ? "4096 x 4096" : "2^20") + std::string{" doubles, blocks of "} + std::to_string(block);
             if ((matrix ? shape.rows : shape.columns) % ranks != 0 || shape.columns % (ranks * ranks * block) != 0) {
                 context.skip(name, "the ranks do not divide it");
                 continue;
@@ -134,9 +137,11 @@ void block_cyclic(Context& context, bool deal) {
             };
             if (matrix)
                 run(GlobalArray<double, 2>{runtime, {shape.rows, shape.columns}, Block{.grid = {0, 1}}},
-                    GlobalArray<double, 2>{runtime, {shape.rows, shape.columns}, BlockCyclic{.block = {block, block}, .grid = {1, 0}}});
+                    GlobalArray<double, 2>{
+                        runtime, {shape.rows, shape.columns}, BlockCyclic{.block = {block, block}, .grid = {1, 0}}});
             else
-                run(GlobalArray<double, 1>{runtime, {shape.columns}, Block{}}, GlobalArray<double, 1>{runtime, {shape.columns}, BlockCyclic{.block = {block}}});
+                run(GlobalArray<double, 1>{runtime, {shape.columns}, Block{}},
+                    GlobalArray<double, 1>{runtime, {shape.columns}, BlockCyclic{.block = {block}}});
         }
     runtime.close();
 }
@@ -174,7 +179,8 @@ void limit(Context& context) {
     const auto row = [&](const char* name, const ArraySlice<double, 2>& target, const ArraySlice<double, 2>& source) {
         Assignment assignment;
         assignment.add(target, source);
-        context.compare(name, milliseconds(), rounds_of(runtime, "assignment", [&] { assignment.execute(); }), {contiguous});
+        context.compare(name, milliseconds(), rounds_of(runtime, "assignment", [&] { assignment.execute(); }),
+                        {contiguous});
     };
     row("rows to columns", columns.slice(), rows.slice());
     row("rows to blocks of 64 x 64", dealt.slice(), rows.slice());
@@ -187,7 +193,8 @@ void limit(Context& context) {
     runtime.close();
 }
 
-/// A[D] = B[D] of the paper: every fourth plane and third row, or every fourth row. The loop reads a sample of the elements.
+/// A[D] = B[D] of the paper: every fourth plane and third row, or every fourth row. The loop reads a sample of the
+/// elements.
 void paper(Context& context, bool first) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -196,7 +203,8 @@ void paper(Context& context, bool first) {
     GlobalArray<double, 3> b{runtime, {2 * n, 2 * n, 2 * n}, Block{}};
     a.fill(0);
     b.fill(1);
-    const Domain<3> domain = first ? Domain<3>{Range{0, n}.by(4), Range{0, n}.by(3), Range{0, n}} : Domain<3>{Range{0, n}, Range{0, n}.by(4), Range{0, n}};
+    const Domain<3> domain = first ? Domain<3>{Range{0, n}.by(4), Range{0, n}.by(3), Range{0, n}}
+                                   : Domain<3>{Range{0, n}, Range{0, n}.by(4), Range{0, n}};
     // Each rank assigns its own elements of A: of these, some hundreds in places of their own.
     std::vector<Index<3>> own;
     for (const Domain<3> part : a.local_domains())
@@ -205,16 +213,20 @@ void paper(Context& context, bool first) {
     std::ranges::shuffle(own, generator);
     const std::size_t sample = std::min<std::size_t>(own.size(), 500);
     const double share = own.empty() ? 1 : static_cast<double>(sample) / static_cast<double>(own.size());
-    const Subject loop{.name = "a loop over the elements", .run = [&](std::uint64_t rounds) {
-                           const double seconds = together(runtime, [&] {
-                               for (std::uint64_t k = 0; k < rounds; ++k)
-                                   for (std::size_t i = 0; i < sample; ++i) a(own[i]) = +b(own[i]);
-                           });
-                           return seconds / share;
-                       }, .iterations = 1};
+    const Subject loop{.name = "a loop over the elements",
+                       .run =
+                           [&](std::uint64_t rounds) {
+                               const double seconds = together(runtime, [&] {
+                                   for (std::uint64_t k = 0; k < rounds; ++k)
+                                       for (std::size_t i = 0; i < sample; ++i) a(own[i]) = +b(own[i]);
+                               });
+                               return seconds / share;
+                           },
+                       .iterations = 1};
     Assignment assignment;
     assignment.add(a(domain), std::as_const(b)(domain));
-    context.compare("n = " + std::to_string(n) + ", loop sampled", milliseconds(), rounds_of(runtime, "assignment", [&] { assignment.execute(); }), {loop});
+    context.compare("n = " + std::to_string(n) + ", loop sampled", milliseconds(),
+                    rounds_of(runtime, "assignment", [&] { assignment.execute(); }), {loop});
     a.close();
     b.close();
     runtime.close();
@@ -231,7 +243,8 @@ void plan_reuse(Context& context) {
         source.fill(1);
         Assignment kept;
         kept.add(target.slice(), source.slice());
-        context.compare(name, milliseconds(), rounds_of(runtime, "planned each time", [&] { target.slice() = source.slice(); }),
+        context.compare(name, milliseconds(),
+                        rounds_of(runtime, "planned each time", [&] { target.slice() = source.slice(); }),
                         {rounds_of(runtime, "a kept assignment", [&] { kept.execute(); })});
         source.close();
         target.close();
@@ -253,7 +266,9 @@ void messages(Context& context) {
         Assignment assignment;
         assignment.add(to.slice(), std::as_const(from).slice());
         assignment.execute();
-        const double transfers = runtime.max(static_cast<double>(to.statistics()[Counter::assign_transfers] + from.statistics()[Counter::assign_transfers])) / others;
+        const double transfers = runtime.max(static_cast<double>(to.statistics()[Counter::assign_transfers] +
+                                                                 from.statistics()[Counter::assign_transfers])) /
+                                 others;
         if (runtime.rank() == Rank{0})
             context.add({.case_name = name,
                          .metric = "transfers",
@@ -277,33 +292,33 @@ void messages(Context& context) {
 }
 
 const Registration block_to_cyclic{{.name = "assign/block-cyclic",
-                                .summary = "from blocks to dealt blocks, beside MPI_Alltoallw",
-                                .run = [](Context& context) { block_cyclic(context, true); },
-                                .default_repetitions = 5}};
+                                    .summary = "from blocks to dealt blocks, beside MPI_Alltoallw",
+                                    .run = [](Context& context) { block_cyclic(context, true); },
+                                    .default_repetitions = 5}};
 const Registration cyclic_to_block{{.name = "assign/cyclic-block",
-                                .summary = "from dealt blocks to blocks, beside MPI_Alltoallw",
-                                .run = [](Context& context) { block_cyclic(context, false); },
-                                .default_repetitions = 5}};
+                                    .summary = "from dealt blocks to blocks, beside MPI_Alltoallw",
+                                    .run = [](Context& context) { block_cyclic(context, false); },
+                                    .default_repetitions = 5}};
 const Registration limits{{.name = "assign/limit",
-                       .summary = "4096 x 4096 between distributions, beside one contiguous transfer of the bytes",
-                       .run = limit,
-                       .default_repetitions = 5}};
+                           .summary = "4096 x 4096 between distributions, beside one contiguous transfer of the bytes",
+                           .run = limit,
+                           .default_repetitions = 5}};
 const Registration d1{{.name = "assign/paper-d1",
-                   .summary = "a slice with strides 4, 3, 1 of blocks, beside a loop over its elements",
-                   .run = [](Context& context) { paper(context, true); },
-                   .default_repetitions = 3}};
+                       .summary = "a slice with strides 4, 3, 1 of blocks, beside a loop over its elements",
+                       .run = [](Context& context) { paper(context, true); },
+                       .default_repetitions = 3}};
 const Registration d2{{.name = "assign/paper-d2",
-                   .summary = "a slice with strides 1, 4, 1 of blocks, beside a loop over its elements",
-                   .run = [](Context& context) { paper(context, false); },
-                   .default_repetitions = 3}};
+                       .summary = "a slice with strides 1, 4, 1 of blocks, beside a loop over its elements",
+                       .run = [](Context& context) { paper(context, false); },
+                       .default_repetitions = 3}};
 const Registration counted{{.name = "assign/messages",
-                        .summary = "how many transfers an assignment makes, counted",
-                        .run = messages,
-                        .default_repetitions = 1}};
+                            .summary = "how many transfers an assignment makes, counted",
+                            .run = messages,
+                            .default_repetitions = 1}};
 const Registration planning{{.name = "assign/plan-reuse",
-                         .summary = "an assignment of 1 MiB that is planned anew, beside one that is kept",
-                         .run = plan_reuse,
-                         .default_repetitions = 5}};
+                             .summary = "an assignment of 1 MiB that is planned anew, beside one that is kept",
+                             .run = plan_reuse,
+                             .default_repetitions = 5}};
 
 } // namespace
 } // namespace lapwing::bench

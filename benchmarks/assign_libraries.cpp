@@ -1,5 +1,5 @@
-// assign/pdgemr2d and assign/global-arrays: assignments beside what ScaLAPACK and Global Arrays have for the same. Built where these libraries are
-// installed for the MPI.
+// assign/pdgemr2d and assign/global-arrays: assignments beside what ScaLAPACK and Global Arrays have for the same.
+// Built where these libraries are installed for the MPI.
 #include "harness.hpp"
 
 #include <lapwing/array_slice.hpp>
@@ -30,7 +30,8 @@ void Cblacs_get(int context, int what, int* value);
 void Cblacs_gridinit(int* context, const char* order, int rows, int columns);
 void Cblacs_gridexit(int context);
 int numroc_(const int* n, const int* block, const int* process, const int* source, const int* processes);
-void Cpdgemr2d(int m, int n, double* a, int ia, int ja, int* desc_a, double* b, int ib, int jb, int* desc_b, int context);
+void Cpdgemr2d(int m, int n, double* a, int ia, int ja, int* desc_a, double* b, int ib, int jb, int* desc_b,
+               int context);
 }
 #endif
 
@@ -57,8 +58,11 @@ constexpr std::int64_t n = 4096;
 /// Throws unless all elements are where fill() puts them.
 [[maybe_unused]] void check(Runtime& runtime, GlobalArray<double, 2>& array, const char* what) {
     bool right = true;
-    array.for_each_local([&](const Index<2>& index, const double& element) { right = right && element == value_at(index[0], index[1]); });
-    if (runtime.min(right ? 1 : 0) == 0) throw std::runtime_error{std::string{what} + ": an element is not where it should be"};
+    array.for_each_local([&](const Index<2>& index, const double& element) {
+        right = right && element == value_at(index[0], index[1]);
+    });
+    if (runtime.min(right ? 1 : 0) == 0)
+        throw std::runtime_error{std::string{what} + ": an element is not where it should be"};
 }
 
 #ifdef LAPWING_BENCH_SCALAPACK
@@ -66,9 +70,11 @@ constexpr std::int64_t n = 4096;
 /// A matrix as ScaLAPACK has it: in columns, so that its first dimension is the second one of our arrays.
 class Matrix {
 public:
-    /// Of arrays in blocks of block[0] x block[1] over a grid of grid[0] x grid[1] processes, the last dimension fastest.
+    /// Of arrays in blocks of block[0] x block[1] over a grid of grid[0] x grid[1] processes, the last dimension
+    /// fastest.
     Matrix(const std::vector<std::int64_t>& block, const std::vector<int>& grid, int rank)
-        : rows_{static_cast<int>(block[1]), grid[1], rank % grid[1]}, columns_{static_cast<int>(block[0]), grid[0], rank / grid[1]} {
+        : rows_{static_cast<int>(block[1]), grid[1], rank % grid[1]},
+          columns_{static_cast<int>(block[0]), grid[0], rank / grid[1]} {
         Cblacs_get(-1, 0, &context_);
         Cblacs_gridinit(&context_, "C", grid[1], grid[0]);
         const int zero = 0;
@@ -85,10 +91,12 @@ public:
 
     /// Element (i, j) of the array, which must be this rank's.
     [[nodiscard]] double& at(std::int64_t i, std::int64_t j) {
-        return memory_[static_cast<std::size_t>(columns_.place(i)) * static_cast<std::size_t>(leading_) + static_cast<std::size_t>(rows_.place(j))];
+        return memory_[static_cast<std::size_t>(columns_.place(i)) * static_cast<std::size_t>(leading_) +
+                       static_cast<std::size_t>(rows_.place(j))];
     }
     void copy_to(Matrix& target, int context_of_all) {
-        Cpdgemr2d(extent, extent, memory_.data(), 1, 1, description_, target.memory_.data(), 1, 1, target.description_, context_of_all);
+        Cpdgemr2d(extent, extent, memory_.data(), 1, 1, description_, target.memory_.data(), 1, 1, target.description_,
+                  context_of_all);
     }
     [[nodiscard]] int context() const { return context_; }
 
@@ -115,7 +123,8 @@ void pdgemr2d(Context& context) {
         std::vector<int> grid;
     };
     const auto row = [&](const std::string& name, const Side& from, const Side& to) {
-        GlobalArray<double, 2> source{runtime, {n, n}, BlockCyclic{.block = {from.block, from.block}, .grid = from.grid}};
+        GlobalArray<double, 2> source{
+            runtime, {n, n}, BlockCyclic{.block = {from.block, from.block}, .grid = from.grid}};
         GlobalArray<double, 2> target{runtime, {n, n}, BlockCyclic{.block = {to.block, to.block}, .grid = to.grid}};
         Matrix a{{from.block, from.block}, from.grid, runtime.rank().value};
         Matrix b{{to.block, to.block}, to.grid, runtime.rank().value};
@@ -195,7 +204,8 @@ void global_arrays(Context& context) {
         std::ranges::fill(all, 0);
         NGA_Get(to, low, high, all.data(), &leading);
         for (std::int64_t i = 0; i < n; ++i)
-            if (all[static_cast<std::size_t>(i * n + i)] != value_at(i, i)) throw std::runtime_error{"GA_Copy: an element is not where it should be"};
+            if (all[static_cast<std::size_t>(i * n + i)] != value_at(i, i))
+                throw std::runtime_error{"GA_Copy: an element is not where it should be"};
         GA_Sync();
         context.compare(name, milliseconds(), rounds_of(runtime, "assignment", [&] { assignment.execute(); }),
                         {rounds_of(runtime, "GA_Copy", [&] { GA_Copy(from, to); })});

@@ -1,6 +1,6 @@
 // paracr: parallel cyclic reduction of a tridiagonal system, which goes from blocks to single dealt indices when its
-// strides become large: Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012), section
-// IV.C; the method is from Hockney and Jesshope, "Parallel Computers" (1988). ptrans: see there.
+// strides become large: Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012),
+// section IV.C; the method is from Hockney and Jesshope, "Parallel Computers" (1988). ptrans: see there.
 #include "harness.hpp"
 
 #include <lapwing/array_slice.hpp>
@@ -36,7 +36,8 @@ constexpr Row outside{0, 1, 0, 0};
 [[nodiscard]] Row reduced(const Row& before, const Row& row, const Row& behind) {
     const double alpha = -row.a / before.b;
     const double gamma = -row.c / behind.b;
-    return {alpha * before.a, row.b + alpha * before.c + gamma * behind.a, gamma * behind.c, row.d + alpha * before.d + gamma * behind.d};
+    return {alpha * before.a, row.b + alpha * before.c + gamma * behind.a, gamma * behind.c,
+            row.d + alpha * before.d + gamma * behind.d};
 }
 
 /// The four arrays of a system under one distribution.
@@ -45,16 +46,19 @@ public:
     template <class D>
     System(Runtime& runtime, std::int64_t n, const D& distribution)
         : parts{GlobalArray<double, 1>{runtime, {n}, distribution}, GlobalArray<double, 1>{runtime, {n}, distribution},
-                GlobalArray<double, 1>{runtime, {n}, distribution}, GlobalArray<double, 1>{runtime, {n}, distribution}} {}
+                GlobalArray<double, 1>{runtime, {n}, distribution},
+                GlobalArray<double, 1>{runtime, {n}, distribution}} {}
 
     [[nodiscard]] std::vector<Row> own() const {
-        const auto a = parts[0].local_span(), b = parts[1].local_span(), c = parts[2].local_span(), d = parts[3].local_span();
+        const auto a = parts[0].local_span(), b = parts[1].local_span(), c = parts[2].local_span(),
+                   d = parts[3].local_span();
         std::vector<Row> rows(a.size());
         for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = {a[k], b[k], c[k], d[k]};
         return rows;
     }
     void set_own(const std::vector<Row>& rows) {
-        const auto a = parts[0].local_span(), b = parts[1].local_span(), c = parts[2].local_span(), d = parts[3].local_span();
+        const auto a = parts[0].local_span(), b = parts[1].local_span(), c = parts[2].local_span(),
+                   d = parts[3].local_span();
         for (std::size_t k = 0; k < rows.size(); ++k) {
             a[k] = rows[k].a;
             b[k] = rows[k].b;
@@ -104,7 +108,8 @@ void steps_in_blocks(Runtime& runtime, System& system, std::int64_t n) {
 /// All others: the rows that they combine are the rank's own.
 [[nodiscard]] std::vector<double> steps_in_dealt(Runtime& runtime, const System& system, std::int64_t n) {
     std::vector<Row> rows = system.own();
-    for (std::int64_t s = runtime.size(); s < n; s *= 2) rows = step(rows, 0, static_cast<std::size_t>(s / runtime.size()));
+    for (std::int64_t s = runtime.size(); s < n; s *= 2)
+        rows = step(rows, 0, static_cast<std::size_t>(s / runtime.size()));
     std::vector<double> x(rows.size());
     for (std::size_t k = 0; k < x.size(); ++k) x[k] = rows[k].d / rows[k].b;
     return x;
@@ -153,8 +158,12 @@ void paracr(Context& context) {
     const std::vector<double> expected = solved_serially(n);
     double error = 0;
     for (std::size_t k = 0; k < x.size(); ++k)
-        error = std::max(error, std::abs(x[k] - expected[k * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(runtime.rank().value)]));
-    if (!(runtime.max(error) < 1e-12)) throw std::runtime_error{"paracr: the solution is off by " + std::to_string(error)};
+        error = std::max(
+            error,
+            std::abs(x[k] -
+                     expected[k * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(runtime.rank().value)]));
+    if (!(runtime.max(error) < 1e-12))
+        throw std::runtime_error{"paracr: the solution is off by " + std::to_string(error)};
 
     const Subject aggregated{.name = "Assignment", .run = [&](std::uint64_t rounds) {
                                  return together(runtime, [&] {
@@ -164,51 +173,62 @@ void paracr(Context& context) {
     // Each rank fetches a sample of its own dealt elements.
     constexpr std::int64_t sample = 500;
     const double share = static_cast<double>(sample) / static_cast<double>(n / ranks);
-    const Subject one_by_one{.name = "a loop over the elements", .run = [&](std::uint64_t rounds) {
-                                 const double seconds = together(runtime, [&] {
-                                     std::mt19937_64 generator{static_cast<std::uint64_t>(runtime.rank().value)};
-                                     std::uniform_int_distribution<std::int64_t> draw{0, n / ranks - 1};
-                                     for (std::uint64_t k = 0; k < rounds; ++k)
-                                         for (std::int64_t count = 0; count < sample; ++count) {
-                                             const std::int64_t i = draw(generator) * ranks + runtime.rank().value;
-                                             for (std::size_t p = 0; p < 4; ++p) dealt.parts[p](i) = +blocks.parts[p](i);
-                                         }
-                                 });
-                                 return seconds / share;
-                             }, .iterations = 1};
+    const Subject one_by_one{.name = "a loop over the elements",
+                             .run =
+                                 [&](std::uint64_t rounds) {
+                                     const double seconds = together(runtime, [&] {
+                                         std::mt19937_64 generator{static_cast<std::uint64_t>(runtime.rank().value)};
+                                         std::uniform_int_distribution<std::int64_t> draw{0, n / ranks - 1};
+                                         for (std::uint64_t k = 0; k < rounds; ++k)
+                                             for (std::int64_t count = 0; count < sample; ++count) {
+                                                 const std::int64_t i = draw(generator) * ranks + runtime.rank().value;
+                                                 for (std::size_t p = 0; p < 4; ++p)
+                                                     dealt.parts[p](i) = +blocks.parts[p](i);
+                                             }
+                                     });
+                                     return seconds / share;
+                                 },
+                             .iterations = 1};
     context.compare("4 x 2^20, Block to Cyclic, loop sampled", milliseconds(), aggregated, {one_by_one});
-    const Subject solve{.name = "solve", .run = [&](std::uint64_t rounds) {
-                            return together(runtime, [&] {
-                                for (std::uint64_t k = 0; k < rounds; ++k) {
-                                    fill();
-                                    steps_in_blocks(runtime, blocks, n);
-                                    deal.execute();
-                                    auto solution = steps_in_dealt(runtime, dealt, n);
-                                    keep(solution);
-                                }
-                            });
-                        }, .iterations = 1};
-    const Subject serial{.name = "one rank, Gaussian elimination", .run = [&](std::uint64_t rounds) {
-                             return together(runtime, [&] {
-                                 for (std::uint64_t k = 0; k < rounds; ++k) {
-                                     auto solution = solved_serially(n);
-                                     keep(solution);
-                                 }
-                             });
-                         }, .iterations = 1};
+    const Subject solve{.name = "solve",
+                        .run =
+                            [&](std::uint64_t rounds) {
+                                return together(runtime, [&] {
+                                    for (std::uint64_t k = 0; k < rounds; ++k) {
+                                        fill();
+                                        steps_in_blocks(runtime, blocks, n);
+                                        deal.execute();
+                                        auto solution = steps_in_dealt(runtime, dealt, n);
+                                        keep(solution);
+                                    }
+                                });
+                            },
+                        .iterations = 1};
+    const Subject serial{.name = "one rank, Gaussian elimination",
+                         .run =
+                             [&](std::uint64_t rounds) {
+                                 return together(runtime, [&] {
+                                     for (std::uint64_t k = 0; k < rounds; ++k) {
+                                         auto solution = solved_serially(n);
+                                         keep(solution);
+                                     }
+                                 });
+                             },
+                         .iterations = 1};
     context.compare("2^20 rows, the whole solver", milliseconds(), solve, {serial});
     blocks.close();
     dealt.close();
     runtime.close();
 }
 
-/// PTRANS as Ferguson and Buettner have it (2015, section 4): 500 rows in blocks of 3 x 5, transposed; element by element, with and
-/// without the cache, beside one assignment.
+/// PTRANS as Ferguson and Buettner have it (2015, section 4): 500 rows in blocks of 3 x 5, transposed; element by
+/// element, with and without the cache, beside one assignment.
 void ptrans(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
     constexpr std::int64_t n = 500;
-    const auto time = [&](const GlobalArray<double, 2>& from, GlobalArray<double, 2>& to, bool loop, Assignment& assignment) {
+    const auto time = [&](const GlobalArray<double, 2>& from, GlobalArray<double, 2>& to, bool loop,
+                          Assignment& assignment) {
         return together(runtime, [&] {
             if (!loop) return assignment.execute();
             for (const Domain<2> own : to.local_domains())
@@ -218,11 +238,14 @@ void ptrans(Context& context) {
     const auto with = [&](CacheMode mode, auto body) {
         GlobalArray<double, 2> from{runtime, {n, n}, BlockCyclic{.block = {3, 5}}, {.cache = {.mode = mode}}};
         GlobalArray<double, 2> to{runtime, {n, n}, BlockCyclic{.block = {3, 5}}};
-        from.for_each_local([&](const Index<2>& index, double& element) { element = static_cast<double>(index[0] * n + index[1]); });
+        from.for_each_local(
+            [&](const Index<2>& index, double& element) { element = static_cast<double>(index[0] * n + index[1]); });
         runtime.barrier();
         body(from, to);
         bool right = true;
-        to.for_each_local([&](const Index<2>& index, double& element) { right = right && element == static_cast<double>(index[1] * n + index[0]); });
+        to.for_each_local([&](const Index<2>& index, double& element) {
+            right = right && element == static_cast<double>(index[1] * n + index[0]);
+        });
         if (!right) throw std::runtime_error{"ptrans: an element is not where it should be"};
         from.close();
         to.close();
@@ -232,33 +255,42 @@ void ptrans(Context& context) {
         transpose.add(to.slice(), std::as_const(from).slice().transposed());
         const Subject aggregated{.name = "Assignment", .run = [&](std::uint64_t rounds) {
                                      double seconds = 0;
-                                     for (std::uint64_t k = 0; k < rounds; ++k) seconds += time(from, to, false, transpose);
+                                     for (std::uint64_t k = 0; k < rounds; ++k)
+                                         seconds += time(from, to, false, transpose);
                                      return seconds;
                                  }};
         const auto loop_over = [&](std::string name, const GlobalArray<double, 2>& source, std::string suffix) {
-            return Subject{.name = std::move(name), .run = [&](std::uint64_t rounds) {
-                               double seconds = 0;
-                               for (std::uint64_t k = 0; k < rounds; ++k) seconds += time(source, to, true, transpose);
-                               return seconds;
-                           }, .iterations = 1, .case_suffix = std::move(suffix)};
+            return Subject{.name = std::move(name),
+                           .run =
+                               [&](std::uint64_t rounds) {
+                                   double seconds = 0;
+                                   for (std::uint64_t k = 0; k < rounds; ++k)
+                                       seconds += time(source, to, true, transpose);
+                                   return seconds;
+                               },
+                           .iterations = 1,
+                           .case_suffix = std::move(suffix)};
         };
         with(CacheMode::epoch, [&](GlobalArray<double, 2>& cached, GlobalArray<double, 2>& cached_to) {
-            context.compare("500 x 500 in blocks of 3 x 5", milliseconds(), aggregated,
-                            {loop_over("a loop over the elements", from, ""), loop_over("the same, cached", cached, ", cached")});
+            context.compare(
+                "500 x 500 in blocks of 3 x 5", milliseconds(), aggregated,
+                {loop_over("a loop over the elements", from, ""), loop_over("the same, cached", cached, ", cached")});
             cached_to.slice() = cached.slice().transposed();
         });
     });
     runtime.close();
 }
 
-const Registration paracr_registration{{.name = "paracr",
-                                        .summary = "parallel cyclic reduction: four arrays from blocks to dealt indices",
-                                        .run = paracr,
-                                        .default_repetitions = 3}};
-const Registration ptrans_registration{{.name = "ptrans",
-                                        .summary = "a matrix in blocks of 3 x 5 transposed, beside loops over its elements",
-                                        .run = ptrans,
-                                        .default_repetitions = 3}};
+const Registration paracr_registration{
+    {.name = "paracr",
+     .summary = "parallel cyclic reduction: four arrays from blocks to dealt indices",
+     .run = paracr,
+     .default_repetitions = 3}};
+const Registration ptrans_registration{
+    {.name = "ptrans",
+     .summary = "a matrix in blocks of 3 x 5 transposed, beside loops over its elements",
+     .run = ptrans,
+     .default_repetitions = 3}};
 
 } // namespace
 } // namespace lapwing::bench

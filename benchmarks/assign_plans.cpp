@@ -1,5 +1,5 @@
-// assign/plans: what a rank finds out before it moves anything, of each pair of distributions over 100,000 processes, a number that no machine here
-// has: no message is needed for it.
+// assign/plans: what a rank finds out before it moves anything, of each pair of distributions over 100,000 processes, a
+// number that no machine here has: no message is needed for it.
 #include "harness.hpp"
 
 #include "src/distribution/matching.hpp"

@@ -1,5 +1,5 @@
-// cache/hit8, cache/sequential-read, cache/sequential-write, cache/copy: element loops over another rank's part, through the
-// cache, beside memory, bulk transfers and the same loops without it.
+// cache/hit8, cache/sequential-read, cache/sequential-write, cache/copy: element loops over another rank's part,
+// through the cache, beside memory, bulk transfers and the same loops without it.
 #include "cached_array.hpp"
 #include "element_reads.hpp"
 
@@ -12,7 +12,8 @@ void hit8(Context& context) {
     Runtime runtime;
     const Route route = context.measure_against(runtime);
     for (const Working working : {Working{"16 KiB", 2 * 1024}, Working{"256 KiB", 32 * 1024}}) {
-        GlobalArray<double, 1> a{runtime, {working.elements * runtime.size()}, Block{}, {.name = "a", .cache = cached()}};
+        GlobalArray<double, 1> a{
+            runtime, {working.elements * runtime.size()}, Block{}, {.name = "a", .cache = cached()}};
         const Domain<1> part = a.local_domain(route.target);
         std::vector<double> here(static_cast<std::size_t>(working.elements));
         double sum = 0;
@@ -60,22 +61,23 @@ void sequential(Context& context, bool write) {
             keep(sum);
             b.array().fence();
         };
-        context.compare("8 MB", gigabytes_per_second(8.0 * sequential_elements),
-                        by_one("element loop, cached", runtime, [&] { loop(a, sequential_elements); }),
-                        {by_one(write ? "one put" : "one get", runtime, [&] { bulk(false); }),
-                         [&] {
-                             Subject subject = by_one(write ? "loop into a buffer, one put" : "one get, loop over the buffer", runtime,
-                                                      [&] { bulk(true); });
-                             subject.case_suffix = ", with the loop";
-                             return subject;
-                         }(),
-                         [&] {
-                             Subject subject = by_one("element loop, uncached", runtime,
-                                                      [&] { loop(b, sequential_elements / uncached_share); },
-                                                      static_cast<double>(uncached_share));
-                             subject.case_suffix = ", uncached";
-                             return subject;
-                         }()});
+        context.compare(
+            "8 MB", gigabytes_per_second(8.0 * sequential_elements),
+            by_one("element loop, cached", runtime, [&] { loop(a, sequential_elements); }),
+            {by_one(write ? "one put" : "one get", runtime, [&] { bulk(false); }),
+             [&] {
+                 Subject subject = by_one(write ? "loop into a buffer, one put" : "one get, loop over the buffer",
+                                          runtime, [&] { bulk(true); });
+                 subject.case_suffix = ", with the loop";
+                 return subject;
+             }(),
+             [&] {
+                 Subject subject = by_one(
+                     "element loop, uncached", runtime, [&] { loop(b, sequential_elements / uncached_share); },
+                     static_cast<double>(uncached_share));
+                 subject.case_suffix = ", uncached";
+                 return subject;
+             }()});
     }
     runtime.close();
 }
@@ -101,10 +103,8 @@ void copy(Context& context) {
     runtime.close();
 }
 
-const Registration hit8_registration{{.name = "cache/hit8",
-                                      .summary = "8-byte reads that the cache serves",
-                                      .run = hit8,
-                                      .paths = {"rma", "service"}}};
+const Registration hit8_registration{
+    {.name = "cache/hit8", .summary = "8-byte reads that the cache serves", .run = hit8, .paths = {"rma", "service"}}};
 const Registration read_registration{{.name = "cache/sequential-read",
                                       .summary = "element loop over 8 MB of another rank",
                                       .run = [](Context& context) { sequential(context, false); },

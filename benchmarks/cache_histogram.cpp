@@ -1,7 +1,8 @@
-// Random increments of a table that is dealt over the ranks, for 10 to 90 % as many as it has elements (MuPC report, section
-// 7.1.1). cache/histogram: atomic increments without a result, which are gathered for each rank, against fetch-and-add one by
-// one; a table that counts wrongly ends the run. cache/histogram-report: array[loc]++ as the report has it, a read and a write,
-// through the cache and past it; increments of several ranks may then be lost, and nothing is checked.
+// Random increments of a table that is dealt over the ranks, for 10 to 90 % as many as it has elements (MuPC report,
+// section 7.1.1). cache/histogram: atomic increments without a result, which are gathered for each rank, against
+// fetch-and-add one by one; a table that counts wrongly ends the run. cache/histogram-report: array[loc]++ as the
+// report has it, a read and a write, through the cache and past it; increments of several ranks may then be lost, and
+// nothing is checked.
 #include "cached_array.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +19,9 @@ constexpr std::int64_t table_size = 1'000'000;
 constexpr std::uint64_t one_by_one_share = 100; ///< of the increments, for loops that wait for each
 
 /// By each rank.
-[[nodiscard]] constexpr std::uint64_t increments(int percentage) { return static_cast<std::uint64_t>(percentage) * (table_size / 100); }
+[[nodiscard]] constexpr std::uint64_t increments(int percentage) {
+    return static_cast<std::uint64_t>(percentage) * (table_size / 100);
+}
 
 /// As the report has them; few where it is only to be seen that they run.
 [[nodiscard]] std::vector<int> percentages(const Context& context) {
@@ -30,8 +33,8 @@ using Table = GlobalArray<std::int32_t, 1>;
 
 /// Each rank increments `count` elements; the seconds of all `iterations`, on every rank.
 template <class Increment>
-double increment_all(Runtime& runtime, Table& table, std::uint64_t iterations, std::uint64_t count, std::int64_t& expected,
-                     Increment&& increment) {
+double increment_all(Runtime& runtime, Table& table, std::uint64_t iterations, std::uint64_t count,
+                     std::int64_t& expected, Increment&& increment) {
     const auto own = static_cast<std::uint64_t>(runtime.rank().value);
     double seconds = 0;
     for (std::uint64_t round = 0; round < iterations; ++round)
@@ -50,7 +53,8 @@ void check(Table& table, std::int64_t expected) {
     for (const auto [i] : table.local_domain()) sum += table.local(i);
     table.team().sum(std::span{&sum, 1});
     if (sum != expected)
-        throw std::runtime_error{fmt::format("cache/histogram: the table holds {} increments instead of {}", sum, expected)};
+        throw std::runtime_error{
+            fmt::format("cache/histogram: the table holds {} increments instead of {}", sum, expected)};
 }
 
 void histogram(Context& context) {
@@ -66,8 +70,9 @@ void histogram(Context& context) {
                                                       [](auto element) { element.add(1); });
                              }};
             Subject one_by_one{.name = "fetch_add one by one", .run = [&](std::uint64_t iterations) {
-                                   return one_by_one_share * increment_all(runtime, table, iterations, count / one_by_one_share,
-                                                                           expected, [](auto element) { (void)element.fetch_add(1); });
+                                   return one_by_one_share *
+                                          increment_all(runtime, table, iterations, count / one_by_one_share, expected,
+                                                        [](auto element) { (void)element.fetch_add(1); });
                                }};
             context.compare(case_name(percentage), per_access(count), gathered, {std::move(one_by_one)});
         }
@@ -92,15 +97,18 @@ void report(Context& context) {
             const std::uint64_t count = increments(percentage);
             const auto subject = [&](std::string name, Table& of, std::uint64_t share) {
                 return Subject{.name = std::move(name),
-                               .run = [&runtime, &of, &expected, count, share](std::uint64_t iterations) {
-                                   return static_cast<double>(share) * increment_all(runtime, of, iterations, count / share, expected,
-                                                                                     [](auto element) { element += 1; });
-                               },
+                               .run =
+                                   [&runtime, &of, &expected, count, share](std::uint64_t iterations) {
+                                       return static_cast<double>(share) *
+                                              increment_all(runtime, of, iterations, count / share, expected,
+                                                            [](auto element) { element += 1; });
+                                   },
                                .iterations = 1};
             };
             const Subject baseline = subject("uncached", far, one_by_one_share);
             context.compare(case_name(percentage), per_access(count), subject("cached", adaptive, 1), {baseline});
-            context.compare(case_name(percentage) + ", MuPC's policy", per_access(count), subject("cached", as_mupc, 1), {baseline});
+            context.compare(case_name(percentage) + ", MuPC's policy", per_access(count), subject("cached", as_mupc, 1),
+                            {baseline});
         }
     }
     runtime.close();

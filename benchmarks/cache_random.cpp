@@ -1,5 +1,5 @@
-// cache/random-read, cache/random-write, cache/prefetch-distance, cache/sync-heavy: accesses that a cache cannot serve, or
-// only with help.
+// cache/random-read, cache/random-write, cache/prefetch-distance, cache/sync-heavy: accesses that a cache cannot serve,
+// or only with help.
 #include "cached_array.hpp"
 #include "raw_window.hpp"
 
@@ -32,7 +32,8 @@ void random_read(Context& context) {
             part.array().fence();
         };
         context.compare("30,000 of 10,000,000 words", per_access(accesses),
-                        once(by_one("cached", runtime, [&] { loop(a); })), {once(by_one("uncached", runtime, [&] { loop(b); }))});
+                        once(by_one("cached", runtime, [&] { loop(a); })),
+                        {once(by_one("uncached", runtime, [&] { loop(b); }))});
     }
     runtime.close();
 }
@@ -92,7 +93,8 @@ void prefetch_distance(Context& context) {
         RemotePart<std::int64_t> a{runtime, route.target, words, cached()};
         std::uint64_t round = 0;
         const auto f = [&](std::int64_t i) {
-            return a.begin() + static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i) + (round << 32)) % words);
+            return a.begin() +
+                   static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i) + (round << 32)) % words);
         };
         constexpr auto n = static_cast<std::int64_t>(accesses);
         const auto fixed = [&](std::int64_t k) {
@@ -120,7 +122,8 @@ void prefetch_distance(Context& context) {
         for (const std::int64_t k : {0, 1, 2, 4, 8, 12, 16, 32, 64})
             baselines.push_back(once(by_one("distance " + std::to_string(k), runtime, [&fixed, k] { fixed(k); }),
                                      ", beside " + std::to_string(k)));
-        context.compare("adaptive", per_access(accesses), once(by_one("adaptive", runtime, adaptive)), std::move(baselines));
+        context.compare("adaptive", per_access(accesses), once(by_one("adaptive", runtime, adaptive)),
+                        std::move(baselines));
     }
     runtime.close();
 }

@@ -16,7 +16,11 @@ namespace lapwing::bench {
 [[nodiscard]] inline CacheOptions cached() { return {.mode = CacheMode::epoch}; }
 /// Pages of a size that stays, through which all reads go.
 [[nodiscard]] inline CacheOptions fixed_cache(CachePolicy policy, std::uint64_t page_bytes, std::uint64_t pages) {
-    return {.mode = CacheMode::epoch, .policy = policy, .bytes = page_bytes * pages, .page_bytes = page_bytes, .adapt = false};
+    return {.mode = CacheMode::epoch,
+            .policy = policy,
+            .bytes = page_bytes * pages,
+            .page_bytes = page_bytes,
+            .adapt = false};
 }
 [[nodiscard]] inline CacheOptions uncached() { return {.mode = CacheMode::off}; }
 
@@ -27,7 +31,8 @@ public:
     /// Collective. `each` elements a rank.
     RemotePart(Runtime& runtime, Rank target, std::int64_t each, const CacheOptions& options)
         : array_{runtime, {each * runtime.size()}, Block{}, {.name = "remote", .cache = options}},
-          begin_{target.value * each}, each_{each} {
+          begin_{target.value * each},
+          each_{each} {
         for (const auto [i] : array_.local_domain()) array_.local(i) = static_cast<T>(i % 1000);
         runtime.barrier();
     }

@@ -1,4 +1,5 @@
-// checkpoint: a global array to a file and back, beside a plain collective write and read of the same bytes. Both are synchronised with the disk.
+// checkpoint: a global array to a file and back, beside a plain collective write and read of the same bytes. Both are
+// synchronised with the disk.
 #include "harness.hpp"
 
 #include <lapwing/checkpoint.hpp>
@@ -31,7 +32,8 @@ public:
     }
     /// Over what is there.
     void write() { write_to(path_); }
-    /// Into a new file, which replaces the old one when it is complete, so that there is a whole one at any time: as save().
+    /// Into a new file, which replaces the old one when it is complete, so that there is a whole one at any time: as
+    /// save().
     void replace() {
         write_to(path_ + ".new");
         if (rank_ == 0) std::filesystem::rename(path_ + ".new", path_);
@@ -40,19 +42,23 @@ public:
     void write_to(const std::string& path) {
         MPI_File file = MPI_FILE_NULL;
         MPI_File_open(world_, path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
-        MPI_File_write_at_all(file, offset(), memory_.data(), static_cast<int>(memory_.size()), MPI_BYTE, MPI_STATUS_IGNORE);
+        MPI_File_write_at_all(file, offset(), memory_.data(), static_cast<int>(memory_.size()), MPI_BYTE,
+                              MPI_STATUS_IGNORE);
         MPI_File_sync(file);
         MPI_File_close(&file);
     }
     void read() {
         MPI_File file = MPI_FILE_NULL;
         MPI_File_open(world_, path_.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
-        MPI_File_read_at_all(file, offset(), memory_.data(), static_cast<int>(memory_.size()), MPI_BYTE, MPI_STATUS_IGNORE);
+        MPI_File_read_at_all(file, offset(), memory_.data(), static_cast<int>(memory_.size()), MPI_BYTE,
+                             MPI_STATUS_IGNORE);
         MPI_File_close(&file);
     }
 
 private:
-    [[nodiscard]] MPI_Offset offset() const { return static_cast<MPI_Offset>(rank_) * static_cast<MPI_Offset>(memory_.size()); }
+    [[nodiscard]] MPI_Offset offset() const {
+        return static_cast<MPI_Offset>(rank_) * static_cast<MPI_Offset>(memory_.size());
+    }
 
     MPI_Comm world_;
     std::string path_;
@@ -65,15 +71,19 @@ void checkpoint(Context& context) {
     context.measure_against(runtime);
     std::int64_t process = getpid();
     process = runtime.broadcast(process, Rank{0});
-    const std::string path = (std::filesystem::temp_directory_path() / ("lapwing_bench_" + std::to_string(process))).string();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("lapwing_bench_" + std::to_string(process))).string();
     constexpr std::uint64_t bytes = static_cast<std::uint64_t>(side * side) * sizeof(double);
     PlainFile plain{context.world(), path + ".plain", bytes};
     const auto rounds_of = [&](std::string name, auto once) {
-        return Subject{.name = std::move(name), .run = [&runtime, once](std::uint64_t rounds) {
-                           return together(runtime, [&] {
-                               for (std::uint64_t k = 0; k < rounds; ++k) once();
-                           });
-                       }, .iterations = 1};
+        return Subject{.name = std::move(name),
+                       .run =
+                           [&runtime, once](std::uint64_t rounds) {
+                               return together(runtime, [&] {
+                                   for (std::uint64_t k = 0; k < rounds; ++k) once();
+                               });
+                           },
+                       .iterations = 1};
     };
     const Subject write = rounds_of("MPI_File_write_at_all", [&] { plain.write(); });
     Subject replace = rounds_of("the same into a new file that replaces the old one", [&] { plain.replace(); });
@@ -82,8 +92,10 @@ void checkpoint(Context& context) {
     const auto row = [&](const char* name, const auto& distribution) {
         GlobalArray<double, 2> array{runtime, {side, side}, distribution};
         array.fill(1);
-        context.compare(std::string{"save, "} + name, milliseconds(), rounds_of("save()", [&] { array.save(path); }), {write, replace});
-        context.compare(std::string{"load, "} + name, milliseconds(), rounds_of("load()", [&] { array.load(path); }), {read});
+        context.compare(std::string{"save, "} + name, milliseconds(), rounds_of("save()", [&] { array.save(path); }),
+                        {write, replace});
+        context.compare(std::string{"load, "} + name, milliseconds(), rounds_of("load()", [&] { array.load(path); }),
+                        {read});
         array.close();
     };
     row("rows", Block{.grid = {0, 1}});
@@ -94,10 +106,11 @@ void checkpoint(Context& context) {
     runtime.close();
 }
 
-const Registration registration{{.name = "checkpoint",
-                                 .summary = "128 MiB of an array saved and loaded, beside one collective write and read",
-                                 .run = checkpoint,
-                                 .default_repetitions = 5}};
+const Registration registration{
+    {.name = "checkpoint",
+     .summary = "128 MiB of an array saved and loaded, beside one collective write and read",
+     .run = checkpoint,
+     .default_repetitions = 5}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -101,7 +101,8 @@ private:
     std::vector<std::array<std::int32_t, N>> indices_;
 };
 
-/// A function of its own, as a scientist's loop is: the sum then lives in a register, for raw pointers and arrays alike.
+/// A function of its own, as a scientist's loop is: the sum then lives in a register, for raw pointers and arrays
+/// alike.
 template <class Indices, class Read>
 [[gnu::noinline]] double sum_of_reads(const Indices& indices, std::uint64_t count, Read read) {
     double sum = 0;

@@ -1,6 +1,7 @@
-// fft: a Fourier transform of 2^20 complex numbers in blocks, by transforms that each rank makes of elements of its own, and three assignments
-// between Block and Cyclic: Sanz et al., "Global data re-allocation via communication aggregation in Chapel" (2012), section IV.B. What a rank
-// computes itself is FFTW's work, and the whole stands beside FFTW's own transform over MPI, where that was built for this MPI.
+// fft: a Fourier transform of 2^20 complex numbers in blocks, by transforms that each rank makes of elements of its
+// own, and three assignments between Block and Cyclic: Sanz et al., "Global data re-allocation via communication
+// aggregation in Chapel" (2012), section IV.B. What a rank computes itself is FFTW's work, and the whole stands beside
+// FFTW's own transform over MPI, where that was built for this MPI.
 #include "harness.hpp"
 
 #include <lapwing/array_slice.hpp>
@@ -71,26 +72,32 @@ private:
     std::vector<Complex> low_, high_;
 };
 
-/// A transform of n = ranks * m elements. Rank r has those with indices r, r + ranks, …, and transforms these m. Results k, k + m, … of the
-/// whole are a transform of element k of each rank r, turned by exp(-2 pi i r k / n).
+/// A transform of n = ranks * m elements. Rank r has those with indices r, r + ranks, …, and transforms these m.
+/// Results k, k + m, … of the whole are a transform of element k of each rank r, turned by exp(-2 pi i r k / n).
 class Transform {
 public:
     Transform(Runtime& runtime, std::int64_t n)
-        : input{runtime, {n}}, result{runtime, {n}}, dealt{runtime, {n}, Cyclic{}},
-          ranks_{runtime.size()}, rank_{runtime.rank().value}, columns_{n / ranks_ / ranks_}, roots_{n} {
+        : input{runtime, {n}},
+          result{runtime, {n}},
+          dealt{runtime, {n}, Cyclic{}},
+          ranks_{runtime.size()},
+          rank_{runtime.rank().value},
+          columns_{n / ranks_ / ranks_},
+          roots_{n} {
         deal.add(dealt.slice(), std::as_const(input).slice());
         exchange.add(dealt.slice(), std::as_const(result).slice());
         gather.add(result.slice(), std::as_const(dealt).slice());
         const int length = static_cast<int>(n / ranks_);
-        of_own_.reset(fftw_plan_dft_1d(length, raw(dealt.local_span().data()), raw(result.local_span().data()), FFTW_FORWARD, FFTW_MEASURE));
-        // In place, of rows of `columns_` elements that came from one rank each. A few columns at a time, which stay in the cache after they
-        // were turned.
+        of_own_.reset(fftw_plan_dft_1d(length, raw(dealt.local_span().data()), raw(result.local_span().data()),
+                                       FFTW_FORWARD, FFTW_MEASURE));
+        // In place, of rows of `columns_` elements that came from one rank each. A few columns at a time, which stay in
+        // the cache after they were turned.
         const int all = static_cast<int>(ranks_);
         const int row = static_cast<int>(columns_);
         strip_ = std::min<std::int64_t>(columns_, 256);
         fftw_complex* const values = raw(dealt.local_span().data());
-        across_.reset(fftw_plan_many_dft(1, &all, static_cast<int>(strip_), values, nullptr, row, 1, values, nullptr, row, 1, FFTW_FORWARD,
-                                         FFTW_MEASURE));
+        across_.reset(fftw_plan_many_dft(1, &all, static_cast<int>(strip_), values, nullptr, row, 1, values, nullptr,
+                                         row, 1, FFTW_FORWARD, FFTW_MEASURE));
     }
 
     void run() {
@@ -130,18 +137,23 @@ private:
 /// The largest difference from the transform of one rank, relative to the largest result.
 [[nodiscard]] double error_of(Runtime& runtime, std::span<const Complex> part, std::int64_t first, std::int64_t n) {
     std::vector<Complex> expected(static_cast<std::size_t>(n));
-    const FftwPlan plan{fftw_plan_dft_1d(static_cast<int>(n), raw(expected.data()), raw(expected.data()), FFTW_FORWARD, FFTW_ESTIMATE), &fftw_destroy_plan};
+    const FftwPlan plan{
+        fftw_plan_dft_1d(static_cast<int>(n), raw(expected.data()), raw(expected.data()), FFTW_FORWARD, FFTW_ESTIMATE),
+        &fftw_destroy_plan};
     for (std::int64_t i = 0; i < n; ++i) expected[static_cast<std::size_t>(i)] = value_at(i);
     fftw_execute(plan.get());
     double largest = 0;
     for (const Complex& value : expected) largest = std::max(largest, std::abs(value));
     double difference = 0;
-    for (std::size_t k = 0; k < part.size(); ++k) difference = std::max(difference, std::abs(part[k] - expected[static_cast<std::size_t>(first) + k]));
+    for (std::size_t k = 0; k < part.size(); ++k)
+        difference = std::max(difference, std::abs(part[k] - expected[static_cast<std::size_t>(first) + k]));
     return runtime.max(difference) / largest;
 }
 
 void require_right(double error, const char* what) {
-    if (!(error < 1e-12)) throw std::runtime_error{std::string{"fft: "} + what + " is off by " + std::to_string(error) + " of the largest value"};
+    if (!(error < 1e-12))
+        throw std::runtime_error{std::string{"fft: "} + what + " is off by " + std::to_string(error) +
+                                 " of the largest value"};
 }
 
 #ifdef LAPWING_BENCH_FFTW_MPI
@@ -152,13 +164,16 @@ public:
         static const bool ready = (fftw_mpi_init(), true);
         static_cast<void>(ready);
         std::ptrdiff_t count = 0, first = 0, count_after = 0, first_after = 0;
-        const std::ptrdiff_t room = fftw_mpi_local_size_1d(n, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_MEASURE, &count, &first, &count_after, &first_after);
+        const std::ptrdiff_t room = fftw_mpi_local_size_1d(n, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_MEASURE, &count,
+                                                           &first, &count_after, &first_after);
         values_.resize(static_cast<std::size_t>(room));
         result_.resize(static_cast<std::size_t>(room));
-        plan_.reset(fftw_mpi_plan_dft_1d(n, raw(values_.data()), raw(result_.data()), MPI_COMM_WORLD, FFTW_FORWARD, FFTW_MEASURE));
+        plan_.reset(fftw_mpi_plan_dft_1d(n, raw(values_.data()), raw(result_.data()), MPI_COMM_WORLD, FFTW_FORWARD,
+                                         FFTW_MEASURE));
         for (std::ptrdiff_t k = 0; k < count; ++k) values_[static_cast<std::size_t>(k)] = value_at(first + k);
         fftw_execute(plan_.get());
-        require_right(error_of(runtime, {result_.data(), static_cast<std::size_t>(count_after)}, first_after, n), "FFTW's transform over MPI");
+        require_right(error_of(runtime, {result_.data(), static_cast<std::size_t>(count_after)}, first_after, n),
+                      "FFTW's transform over MPI");
     }
     void run() { fftw_execute(plan_.get()); }
 
@@ -202,31 +217,35 @@ void fft(Context& context) {
     // Communication alone: each rank fetches or writes a sample of its own elements.
     constexpr std::int64_t sample = 500;
     const double share = static_cast<double>(sample) / static_cast<double>(n / ranks);
-    const Subject one_by_one{.name = "loops over the elements", .run = [&](std::uint64_t rounds) {
-                                 const double seconds = together(runtime, [&] {
-                                     std::mt19937_64 generator{static_cast<std::uint64_t>(runtime.rank().value)};
-                                     std::uniform_int_distribution<std::int64_t> draw{0, n / ranks - 1};
-                                     for (std::uint64_t k = 0; k < rounds; ++k)
-                                         for (std::int64_t count = 0; count < sample; ++count) {
-                                             const std::int64_t i = draw(generator) * ranks + runtime.rank().value;
-                                             transform.dealt(i) = transform.input(i).get();
-                                             transform.dealt(i) = transform.result(i).get();
-                                             const std::int64_t j = first + draw(generator);
-                                             transform.result(j) = transform.dealt(j).get();
-                                         }
-                                 });
-                                 return seconds / share;
-                             }, .iterations = 1};
+    const Subject one_by_one{.name = "loops over the elements",
+                             .run =
+                                 [&](std::uint64_t rounds) {
+                                     const double seconds = together(runtime, [&] {
+                                         std::mt19937_64 generator{static_cast<std::uint64_t>(runtime.rank().value)};
+                                         std::uniform_int_distribution<std::int64_t> draw{0, n / ranks - 1};
+                                         for (std::uint64_t k = 0; k < rounds; ++k)
+                                             for (std::int64_t count = 0; count < sample; ++count) {
+                                                 const std::int64_t i = draw(generator) * ranks + runtime.rank().value;
+                                                 transform.dealt(i) = transform.input(i).get();
+                                                 transform.dealt(i) = transform.result(i).get();
+                                                 const std::int64_t j = first + draw(generator);
+                                                 transform.result(j) = transform.dealt(j).get();
+                                             }
+                                     });
+                                     return seconds / share;
+                                 },
+                             .iterations = 1};
     context.compare("its three assignments, loops sampled", milliseconds(),
                     {.name = "Assignment", .run = rounds_of([&] { transform.move_only(); })}, {one_by_one});
     transform.close();
     runtime.close();
 }
 
-const Registration registration{{.name = "fft",
-                                 .summary = "a Fourier transform over all ranks: FFTW's transforms of own elements, and three assignments",
-                                 .run = fft,
-                                 .default_repetitions = 3}};
+const Registration registration{
+    {.name = "fft",
+     .summary = "a Fourier transform over all ranks: FFTW's transforms of own elements, and three assignments",
+     .run = fft,
+     .default_repetitions = 3}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -25,8 +25,8 @@ struct Options {
     double seconds = 0.1;        ///< length of one measured stretch, for benchmarks that choose their iterations
     std::string network = "shm"; ///< what carries the messages, as scripts/bench calls it; only labels and choices
     std::vector<std::uint64_t> sizes = {}; ///< for bandwidth/…; empty: 1 MiB and 64 MiB
-    bool full = false; ///< for prefetch/…: the sizes of the publication that they are from
-    bool weak = false; ///< for prefetch/…: sizes are those of a rank's share
+    bool full = false;                     ///< for prefetch/…: the sizes of the publication that they are from
+    bool weak = false;                     ///< for prefetch/…: sizes are those of a rank's share
     bool value_only = false; ///< leave the baselines out: scripts/bench measures them in processes of their own
 };
 
@@ -88,16 +88,16 @@ public:
     /// Names what the next rows belong to; main does it for each benchmark.
     void start(std::string bench, int default_repetitions);
 
-    /// Chooses the rank to measure against: the last one on another node if there is one, else the last one. The rows to
-    /// come name its path. Collective, over a team of all ranks of world(). Throws when there is only one rank.
+    /// Chooses the rank to measure against: the last one on another node if there is one, else the last one. The rows
+    /// to come name its path. Collective, over a team of all ranks of world(). Throws when there is only one rank.
     Route measure_against(const Team& team);
     /// The same among the ranks that rank 0 reaches on path `path`; none when there is no such rank.
     std::optional<Route> measure_against(const Team& team, Path path);
     /// For rows that belong to no path to another rank.
     void set_path(std::string_view path) { path_ = path; }
 
-    /// Measures `value` and `baselines` in turns (A B C, C B A, …), and adds a row for each baseline, or one row without
-    /// a baseline when there is none. Collective.
+    /// Measures `value` and `baselines` in turns (A B C, C B A, …), and adds a row for each baseline, or one row
+    /// without a baseline when there is none. Collective.
     ///
     /// A row shows medians over the repetitions; its ratio is the median of the ratios of neighbouring measurements,
     /// which a slow drift of the machine cannot move as it moves two medians.
@@ -182,8 +182,8 @@ double together(Ranks& ranks, Body&& body) {
     return watch.seconds();
 }
 
-/// A baseline to be measured also in processes of its own, where no other library has a thread or a window: scripts/bench
-/// runs it and the benchmark in turns.
+/// A baseline to be measured also in processes of its own, where no other library has a thread or a window:
+/// scripts/bench runs it and the benchmark in turns.
 struct AloneBaseline {
     std::string path;         ///< for runs of the benchmark on this path
     std::string bench;        ///< the benchmark that measures the baseline

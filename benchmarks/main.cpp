@@ -52,8 +52,8 @@ std::vector<const Benchmark*> chosen(const std::vector<std::string>& names) {
     return found;
 }
 
-/// The highest level that Lapwing can use: a progress thread needs MPI_THREAD_MULTIPLE. Without one the level stays below,
-/// since Open MPI's windows between TCP hosts refuse to exist at MPI_THREAD_MULTIPLE.
+/// The highest level that Lapwing can use: a progress thread needs MPI_THREAD_MULTIPLE. Without one the level stays
+/// below, since Open MPI's windows between TCP hosts refuse to exist at MPI_THREAD_MULTIPLE.
 int automatic_level() {
     return lapwing::Settings{}.text("LAPWING_PROGRESS") == "caller" ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
 }
@@ -123,7 +123,9 @@ int main(int argument_count, char** arguments) {
         ->transform(CLI::AsSizeValue{false});
     run_command->add_option("--thread-level", thread_level, "asked of MPI (default: what Lapwing's settings need)")
         ->transform(CLI::CheckedTransformer{levels});
-    run_command->add_flag("--full", options.full, "for prefetch/… and upc/…: the sizes of the publication, which take minutes; upc/apex-map/… together an hour or two");
+    run_command->add_flag("--full", options.full,
+                          "for prefetch/… and upc/…: the sizes of the publication, which take minutes; upc/apex-map/… "
+                          "together an hour or two");
     run_command->add_flag("--weak", options.weak, "for prefetch/…: sizes grow with the number of ranks");
     run_command->add_flag("--value-only", options.value_only, "without the baselines");
 

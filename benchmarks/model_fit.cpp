@@ -29,7 +29,8 @@ std::vector<TransferCell> all_cells() {
     std::vector<TransferCell> cells = model::transfer_grid(largest_bytes);
     const std::vector<TransferCell> grid = cells;
     for (const TransferCell& cell : grid)
-        if (cell.bytes * cell.operations * 3 / 2 <= largest_bytes) cells.push_back({cell.bytes * 3 / 2, cell.operations});
+        if (cell.bytes * cell.operations * 3 / 2 <= largest_bytes)
+            cells.push_back({cell.bytes * 3 / 2, cell.operations});
     std::ranges::stable_sort(cells, {}, &TransferCell::bytes);
     return cells;
 }
@@ -46,8 +47,8 @@ void model_fit(Context& context) {
             // Sizes to fit to and those between take turns: what is judged is the model, not how the machine drifts.
             std::vector<TransferSample> fitted;
             std::vector<TransferSample> between;
-            for (const TransferSample& sample : model::measure_transfers(window, route.target, direction, all_cells(), memory,
-                                                                            60 * context.options().seconds))
+            for (const TransferSample& sample : model::measure_transfers(window, route.target, direction, all_cells(),
+                                                                         memory, 60 * context.options().seconds))
                 (std::has_single_bit(sample.bytes) ? fitted : between).push_back(sample);
             const model::Aggregation aggregation = model::aggregation_of(runtime.state(), route.path, direction);
             model::TransferModel model = model::fit_transfers(fitted, aggregation);

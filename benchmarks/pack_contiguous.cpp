@@ -1,5 +1,5 @@
-// pack/contiguous: one block to one block by the copier of layouts, beside memcpy (figure 5 of the superpipelining paper). Hot: the
-// same memory again and again; cold: every copy from memory that has left the caches.
+// pack/contiguous: one block to one block by the copier of layouts, beside memcpy (figure 5 of the superpipelining
+// paper). Hot: the same memory again and again; cold: every copy from memory that has left the caches.
 #include "harness.hpp"
 #include "strided_cell.hpp"
 
@@ -29,7 +29,8 @@ void pack_contiguous(Context& context) {
             const Layout block = Layout::contiguous(bytes);
             const auto subject = [&](std::string name, auto copy) {
                 return Subject{.name = std::move(name),
-                               .run = [&context, &from, &to, bytes, hot, copy, at = std::uint64_t{0}](std::uint64_t iterations) mutable {
+                               .run = [&context, &from, &to, bytes, hot, copy,
+                                       at = std::uint64_t{0}](std::uint64_t iterations) mutable {
                                    if (context.rank() != 0) return 0.0;
                                    const Stopwatch watch;
                                    for (std::uint64_t n = 0; n < iterations; ++n) {
@@ -42,9 +43,13 @@ void pack_contiguous(Context& context) {
                                    return watch.seconds();
                                }};
             };
-            context.compare(fmt::format("{} {}", size_name(bytes), hot ? "hot" : "cold"), gigabytes_per_second(static_cast<double>(bytes)),
-                            subject("copy of layouts", [&block](std::byte* out, const std::byte* in) { lapwing::datatype::copy(out, block, in, block); }),
-                            {subject("memcpy", [bytes](std::byte* out, const std::byte* in) { std::memcpy(out, in, bytes); })});
+            context.compare(
+                fmt::format("{} {}", size_name(bytes), hot ? "hot" : "cold"),
+                gigabytes_per_second(static_cast<double>(bytes)),
+                subject(
+                    "copy of layouts",
+                    [&block](std::byte* out, const std::byte* in) { lapwing::datatype::copy(out, block, in, block); }),
+                {subject("memcpy", [bytes](std::byte* out, const std::byte* in) { std::memcpy(out, in, bytes); })});
         }
     }
 }

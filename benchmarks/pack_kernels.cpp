@@ -1,4 +1,5 @@
-// pack/kernels: the copy loops under pack and unpack, beside what programs write by hand and beside MPI's derived datatypes.
+// pack/kernels: the copy loops under pack and unpack, beside what programs write by hand and beside MPI's derived
+// datatypes.
 #include "harness.hpp"
 
 #include "src/kernels/copy_kernels.hpp"
@@ -40,7 +41,7 @@ constexpr std::array<Spacing, 3> spacings{{{"2x", 2, 0}, {"3x", 3, 0}, {"4 KiB",
 
 /// Memory that begins with a page, its pages touched.
 struct Memory {
-    explicit Memory(std::size_t size) : bytes{size}, data{new (std::align_val_t{4096}) std::byte[size]} {
+    explicit Memory(std::size_t size) : bytes{size}, data{new(std::align_val_t{4096}) std::byte[size]} {
         std::uint32_t state = 1;
         for (std::size_t i = 0; i < size; ++i) {
             state = state * 1664525U + 1013904223U;
@@ -57,7 +58,8 @@ struct Memory {
 
 class Datatype {
 public:
-    Datatype(std::uint64_t count, std::uint64_t block_bytes, std::uint64_t stride, const std::vector<std::int64_t>& offsets) {
+    Datatype(std::uint64_t count, std::uint64_t block_bytes, std::uint64_t stride,
+             const std::vector<std::int64_t>& offsets) {
         // As an application has it: doubles where the length allows, floats otherwise.
         const bool doubles = block_bytes % sizeof(double) == 0;
         const MPI_Datatype base = doubles ? MPI_DOUBLE : MPI_FLOAT;
@@ -97,14 +99,18 @@ struct Cell {
 class Blocks {
 public:
     explicit Blocks(const Cell& cell)
-        : cell_{cell}, stride_{cell.spacing->stride(cell.block_bytes)}, count_{count(cell)},
-          blocks_{count_ * stride_ + 4096}, packed_{count_ * cell.block_bytes},
+        : cell_{cell},
+          stride_{cell.spacing->stride(cell.block_bytes)},
+          count_{count(cell)},
+          blocks_{count_ * stride_ + 4096},
+          packed_{count_ * cell.block_bytes},
           offsets_{cell.indexed ? irregular() : std::vector<std::int64_t>{}},
-          lines_{touched_lines()}, datatype_{count_, cell.block_bytes, stride_, offsets_} {}
+          lines_{touched_lines()},
+          datatype_{count_, cell.block_bytes, stride_, offsets_} {}
 
     void by_lapwing() {
         const kernels::Run run{count_, cell_.block_bytes, static_cast<std::int64_t>(stride_),
-                                offsets_.empty() ? nullptr : offsets_.data()};
+                               offsets_.empty() ? nullptr : offsets_.data()};
         if (cell_.pack) kernels::gather(packed_.data, blocks_.data, run);
         else kernels::scatter(blocks_.data, packed_.data, run);
     }
@@ -128,8 +134,8 @@ public:
         else MPI_Unpack(packed_.data, bytes, &position, blocks_.data, 1, datatype_.get(), MPI_COMM_SELF);
     }
 
-    /// The memory traffic of the copy and nothing else: a word of each line that is read, a word of each that is written,
-    /// lines to be written asked for ahead. No copy of blocks outside the first-level cache can be faster.
+    /// The memory traffic of the copy and nothing else: a word of each line that is read, a word of each that is
+    /// written, lines to be written asked for ahead. No copy of blocks outside the first-level cache can be faster.
     void by_lines() {
         std::uint64_t sum = 0;
         const auto read = [&sum](const std::byte* line) { sum += static_cast<std::uint64_t>(*line); };
@@ -187,8 +193,8 @@ public:
     [[nodiscard]] double bytes() const { return static_cast<double>(packed_.bytes); }
 
 private:
-    /// Hot blocks fit in the first-level cache, except long ones and those a page apart, which are in the second level: a
-    /// stride of a page maps all of them to one set of the first. Cold ones are many enough to time.
+    /// Hot blocks fit in the first-level cache, except long ones and those a page apart, which are in the second level:
+    /// a stride of a page maps all of them to one set of the first. Cold ones are many enough to time.
     static std::uint64_t count(const Cell& cell) {
         const std::uint64_t total = cell.cold ? 256 << 10 : 4 << 10;
         const std::uint64_t most = cell.spacing->blocks != 0 ? total : cell.cold ? 2048 : 256;
@@ -201,7 +207,8 @@ private:
         std::vector<std::int64_t> offsets(count_);
         for (std::uint64_t k = 0; k < count_; ++k) {
             const std::uint64_t room = (stride_ - cell_.block_bytes) / 4;
-            offsets[k] = static_cast<std::int64_t>(k * stride_ + std::uniform_int_distribution<std::uint64_t>{0, room}(random) * 4);
+            offsets[k] = static_cast<std::int64_t>(k * stride_ +
+                                                   std::uniform_int_distribution<std::uint64_t>{0, room}(random) * 4);
         }
         return offsets;
     }

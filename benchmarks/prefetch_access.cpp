@@ -1,5 +1,6 @@
-// prefetch/access and prefetch/degradation: single reads of elements that are prefetched, beside own, plain local and remote ones; what
-// reads and writes cost more where something is prefetched. Kayraklioglu, Ferguson and El-Ghazawi, sections 6.2.1 and 6.2.4.
+// prefetch/access and prefetch/degradation: single reads of elements that are prefetched, beside own, plain local and
+// remote ones; what reads and writes cost more where something is prefetched. Kayraklioglu, Ferguson and El-Ghazawi,
+// sections 6.2.1 and 6.2.4.
 #include "cached_array.hpp"
 #include "element_reads.hpp"
 #include "prefetch_modes.hpp"
@@ -99,16 +100,21 @@ void access(Context& context) {
             const Domain<2> theirs = array.local_domain(route.target);
             const StridedIndices indices{theirs, stride};
             const std::int64_t origin = theirs.first()[0] * columns;
-            const Subject pointer = reads("plain local array", runtime, indices,
-                                          [&, origin](std::int64_t i, std::int64_t j) { return plain.data()[i * columns + j - origin]; });
+            const Subject pointer =
+                reads("plain local array", runtime, indices,
+                      [&, origin](std::int64_t i, std::int64_t j) { return plain.data()[i * columns + j - origin]; });
             context.compare(text(options) + ", a(i, j)" + suffix, nanoseconds(),
-                            reads_of_copies(runtime, indices, [&](std::int64_t i, std::int64_t j) -> double { return array(i, j); }),
+                            reads_of_copies(runtime, indices,
+                                            [&](std::int64_t i, std::int64_t j) -> double { return array(i, j); }),
                             {pointer});
             const auto view = array.view();
-            context.compare(text(options) + ", view()" + suffix, nanoseconds(),
-                            reads_of_copies(runtime, indices, [view](std::int64_t i, std::int64_t j) { return view(i, j); }), {pointer});
+            context.compare(
+                text(options) + ", view()" + suffix, nanoseconds(),
+                reads_of_copies(runtime, indices, [view](std::int64_t i, std::int64_t j) { return view(i, j); }),
+                {pointer});
             if (stride == 1)
-                context.compare(text(options) + ", place of a(i, j)", nanoseconds(), places("lapwing", runtime, indices, array), {pointer});
+                context.compare(text(options) + ", place of a(i, j)", nanoseconds(),
+                                places("lapwing", runtime, indices, array), {pointer});
             array.close();
         }
         GlobalArray<double, 2> bare{runtime, {rows * runtime.size(), columns}, Block{.grid = {0, 1}}};
@@ -117,9 +123,11 @@ void access(Context& context) {
             const std::int64_t origin = domain.first()[0] * columns;
             const StridedIndices indices{domain, stride};
             context.compare(name + suffix, nanoseconds(),
-                            reads("lapwing", runtime, indices, [&](std::int64_t i, std::int64_t j) -> double { return bare(i, j); }),
-                            {reads("plain local array", runtime, indices,
-                                   [&, origin](std::int64_t i, std::int64_t j) { return plain.data()[i * columns + j - origin]; })});
+                            reads("lapwing", runtime, indices,
+                                  [&](std::int64_t i, std::int64_t j) -> double { return bare(i, j); }),
+                            {reads("plain local array", runtime, indices, [&, origin](std::int64_t i, std::int64_t j) {
+                                return plain.data()[i * columns + j - origin];
+                            })});
         };
         row("own, a(i, j)", runtime.rank() == Rank{0} ? Rank{0} : runtime.rank());
         row("remote, a(i, j)", route.target);
@@ -140,14 +148,17 @@ void degradation(Context& context) {
             const Domain<2> theirs = bare.local_domain(route.target);
             const std::int64_t last = theirs.last()[0];
             const std::int64_t far = theirs.first()[0] + rows / 2; // from here on prefetched
-            array.prefetch(Custom{std::vector<Domain<2>>(static_cast<std::size_t>(runtime.size()), Domain<2>{{far, last + 1}, {0, columns}})},
+            array.prefetch(Custom{std::vector<Domain<2>>(static_cast<std::size_t>(runtime.size()),
+                                                         Domain<2>{{far, last + 1}, {0, columns}})},
                            {.consistent = consistent});
-            const std::string suffix = std::string{consistent ? ", automatic" : ", manual"} + (is_cached ? ", cached" : "");
+            const std::string suffix =
+                std::string{consistent ? ", automatic" : ", manual"} + (is_cached ? ", cached" : "");
             const StridedIndices indices{Domain<2>{{theirs.first()[0], far}, {0, columns}}, 1};
             const auto through = [](GlobalArray<double, 2>& from) {
                 return [&from](std::int64_t i, std::int64_t j) -> double { return from(i, j); };
             };
-            context.compare("reads of what is not prefetched" + suffix, nanoseconds(), reads("lapwing", runtime, indices, through(array)),
+            context.compare("reads of what is not prefetched" + suffix, nanoseconds(),
+                            reads("lapwing", runtime, indices, through(array)),
                             {reads("no prefetch", runtime, indices, through(bare))});
             const StridedIndices copied{Domain<2>{{far, last + 1}, {0, columns}}, 1};
             const auto writes = [&](const char* name, GlobalArray<double, 2>& to) {
@@ -158,21 +169,24 @@ void degradation(Context& context) {
                                    });
                                }};
             };
-            context.compare("writes of what is prefetched" + suffix, nanoseconds(), writes("lapwing", array), {writes("no prefetch", bare)});
+            context.compare("writes of what is prefetched" + suffix, nanoseconds(), writes("lapwing", array),
+                            {writes("no prefetch", bare)});
             bare.close();
             array.close();
         }
     runtime.close();
 }
 
-const Registration access_registration{{.name = "prefetch/access",
-                                        .summary = "single reads of prefetched elements through a(i, j) and a view, beside a plain array",
-                                        .run = access,
-                                        .paths = {"rma", "service"}}};
-const Registration degradation_registration{{.name = "prefetch/degradation",
-                                             .summary = "reads of elements that are not prefetched, and writes of those that are, beside no prefetch",
-                                             .run = degradation,
-                                             .paths = {"rma", "service"}}};
+const Registration access_registration{
+    {.name = "prefetch/access",
+     .summary = "single reads of prefetched elements through a(i, j) and a view, beside a plain array",
+     .run = access,
+     .paths = {"rma", "service"}}};
+const Registration degradation_registration{
+    {.name = "prefetch/degradation",
+     .summary = "reads of elements that are not prefetched, and writes of those that are, beside no prefetch",
+     .run = degradation,
+     .paths = {"rma", "service"}}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -11,8 +11,8 @@
 namespace lapwing::bench {
 namespace {
 
-/// Of elements of other ranks, by a loop that waits for each, in a measured stretch of a second: such a run is to last about ten
-/// times as long as a stretch of the others.
+/// Of elements of other ranks, by a loop that waits for each, in a measured stretch of a second: such a run is to last
+/// about ten times as long as a stretch of the others.
 constexpr double bearable_reads = 600'000;
 
 /// The largest number up to `limit` that divides `number`.
@@ -34,8 +34,10 @@ constexpr double bearable_reads = 600'000;
 
 /// Measures whole runs. A run by `sample` stands for one of all steps and parts.
 template <class Run>
-[[nodiscard]] Subject subject(std::string name, Runtime& runtime, Application& application, const Sample& sample, Run run) {
-    const double whole = static_cast<double>(application.size().steps * sample.stride) / static_cast<double>(sample.steps);
+[[nodiscard]] Subject subject(std::string name, Runtime& runtime, Application& application, const Sample& sample,
+                              Run run) {
+    const double whole =
+        static_cast<double>(application.size().steps * sample.stride) / static_cast<double>(sample.steps);
     return {.name = std::move(name), .run = [&runtime, &application, sample, run, whole](std::uint64_t iterations) {
                 double seconds = 0;
                 for (std::uint64_t k = 0; k < iterations; ++k) {
@@ -61,7 +63,8 @@ void compare_variants(Context& context, Runtime& runtime, Application& applicati
     Subject base = subject("base", runtime, application, part, [&] { application.run(part, {}); });
     base.iterations = 1;
     const std::int64_t share = size.steps / part.steps * part.stride;
-    context.compare(size.input + ", base" + (share > 1 ? fmt::format(", sampled 1/{}", share) : ""), per_step, base, {hand});
+    context.compare(size.input + ", base" + (share > 1 ? fmt::format(", sampled 1/{}", share) : ""), per_step, base,
+                    {hand});
 
     const auto compare = [&](const PrefetchOptions& options) {
         PrefetchCalls calls = application.prefetch_calls(options);
@@ -80,7 +83,8 @@ void require_result(bool right, std::string_view application, const std::string&
     if (!right) throw std::runtime_error{fmt::format("{}: wrong result: {}", application, found)};
 }
 
-std::int64_t side(const Context& context, int dimensions, std::int64_t usual, std::int64_t published, std::int64_t multiple) {
+std::int64_t side(const Context& context, int dimensions, std::int64_t usual, std::int64_t published,
+                  std::int64_t multiple) {
     const std::int64_t one = context.options().full ? published : usual;
     if (!context.options().weak) return one;
     const double grown = static_cast<double>(one) * std::pow(context.size(), 1.0 / dimensions);

@@ -1,6 +1,6 @@
-// prefetch/dgemm: the kernel DGEMM of the Parallel Research Kernels, C += A B by tiles. All three matrices are dealt in blocks of
-// both dimensions: a tile of C needs rows of A and columns of B. Correct is what the kernels' reference calls it: the sum over
-// C is known.
+// prefetch/dgemm: the kernel DGEMM of the Parallel Research Kernels, C += A B by tiles. All three matrices are dealt in
+// blocks of both dimensions: a tile of C needs rows of A and columns of B. Correct is what the kernels' reference calls
+// it: the sum over C is known.
 #include "prefetch_application.hpp"
 
 #include <fmt/format.h>
@@ -41,7 +41,8 @@ void multiply(const Left& a, const Right& b, const Indexed<double, 2>& c, const 
                 for (std::size_t j = 0; j < tile; ++j) cc[i][j] += aa[i][kk] * bb[kk][j];
     }
     const auto [top, left] = part.first();
-    for (const auto& [i, j] : part) c(i, j) += cc[static_cast<std::size_t>(i - top)][static_cast<std::size_t>(j - left)];
+    for (const auto& [i, j] : part)
+        c(i, j) += cc[static_cast<std::size_t>(i - top)][static_cast<std::size_t>(j - left)];
 }
 
 class Dgemm final : public Application {
@@ -95,7 +96,8 @@ public:
         }
     }
     void check(const Sample& sample) override {
-        // An element of column j is j n (n - 1) / 2 after each step; over all columns that sums up to n^3 (n - 1)^2 / 4.
+        // An element of column j is j n (n - 1) / 2 after each step; over all columns that sums up to n^3 (n - 1)^2
+        // / 4.
         const auto n = static_cast<double>(n_);
         double expected = 0;
         for (std::size_t t = 0; t < tiles_.size(); t += static_cast<std::size_t>(sample.stride))

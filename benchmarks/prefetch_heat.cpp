@@ -1,5 +1,5 @@
-// prefetch/heat: diffusion of heat in a cube, from one array to the other and back, by a stencil of seven points. The start is a
-// mode of the cube, of which each step leaves a known share: so every element's temperature is known.
+// prefetch/heat: diffusion of heat in a cube, from one array to the other and back, by a stencil of seven points. The
+// start is a mode of the cube, of which each step leaves a known share: so every element's temperature is known.
 #include "prefetch_application.hpp"
 
 #include "heat.hpp"
@@ -32,8 +32,9 @@ class Heat final : public Application {
 public:
     Heat(const Context& context, Runtime& runtime) : runtime_{runtime}, n_{side(context, 3, 64, 400)} {
         for (std::int64_t i = 0; i < n_; ++i)
-            wave_.push_back(
-                i == 0 || i == n_ - 1 ? 0.0 : std::sin(std::numbers::pi * static_cast<double>(i) / static_cast<double>(n_ - 1)));
+            wave_.push_back(i == 0 || i == n_ - 1
+                                ? 0.0
+                                : std::sin(std::numbers::pi * static_cast<double>(i) / static_cast<double>(n_ - 1)));
     }
 
     [[nodiscard]] Size size() const override {
@@ -70,7 +71,8 @@ public:
         return true;
     }
     void check(const Sample& sample) override {
-        const double kept = 1 - 6 * kernels::fourier_number * (1 - std::cos(std::numbers::pi / static_cast<double>(n_ - 1)));
+        const double kept =
+            1 - 6 * kernels::fourier_number * (1 - std::cos(std::numbers::pi / static_cast<double>(n_ - 1)));
         const double scale = std::pow(kept, static_cast<double>(sample.steps));
         const Indexed<double, 3> field{now(sample.steps)};
         double error = 0;
@@ -101,7 +103,8 @@ private:
     [[nodiscard]] Temperature& now(std::int64_t step) { return fields_[static_cast<std::size_t>(step % 2)]; }
     [[nodiscard]] Temperature& next(std::int64_t step) { return now(step + 1); }
     [[nodiscard]] double mode(std::int64_t i, std::int64_t j, std::int64_t k) const {
-        return wave_[static_cast<std::size_t>(i)] * wave_[static_cast<std::size_t>(j)] * wave_[static_cast<std::size_t>(k)];
+        return wave_[static_cast<std::size_t>(i)] * wave_[static_cast<std::size_t>(j)] *
+               wave_[static_cast<std::size_t>(k)];
     }
     /// As a program does that ends when little changes.
     void look(std::int64_t step) {
@@ -111,7 +114,8 @@ private:
         const Indexed after{next(step)};
         for (const std::int64_t i : points_.range(0))
             for (const std::int64_t j : points_.range(1))
-                for (const std::int64_t k : points_.range(2)) change = std::max(change, std::abs(after(i, j, k) - before(i, j, k)));
+                for (const std::int64_t k : points_.range(2))
+                    change = std::max(change, std::abs(after(i, j, k) - before(i, j, k)));
         largest_change_ = runtime_.max(change);
     }
 
@@ -120,7 +124,8 @@ private:
     std::vector<double> wave_; ///< the mode along one edge: half a wave, zero at both ends
     std::array<Temperature, 2> fields_{Temperature{runtime_, {n_, n_, n_}, Block{}, {.name = "even"}},
                                        Temperature{runtime_, {n_, n_, n_}, Block{}, {.name = "odd"}}};
-    Domain<3> points_ = fields_[0].local_domain().intersect(fields_[0].domain().expand(-1)); ///< that change and are own
+    Domain<3> points_ =
+        fields_[0].local_domain().intersect(fields_[0].domain().expand(-1)); ///< that change and are own
     double largest_change_ = 0;
 };
 

@@ -32,7 +32,8 @@ public:
     Sobel(const Context& context, Runtime& runtime) : runtime_{runtime}, n_{side(context, 2, 1024, 20'000)} {}
 
     [[nodiscard]] Size size() const override {
-        return {.input = fmt::format("{0} x {0} pixels, a frame", n_), .steps = frames, .reads = 3 * border_faces(image_)};
+        return {
+            .input = fmt::format("{0} x {0} pixels, a frame", n_), .steps = frames, .reads = 3 * border_faces(image_)};
     }
     void start() override {
         for (const auto& [i, j] : image_.local_domain()) image_.local(i, j) = scene(0, i, j);
@@ -86,7 +87,8 @@ private:
     Pixels image_{runtime_, {n_, n_}, Block{}, {.name = "image"}};
     Pixels edges_{runtime_, {n_, n_}, Block{}, {.name = "edges"}};
     Indexed<std::uint8_t, 2> own_edges_{edges_};
-    Domain<2> points_ = edges_.local_domain().intersect(edges_.domain().expand(-1)); ///< of the edges that are computed here
+    Domain<2> points_ =
+        edges_.local_domain().intersect(edges_.domain().expand(-1)); ///< of the edges that are computed here
 };
 
 const Registration registration{{.name = "prefetch/sobel",

@@ -1,6 +1,6 @@
-// prefetch/prk-sparse: the kernel Sparse of the Parallel Research Kernels. The matrix couples each point of a periodic grid with
-// the 24 around it in a star, with the points in scrambled order: each row reads all over the vector. Correct is what the kernels'
-// reference calls it: the sum over the result is known.
+// prefetch/prk-sparse: the kernel Sparse of the Parallel Research Kernels. The matrix couples each point of a periodic
+// grid with the 24 around it in a star, with the points in scrambled order: each row reads all over the vector. Correct
+// is what the kernels' reference calls it: the sum over the result is known.
 #include "prefetch_application.hpp"
 
 #include <fmt/format.h>
@@ -134,7 +134,8 @@ private:
     template <class Vector>
     void multiply(const Vector& x, std::int64_t stride) {
         const auto y = y_.local_span();
-        for (std::int64_t row = 0; row < std::ssize(y); row += stride) y[static_cast<std::size_t>(row)] += matrix_.times(x, row);
+        for (std::int64_t row = 0; row < std::ssize(y); row += stride)
+            y[static_cast<std::size_t>(row)] += matrix_.times(x, row);
     }
 
     Runtime& runtime_;

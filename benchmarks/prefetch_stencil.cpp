@@ -1,6 +1,6 @@
-// prefetch/prk-stencil: the kernel Stencil of the Parallel Research Kernels. A star of radius 2 takes the divergence of a field,
-// to which each step adds one everywhere. Correct is what the kernels' reference calls it: the mean of |out| is known. Beyond the
-// reference, each element is compared.
+// prefetch/prk-stencil: the kernel Stencil of the Parallel Research Kernels. A star of radius 2 takes the divergence of
+// a field, to which each step adds one everywhere. Correct is what the kernels' reference calls it: the mean of |out|
+// is known. Beyond the reference, each element is compared.
 #include "prefetch_application.hpp"
 
 #include <lapwing/halo.hpp>
@@ -24,7 +24,8 @@ void add_divergence(const Field& in, const Indexed<double, 2>& out, const Domain
         for (const std::int64_t j : points.range(1)) {
             double sum = 0;
             for (std::int64_t r = 1; r <= radius; ++r)
-                sum += (in(i, j + r) - in(i, j - r) + in(i + r, j) - in(i - r, j)) / static_cast<double>(2 * r * radius);
+                sum +=
+                    (in(i, j + r) - in(i, j - r) + in(i + r, j) - in(i - r, j)) / static_cast<double>(2 * r * radius);
             out(i, j) += sum;
         }
 }
@@ -96,13 +97,15 @@ private:
     GlobalArray<double, 2> in_{runtime_, {n_, n_}, Block{}, {.name = "in"}};
     GlobalArray<double, 2> out_{runtime_, {n_, n_}, Block{}, {.name = "out"}};
     Indexed<double, 2> own_out_{out_};
-    Domain<2> points_ = out_.local_domain().intersect(out_.domain().expand(-radius)); ///< of the result that are computed here
+    Domain<2> points_ =
+        out_.local_domain().intersect(out_.domain().expand(-radius)); ///< of the result that are computed here
 };
 
-const Registration registration{{.name = "prefetch/prk-stencil",
-                                 .summary = "Stencil of the Parallel Research Kernels, point by point, against copies by hand",
-                                 .run = measure_application<PrkStencil>,
-                                 .default_repetitions = 5}};
+const Registration registration{
+    {.name = "prefetch/prk-stencil",
+     .summary = "Stencil of the Parallel Research Kernels, point by point, against copies by hand",
+     .run = measure_application<PrkStencil>,
+     .default_repetitions = 5}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -1,5 +1,5 @@
-// prefetch/initialize, prefetch/update and prefetch/memory: what it takes to make copies and to fill them again, beside bulk copies of the same
-// data by hand. Kayraklioglu, Ferguson and El-Ghazawi, sections 6.2.2, 6.2.3 and 6.4.
+// prefetch/initialize, prefetch/update and prefetch/memory: what it takes to make copies and to fill them again, beside
+// bulk copies of the same data by hand. Kayraklioglu, Ferguson and El-Ghazawi, sections 6.2.2, 6.2.3 and 6.4.
 #include "harness.hpp"
 #include "prefetch_modes.hpp"
 
@@ -19,10 +19,8 @@ namespace {
 
 constexpr std::int64_t side = 2048; ///< as published: 2048 x 2048 doubles
 
-constexpr PrefetchOptions every_mode[] = {{.consistent = false},
-                                          {.consistent = false, .static_domain = true},
-                                          {},
-                                          {.static_domain = true}};
+constexpr PrefetchOptions every_mode[] = {
+    {.consistent = false}, {.consistent = false, .static_domain = true}, {}, {.static_domain = true}};
 
 /// All elements on every rank: made, filled and given back.
 void initialize(Context& context) {
@@ -43,17 +41,19 @@ void initialize(Context& context) {
     const auto theirs = static_cast<std::int64_t>(runtime.rank() == Rank{0} ? side - 1 : 0);
     for (const PrefetchOptions& options : every_mode)
         context.compare(text(options), milliseconds(),
-                        {.name = "prefetch(AllToAll{})", .run = [&](std::uint64_t rounds) {
-                             return together(runtime, [&] {
-                                 for (std::uint64_t k = 0; k < rounds; ++k) {
-                                     array.prefetch(AllToAll{}, options);
-                                     double value = array(theirs, theirs); // fills automatic copies
-                                     keep(value);
-                                     array.evict();
-                                     runtime.barrier();
-                                 }
-                             });
-                         }},
+                        {.name = "prefetch(AllToAll{})",
+                         .run =
+                             [&](std::uint64_t rounds) {
+                                 return together(runtime, [&] {
+                                     for (std::uint64_t k = 0; k < rounds; ++k) {
+                                         array.prefetch(AllToAll{}, options);
+                                         double value = array(theirs, theirs); // fills automatic copies
+                                         keep(value);
+                                         array.evict();
+                                         runtime.barrier();
+                                     }
+                                 });
+                             }},
                         {by_hand});
     array.close();
     runtime.close();
@@ -87,11 +87,18 @@ void update(Context& context) {
     const auto element = [&](const Index<2>& index) -> double { return array(index); };
     const Subject by_hand{.name = "get() of the whole array",
                           .run = rounds_of([&] { array.get(array.domain(), whole); },
-                                           [&](const Index<2>& index) { return whole[static_cast<std::size_t>(index[0] * side + index[1])]; })};
+                                           [&](const Index<2>& index) {
+                                               return whole[static_cast<std::size_t>(index[0] * side + index[1])];
+                                           })};
     const Subject one_by_one{.name = "no prefetch", .run = rounds_of([] {}, element), .case_suffix = ", no prefetch"};
     for (const PrefetchOptions& options : every_mode) {
         array.prefetch(AllToAll{}, options);
-        const Subject value{.name = "prefetched", .run = rounds_of([&] { if (!options.consistent) array.update(); }, element)};
+        const Subject value{.name = "prefetched",
+                            .run = rounds_of(
+                                [&] {
+                                    if (!options.consistent) array.update();
+                                },
+                                element)};
         context.compare(text(options), milliseconds(), value, {by_hand});
         array.evict();
         runtime.barrier();
@@ -101,8 +108,8 @@ void update(Context& context) {
     runtime.close();
 }
 
-/// Bytes that a rank keeps beside its own elements, most at a time: those of a stencil, of rows and of everything, beside buffers for the
-/// same elements.
+/// Bytes that a rank keeps beside its own elements, most at a time: those of a stencil, of rows and of everything,
+/// beside buffers for the same elements.
 void memory(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
@@ -113,7 +120,8 @@ void memory(Context& context) {
             double value = array(side - 1, side - 1); // fills automatic copies
             keep(value);
             // A program that copies by hand copies no own elements, either.
-            const auto hand = static_cast<double>((by_hand.size() - by_hand.intersect(array.local_domain()).size()) * sizeof(double));
+            const auto hand =
+                static_cast<double>((by_hand.size() - by_hand.intersect(array.local_domain()).size()) * sizeof(double));
             const auto bytes = static_cast<double>(array.statistics()[Counter::prefetch_memory_peak]);
             if (runtime.rank() == Rank{0})
                 context.add({.case_name = std::string{name} + ", " + text(options),
@@ -142,10 +150,11 @@ const Registration initialize_registration{{.name = "prefetch/initialize",
                                             .summary = "copies of a whole array, made and filled, beside one get()",
                                             .run = initialize,
                                             .paths = {"rma", "service"}}};
-const Registration update_registration{{.name = "prefetch/update",
-                                        .summary = "copies of a whole array filled again each round, of which 100 elements are read",
-                                        .run = update,
-                                        .paths = {"rma", "service"}}};
+const Registration update_registration{
+    {.name = "prefetch/update",
+     .summary = "copies of a whole array filled again each round, of which 100 elements are read",
+     .run = update,
+     .paths = {"rma", "service"}}};
 const Registration memory_registration{{.name = "prefetch/memory",
                                         .summary = "memory of prefetched copies beside buffers for the same elements",
                                         .run = memory,

@@ -1,5 +1,6 @@
-// prefetch/transpose: the kernel Transpose of the Parallel Research Kernels, with rows dealt in blocks to the ranks as in the
-// publication: b(i, j) += a(j, i), then a += 1. Correct is what the kernels' reference calls it: all sums are known.
+// prefetch/transpose: the kernel Transpose of the Parallel Research Kernels, with rows dealt in blocks to the ranks as
+// in the publication: b(i, j) += a(j, i), then a += 1. Correct is what the kernels' reference calls it: all sums are
+// known.
 #include "prefetch_application.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ constexpr std::int64_t steps_of_a_run = 4; ///< the reference's iterations and t
 
 /// Every stride-th row of tiles of `rows` rows of b; the others stay.
 template <class Matrix>
-void add_transpose(const Matrix& a, const Indexed<double, 2>& b, const Range& rows, std::int64_t n, std::int64_t stride) {
+void add_transpose(const Matrix& a, const Indexed<double, 2>& b, const Range& rows, std::int64_t n,
+                   std::int64_t stride) {
     for (const std::int64_t first : rows.by(tile * stride))
         for (std::int64_t left = 0; left < n; left += tile)
             for (std::int64_t i = first; i < std::min(first + tile, rows.last() + 1); ++i)
@@ -25,7 +27,8 @@ void add_transpose(const Matrix& a, const Indexed<double, 2>& b, const Range& ro
 
 class Transposition final : public Application {
 public:
-    Transposition(const Context& context, Runtime& runtime) : runtime_{runtime}, n_{side(context, 2, 512, 8192, tile)} {}
+    Transposition(const Context& context, Runtime& runtime)
+        : runtime_{runtime}, n_{side(context, 2, 512, 8192, tile)} {}
 
     [[nodiscard]] Size size() const override {
         const auto own = static_cast<std::int64_t>(rows_.size());

@@ -1,5 +1,5 @@
-// progress/halo: a stencil whose ranks exchange halos after each step of about a millisecond. The progress thread must serve the
-// exchange and leave the processors to the computation.
+// progress/halo: a stencil whose ranks exchange halos after each step of about a millisecond. The progress thread must
+// serve the exchange and leave the processors to the computation.
 #include "harness.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -53,20 +53,25 @@ struct Neighbours {
 };
 
 /// Halos come by notified puts into a window: for each grid one from above and one from below.
-double by_notified_puts(Runtime& runtime, Window& window, Block& block, const Neighbours& neighbours, std::uint64_t steps) {
+double by_notified_puts(Runtime& runtime, Window& window, Block& block, const Neighbours& neighbours,
+                        std::uint64_t steps) {
     const auto place = [](std::size_t grid, bool from_above) { return (2 * grid + (from_above ? 0 : 1)) * row_bytes; };
     const auto halos = window.local_as<double>();
     return together(runtime, [&] {
         for (std::uint64_t i = 0; i < steps; ++i) {
             const std::size_t grid = i % 2;
-            // A neighbour is at most one step ahead: it waits for this rank's halo. So two sets of places and counters do.
+            // A neighbour is at most one step ahead: it waits for this rank's halo. So two sets of places and counters
+            // do.
             if (neighbours.above != MPI_PROC_NULL)
-                window.put_notify(Rank{neighbours.above}, Offset{place(grid, false)}, block.row(grid, 1), static_cast<unsigned>(2 * grid + 1));
+                window.put_notify(Rank{neighbours.above}, Offset{place(grid, false)}, block.row(grid, 1),
+                                  static_cast<unsigned>(2 * grid + 1));
             if (neighbours.below != MPI_PROC_NULL)
-                window.put_notify(Rank{neighbours.below}, Offset{place(grid, true)}, block.row(grid, rows), static_cast<unsigned>(2 * grid));
+                window.put_notify(Rank{neighbours.below}, Offset{place(grid, true)}, block.row(grid, rows),
+                                  static_cast<unsigned>(2 * grid));
             const auto take = [&](bool from_above, std::size_t row) {
                 window.wait_notified(static_cast<unsigned>(2 * grid + (from_above ? 0 : 1)));
-                std::ranges::copy(halos.subspan(place(grid, from_above) / sizeof(double), columns), block.row(grid, row).begin());
+                std::ranges::copy(halos.subspan(place(grid, from_above) / sizeof(double), columns),
+                                  block.row(grid, row).begin());
             };
             if (neighbours.above != MPI_PROC_NULL) take(true, 0);
             if (neighbours.below != MPI_PROC_NULL) take(false, rows + 1);
@@ -97,17 +102,21 @@ void halo(Context& context) {
     const Neighbours neighbours{context};
     Window window{runtime, 4 * row_bytes};
     Block block;
-    const Subject value{.name = "notified puts",
-                        .run = [&](std::uint64_t steps) { return by_notified_puts(runtime, window, block, neighbours, steps); }};
-    const Subject messages{.name = "MPI_Isend, MPI_Irecv, MPI_Waitall",
-                           .run = [&](std::uint64_t steps) { return by_messages(context.world(), block, neighbours, steps); }};
+    const Subject value{.name = "notified puts", .run = [&](std::uint64_t steps) {
+                            return by_notified_puts(runtime, window, block, neighbours, steps);
+                        }};
+    const Subject messages{.name = "MPI_Isend, MPI_Irecv, MPI_Waitall", .run = [&](std::uint64_t steps) {
+                               return by_messages(context.world(), block, neighbours, steps);
+                           }};
     context.compare("1024 x 768 a rank", microseconds(), value, {messages});
     window.close();
     runtime.close();
 }
 
 const Registration registration{
-    {.name = "progress/halo", .summary = "stencil steps of about 1 ms with a halo exchange each, against plain messages", .run = halo}};
+    {.name = "progress/halo",
+     .summary = "stencil steps of about 1 ms with a halo exchange each, against plain messages",
+     .run = halo}};
 
 } // namespace
 } // namespace lapwing::bench

@@ -17,7 +17,8 @@ constexpr std::size_t many = 16;
 constexpr std::size_t large = 16384;
 
 /// Seconds that rank 0 is in release() in so many iterations, each behind a put to each of the windows.
-double releases(Runtime& runtime, Rank target, std::span<Window> windows, std::span<const std::byte> values, std::uint64_t iterations) {
+double releases(Runtime& runtime, Rank target, std::span<Window> windows, std::span<const std::byte> values,
+                std::uint64_t iterations) {
     double seconds = 0;
     runtime.barrier();
     if (measures(runtime)) {
@@ -38,13 +39,16 @@ void of_windows(Context& context) {
     const std::vector<std::byte> values(large);
     const auto measure = [&](const std::string& name, CacheMode mode, std::size_t bytes) {
         std::vector<Window> windows;
-        for (std::size_t i = 0; i < many; ++i) windows.emplace_back(runtime, large, WindowOptions{.cache = {.mode = mode}});
+        for (std::size_t i = 0; i < many; ++i)
+            windows.emplace_back(runtime, large, WindowOptions{.cache = {.mode = mode}});
         const auto release = [&](std::size_t count) {
             return [&, count](std::uint64_t iterations) {
-                return releases(runtime, route.target, std::span{windows}.first(count), std::span{values}.first(bytes), iterations);
+                return releases(runtime, route.target, std::span{windows}.first(count), std::span{values}.first(bytes),
+                                iterations);
             };
         };
-        context.compare(name, microseconds(), {.name = "16 windows", .run = release(many)}, {{.name = "1 window", .run = release(1)}});
+        context.compare(name, microseconds(), {.name = "16 windows", .run = release(many)},
+                        {{.name = "1 window", .run = release(1)}});
         for (Window& window : windows) window.close();
     };
     measure("8 bytes each", CacheMode::off, 8);
@@ -53,8 +57,9 @@ void of_windows(Context& context) {
     runtime.close();
 }
 
-const Registration registration{
-    {.name = "release/windows", .summary = "a release behind a put to each of 16 windows, beside one window", .run = of_windows}};
+const Registration registration{{.name = "release/windows",
+                                 .summary = "a release behind a put to each of 16 windows, beside one window",
+                                 .run = of_windows}};
 
 } // namespace
 } // namespace lapwing::bench

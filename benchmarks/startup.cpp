@@ -32,7 +32,11 @@ std::int64_t largest(MPI_Comm world, std::int64_t value) {
 
 void measure_memory(Context& context, const std::string& name, std::int64_t before) {
     const std::int64_t grown = largest(context.world(), private_memory() - before);
-    context.add({.case_name = name, .metric = "memory", .value = static_cast<double>(grown) / 1024, .unit = "KiB", .repetitions = 1});
+    context.add({.case_name = name,
+                 .metric = "memory",
+                 .value = static_cast<double>(grown) / 1024,
+                 .unit = "KiB",
+                 .repetitions = 1});
 }
 
 void startup(Context& context) {

@@ -18,14 +18,16 @@ constexpr std::uint64_t most_extent = 128 * mib;
 std::vector<StridedCell> grid(bool all) {
     using Sizes = std::vector<std::uint64_t>;
     const Sizes blocks = all ? Sizes{4, 8, 12, 16, 64, 128, 512, 1024, 4096} : Sizes{4, 12, 64, 512, 4096};
-    const Sizes totals = all ? Sizes{4 * kib, 64 * kib, 256 * kib, mib, 4 * mib, 16 * mib} : Sizes{4 * kib, 256 * kib, 4 * mib};
+    const Sizes totals =
+        all ? Sizes{4 * kib, 64 * kib, 256 * kib, mib, 4 * mib, 16 * mib} : Sizes{4 * kib, 256 * kib, 4 * mib};
     std::vector<StridedCell> cells;
     for (const std::uint64_t block : blocks)
         for (const std::uint64_t stride : all ? Sizes{2 * block, 3 * block, 4096} : Sizes{2 * block, 4096}) {
             if (stride <= block) continue;
             for (const std::uint64_t total : totals)
                 for (const bool indexed : {false, true})
-                    for (const bool target_strided : {false, true}) cells.push_back({block, stride, total, indexed, target_strided});
+                    for (const bool target_strided : {false, true})
+                        cells.push_back({block, stride, total, indexed, target_strided});
         }
     return cells;
 }
@@ -57,7 +59,12 @@ Row compared(std::string case_name, const StridedTimes& times, std::string basel
 }
 
 Row summary(std::string case_name, std::string metric, double value) {
-    return {.case_name = std::move(case_name), .metric = std::move(metric), .value = value, .baseline = "none", .min = value, .max = value};
+    return {.case_name = std::move(case_name),
+            .metric = std::move(metric),
+            .value = value,
+            .baseline = "none",
+            .min = value,
+            .max = value};
 }
 
 double share_of(const std::vector<double>& ratios, double limit) {
@@ -78,8 +85,8 @@ std::vector<StridedCell> cells_for(const Context& context, std::vector<StridedCe
 /// What is missing in a table.
 void add_left_out(Context& context, const StridedBench& bench) {
     if (context.rank() == 0 && bench.left_out() > 0)
-        context.add(summary(fmt::format("cells left out: they spread over more than {}", size_name(most_extent)), "cells",
-                            static_cast<double>(bench.left_out())));
+        context.add(summary(fmt::format("cells left out: they spread over more than {}", size_name(most_extent)),
+                            "cells", static_cast<double>(bench.left_out())));
 }
 
 /// The planner against every strategy forced.
@@ -96,7 +103,8 @@ void planner(Context& context, const std::vector<StridedCell>& cells) {
             const auto& best = times->best();
             ratios.push_back(best.seconds / times->planned);
             predictions.push_back(std::abs(times->predicted / times->planned - 1));
-            context.add(compared(fmt::format("{}: {}", cell.name(), times->strategy), *times, "best forced: " + best.name, best.seconds));
+            context.add(compared(fmt::format("{}: {}", cell.name(), times->strategy), *times,
+                                 "best forced: " + best.name, best.seconds));
         }
         add_left_out(context, bench);
     }
@@ -144,10 +152,12 @@ void paper(Context& context, const std::vector<StridedCell>& cells) {
             double other = times->of("full-pack").value_or(INFINITY);
             const bool packed = other <= times->of("per-block").value_or(INFINITY);
             other = std::min(other, times->of("per-block").value_or(INFINITY));
-            context.add(compared(fmt::format("{}: {}", cell.name(), times->strategy), *times, packed ? "full-pack" : "per-block", other));
+            context.add(compared(fmt::format("{}: {}", cell.name(), times->strategy), *times,
+                                 packed ? "full-pack" : "per-block", other));
             const double limit = (times->packing + times->wire) / std::max(times->packing, times->wire);
             reached.push_back(other / times->planned / limit);
-            Row row = summary(fmt::format("{}, of limit {:.2f}", cell.name(), limit), "gain over limit", reached.back());
+            Row row =
+                summary(fmt::format("{}, of limit {:.2f}", cell.name(), limit), "gain over limit", reached.back());
             row.repetitions = times->repetitions;
             context.add(std::move(row));
             const auto bandwidth = [&](std::string_view way, double seconds) {
@@ -177,14 +187,24 @@ void paper(Context& context, const std::vector<StridedCell>& cells) {
 std::vector<StridedCell> fft_cells() {
     std::vector<StridedCell> cells;
     for (std::uint64_t block = 128; block <= 1792; block += 416)
-        cells.push_back({.block = block, .stride = 4 * block, .total = block * block, .indexed = false, .target_strided = false, .get = false});
+        cells.push_back({.block = block,
+                         .stride = 4 * block,
+                         .total = block * block,
+                         .indexed = false,
+                         .target_strided = false,
+                         .get = false});
     return cells;
 }
 
 std::vector<StridedCell> specfem_cells(std::uint64_t block, std::uint64_t stride, bool indexed) {
     std::vector<StridedCell> cells;
     for (std::uint64_t total = 256 * kib; total <= 8 * mib; total *= 2)
-        cells.push_back({.block = block, .stride = stride, .total = total / block * block, .indexed = indexed, .target_strided = false, .get = false});
+        cells.push_back({.block = block,
+                         .stride = stride,
+                         .total = total / block * block,
+                         .indexed = indexed,
+                         .target_strided = false,
+                         .get = false});
     return cells;
 }
 
@@ -199,16 +219,20 @@ void small_puts(Context& context) {
         if (route.path != Path::direct && context.windows_work()) raw_window.emplace(context, total);
         std::vector<std::byte> memory(context.rank() == 0 ? total : 0);
         const auto subject = [&](std::string name, auto put, auto flush, std::uint64_t size) {
-            return Subject{.name = std::move(name), .run = [&runtime, &memory, put, flush, size](std::uint64_t iterations) {
+            return Subject{.name = std::move(name),
+                           .run = [&runtime, &memory, put, flush, size](std::uint64_t iterations) {
                                return alone(runtime, [&] {
                                    for (std::uint64_t n = 0; n < iterations; ++n) {
-                                       for (std::uint64_t at = 0; at < total; at += size) put(at, std::span{memory}.subspan(at, size));
+                                       for (std::uint64_t at = 0; at < total; at += size)
+                                           put(at, std::span{memory}.subspan(at, size));
                                        flush();
                                    }
                                });
                            }};
         };
-        const auto put = [&](std::uint64_t at, std::span<const std::byte> bytes) { window.put_bytes(route.target, Offset{at}, bytes); };
+        const auto put = [&](std::uint64_t at, std::span<const std::byte> bytes) {
+            window.put_bytes(route.target, Offset{at}, bytes);
+        };
         const auto flush = [&] { window.flush(route.target); };
         for (const std::uint64_t size : {8U, 16U, 40U, 80U, 200U, 400U, 1000U}) {
             std::vector<Subject> baselines{subject("one put of 800,000 bytes", put, flush, total)};
@@ -217,8 +241,8 @@ void small_puts(Context& context) {
                     "MPI_Put",
                     [&](std::uint64_t at, std::span<const std::byte> bytes) {
                         const int count = static_cast<int>(bytes.size());
-                        MPI_Put(bytes.data(), count, MPI_BYTE, route.target.value, static_cast<MPI_Aint>(at), count, MPI_BYTE,
-                                raw_window->handle());
+                        MPI_Put(bytes.data(), count, MPI_BYTE, route.target.value, static_cast<MPI_Aint>(at), count,
+                                MPI_BYTE, raw_window->handle());
                     },
                     [&] { raw_window->flush(route.target.value); }, size));
                 baselines.back().case_suffix = ", MPI";
@@ -239,10 +263,11 @@ const Registration short_grid{{.name = "strided/planner",
                                .summary = "non-contiguous puts: the planner against every forced strategy",
                                .run = [](Context& context) { planner(context, grid(false)); },
                                .default_repetitions = repetitions}};
-const Registration mpi{{.name = "strided/against-mpi",
-                        .summary = "non-contiguous puts: the planner against MPI's datatypes, and packing or sending by hand",
-                        .run = [](Context& context) { against_mpi(context, grid(false)); },
-                        .default_repetitions = repetitions}};
+const Registration mpi{
+    {.name = "strided/against-mpi",
+     .summary = "non-contiguous puts: the planner against MPI's datatypes, and packing or sending by hand",
+     .run = [](Context& context) { against_mpi(context, grid(false)); },
+     .default_repetitions = repetitions}};
 const Registration gets{{.name = "strided/planner-get",
                          .summary = "non-contiguous gets: the planner against every forced strategy",
                          .run = [](Context& context) { planner(context, get_grid()); },

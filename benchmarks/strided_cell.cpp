@@ -35,16 +35,18 @@ Layout layout_of(const StridedCell& cell) {
     return Layout::strided(cell.blocks(), cell.block, static_cast<std::int64_t>(cell.stride));
 }
 
-/// Whether two plans of a transfer of `blocks` blocks do the same: those that pack do if their chunks are the same, of which one
-/// may be all there is, and then they are predicted to take the same to the last digit; and one block, packed or not, is one
-/// put as long as it is one chunk.
+/// Whether two plans of a transfer of `blocks` blocks do the same: those that pack do if their chunks are the same, of
+/// which one may be all there is, and then they are predicted to take the same to the last digit; and one block, packed
+/// or not, is one put as long as it is one chunk.
 bool same_steps(const Plan& a, const Plan& b, std::uint64_t blocks) {
     const auto packs = [](Strategy strategy) {
-        return strategy == Strategy::full_pack || strategy == Strategy::fixed_pipeline || strategy == Strategy::superpipeline;
+        return strategy == Strategy::full_pack || strategy == Strategy::fixed_pipeline ||
+               strategy == Strategy::superpipeline;
     };
     const auto one_put = [&](const Plan& plan) {
         constexpr std::uint64_t one_chunk = 4096;
-        return blocks == 1 && plan.bytes() <= one_chunk && (packs(plan.strategy()) || plan.strategy() == Strategy::per_block);
+        return blocks == 1 && plan.bytes() <= one_chunk &&
+               (packs(plan.strategy()) || plan.strategy() == Strategy::per_block);
     };
     if (one_put(a) && one_put(b)) return true;
     return a.predicted_seconds() == b.predicted_seconds() &&
@@ -56,8 +58,8 @@ MPI_Datatype mpi_type_of(const StridedCell& cell) {
     if (cell.indexed) {
         std::vector<MPI_Aint> offsets;
         for (const std::int64_t offset : irregular(cell)) offsets.push_back(static_cast<MPI_Aint>(offset));
-        MPI_Type_create_hindexed_block(static_cast<int>(offsets.size()), static_cast<int>(cell.block), offsets.data(), MPI_BYTE,
-                                       &type);
+        MPI_Type_create_hindexed_block(static_cast<int>(offsets.size()), static_cast<int>(cell.block), offsets.data(),
+                                       MPI_BYTE, &type);
     } else {
         MPI_Type_create_hvector(static_cast<int>(cell.blocks()), static_cast<int>(cell.block),
                                 static_cast<MPI_Aint>(cell.stride), MPI_BYTE, &type);
@@ -77,15 +79,14 @@ std::string size_name(std::uint64_t bytes) {
 
 std::string StridedCell::name() const {
     return fmt::format("{} in {} {} B blocks, {} {}, {} {}", size_name(total), indexed ? "indexed" : "regular", block,
-                       indexed ? "about every" : "stride", stride, get ? "from" : "to", target_strided ? "the same" : "contiguous");
+                       indexed ? "about every" : "stride", stride, get ? "from" : "to",
+                       target_strided ? "the same" : "contiguous");
 }
 
 Layout StridedCell::here() const { return layout_of(*this); }
 Layout StridedCell::there() const { return target_strided ? layout_of(*this) : Layout::contiguous(bytes()); }
 
-const StridedTimes::Way& StridedTimes::best() const {
-    return *std::ranges::min_element(forced, {}, &Way::seconds);
-}
+const StridedTimes::Way& StridedTimes::best() const { return *std::ranges::min_element(forced, {}, &Way::seconds); }
 
 std::optional<double> StridedTimes::of(std::string_view name) const {
     for (const Way& way : forced)
@@ -94,10 +95,14 @@ std::optional<double> StridedTimes::of(std::string_view name) const {
 }
 
 StridedBench::StridedBench(Context& context, Runtime& runtime, Route route, std::uint64_t most_extent)
-    : context_{context}, runtime_{runtime}, route_{route}, most_extent_{most_extent},
+    : context_{context},
+      runtime_{runtime},
+      route_{route},
+      most_extent_{most_extent},
       repetitions_{context.options().repetitions > 0 ? context.options().repetitions : 5},
       stretch_seconds_{std::min(1e-3, context.options().seconds / 100)},
-      shaped_{context.options().network.starts_with("cluster:")}, window_{runtime, most_extent} {
+      shaped_{context.options().network.starts_with("cluster:")},
+      window_{runtime, most_extent} {
     if (route.path != Path::direct && context.windows_work()) raw_window_.emplace(context, most_extent);
     if (context.rank() == 0) memory_.assign(most_extent, std::byte{1});
 }
@@ -117,9 +122,11 @@ std::vector<std::vector<double>> StridedBench::times(const std::vector<std::func
     std::vector<bool> only_once(ways.size());
     double first_way = 0;
     const auto run = [&](std::size_t i) {
-        // The bucket of a shaped link fills while nothing is sent, and what follows at once finds it empty: all start alike.
+        // The bucket of a shaped link fills while nothing is sent, and what follows at once finds it empty: all start
+        // alike.
         if (shaped_) std::this_thread::sleep_for(std::chrono::milliseconds{5});
-        // Few calls would be measured in caches that another way has left, which is good luck for the one whose memory it used.
+        // Few calls would be measured in caches that another way has left, which is good luck for the one whose memory
+        // it used.
         else if (iterations[i] < 4) ways[i]();
         const Stopwatch watch;
         for (std::uint64_t n = 0; n < iterations[i]; ++n) ways[i]();
@@ -215,8 +222,7 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
                 const MPI_Datatype there_type = cell.target_strided ? type : MPI_BYTE;
                 if (cell.get)
                     MPI_Get(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
-                else
-                    MPI_Put(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
+                else MPI_Put(memory_.data(), 1, type, route_.target.value, 0, count, there_type, raw_window_->handle());
                 raw_window_->flush(route_.target.value);
             });
         }
@@ -230,7 +236,8 @@ std::optional<StridedTimes> StridedBench::measure(const StridedCell& cell, const
             if (like_planned(i)) all[i] = planned;
         result->planned = median(all[0]);
         for (std::size_t i = 1; i < plans.size(); ++i)
-            result->forced.push_back({i < first_label ? std::string{name(plans[i].strategy())} : labels[i - first_label], median(all[i])});
+            result->forced.push_back(
+                {i < first_label ? std::string{name(plans[i].strategy())} : labels[i - first_label], median(all[i])});
         if (beside.parts) {
             result->packing = median(all[plans.size()]);
             result->wire = median(all[plans.size() + 1]);

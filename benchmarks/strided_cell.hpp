@@ -21,15 +21,15 @@ namespace lapwing::bench {
 /// "4 KiB".
 [[nodiscard]] std::string size_name(std::uint64_t bytes);
 
-/// A shape: `total` bytes in blocks of `block`, `stride` bytes apart (on average, where they are indexed), and which way
-/// they go.
+/// A shape: `total` bytes in blocks of `block`, `stride` bytes apart (on average, where they are indexed), and which
+/// way they go.
 struct StridedCell {
     std::uint64_t block = 0;
     std::uint64_t stride = 0;
     std::uint64_t total = 0;
-    bool indexed = false;         ///< distances differ from block to block
-    bool target_strided = false;  ///< the other rank's side has the same layout; else it is contiguous
-    bool get = false;             ///< from the other rank; else to it
+    bool indexed = false;        ///< distances differ from block to block
+    bool target_strided = false; ///< the other rank's side has the same layout; else it is contiguous
+    bool get = false;            ///< from the other rank; else to it
 
     [[nodiscard]] std::uint64_t blocks() const { return total / block; }
     [[nodiscard]] std::uint64_t bytes() const { return blocks() * block; }
@@ -74,7 +74,8 @@ public:
         bool raw = false;       ///< MPI's derived datatypes
         bool paper = false;     ///< the pipelines with the paper's own sizes, FP(20 KB) and SP(20 KB, 1.3)
     };
-    /// All ways in turns; times on rank 0 only. Nothing where the cell's memory is more than was asked for, which is counted.
+    /// All ways in turns; times on rank 0 only. Nothing where the cell's memory is more than was asked for, which is
+    /// counted.
     std::optional<StridedTimes> measure(const StridedCell& cell, const Beside& beside);
     [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 

@@ -1,6 +1,6 @@
-// strided/produced: rows that are computed and sent, packed at the end, beside chunks that are packed and sent while the next rows are
-// computed, and beside rows that are computed into the messages. strided/recorded: a loop of short puts as one transfer, beside
-// the puts themselves.
+// strided/produced: rows that are computed and sent, packed at the end, beside chunks that are packed and sent while
+// the next rows are computed, and beside rows that are computed into the messages. strided/recorded: a loop of short
+// puts as one transfer, beside the puts themselves.
 #include "cached_array.hpp"
 #include "strided_cell.hpp"
 
@@ -37,8 +37,8 @@ void produced(Context& context) {
         const std::uint64_t rows = total / row_bytes;
         Window window{runtime, total};
         std::vector<double> matrix(rows * row_extent);
-        Plan plan = Plan::put(window, Layout::strided(rows, row_bytes, row_extent * sizeof(double)), route.target, Offset{0},
-                              Layout::contiguous(total));
+        Plan plan = Plan::put(window, Layout::strided(rows, row_bytes, row_extent * sizeof(double)), route.target,
+                              Offset{0}, Layout::contiguous(total));
         for (const int work : {2, 20}) {
             std::uint64_t round = 0;
             Subject at_the_end = by_one("packed at the end", runtime, [&, work] {
@@ -84,15 +84,18 @@ void recorded(Context& context) {
     for (const std::uint64_t stride : {1U, 3U}) {
         Recording puts{window};
         const Subject recording = by_one("Recording", runtime, [&, stride] {
-            for (std::uint64_t i = 0; i < count; ++i) puts.put(route.target, Offset::of<double>(i * stride), values[3 * i]);
+            for (std::uint64_t i = 0; i < count; ++i)
+                puts.put(route.target, Offset::of<double>(i * stride), values[3 * i]);
             puts.run();
             window.flush();
         });
         Subject one_by_one = by_one("Window::put", runtime, [&, stride] {
-            for (std::uint64_t i = 0; i < count; ++i) window.put(route.target, Offset::of<double>(i * stride), values[3 * i]);
+            for (std::uint64_t i = 0; i < count; ++i)
+                window.put(route.target, Offset::of<double>(i * stride), values[3 * i]);
             window.flush();
         });
-        context.compare(fmt::format("4096 of 8 bytes, {} apart there", 8 * stride), microseconds(), recording, {std::move(one_by_one)});
+        context.compare(fmt::format("4096 of 8 bytes, {} apart there", 8 * stride), microseconds(), recording,
+                        {std::move(one_by_one)});
     }
     window.close();
     runtime.close();

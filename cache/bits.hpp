@@ -39,7 +39,8 @@ constexpr void clear(std::span<std::uint64_t> words, std::uint64_t begin, std::u
 }
 [[nodiscard]] constexpr bool any(std::span<const std::uint64_t> words, std::uint64_t begin, std::uint64_t end) {
     bool result = false;
-    for_each_word(begin, end, [&](std::uint64_t word, std::uint64_t mask) { result = result || (words[word] & mask) != 0; });
+    for_each_word(begin, end,
+                  [&](std::uint64_t word, std::uint64_t mask) { result = result || (words[word] & mask) != 0; });
     return result;
 }
 

@@ -24,7 +24,8 @@ std::uint64_t Budget::Share::claim(std::uint64_t wanted, std::uint64_t least) {
     const std::uint64_t others = budget_.used_ - held_;
     const std::uint64_t room = budget_.limit_ - std::min(others, budget_.limit_);
     std::uint64_t granted = std::min({wanted, budget_.level_, room});
-    // While some want more than there is, nobody takes the last of it: whoever comes next would have nothing until a release.
+    // While some want more than there is, nobody takes the last of it: whoever comes next would have nothing until a
+    // release.
     if (budget_.level_ != budget_.limit_) granted = std::min(granted, held_ + (std::max(room, held_) - held_) / 2);
     if (granted < least) granted = 0;
     // A little more is not worth another cache.

@@ -9,13 +9,13 @@
 
 namespace lapwing::cache {
 
-/// The memory that all caches of a team in this process share: each thread has a cache of its own of each window, so that their
-/// number is known only while the program runs.
+/// The memory that all caches of a team in this process share: each thread has a cache of its own of each window, so
+/// that their number is known only while the program runs.
 ///
-/// While all have what they want there is nothing to share. When they want more than there is, every cache gets what it wants
-/// up to a level, the same for all, at which the limit is used up (max-min fairness). Those that hold more give it back when
-/// their thread releases the next time, and those that got less take it when theirs does; nobody takes memory away from a cache
-/// that is in use. Until then each newcomer gets half of what is left.
+/// While all have what they want there is nothing to share. When they want more than there is, every cache gets what it
+/// wants up to a level, the same for all, at which the limit is used up (max-min fairness). Those that hold more give
+/// it back when their thread releases the next time, and those that got less take it when theirs does; nobody takes
+/// memory away from a cache that is in use. Until then each newcomer gets half of what is left.
 class Budget {
 public:
     explicit Budget(std::uint64_t limit) noexcept : limit_{limit}, level_{limit} {}
@@ -33,9 +33,11 @@ public:
         /// Bytes that the cache holds.
         [[nodiscard]] std::uint64_t held() const noexcept { return held_; }
         /// Whether claim() might give another answer than the last time. Cheap.
-        [[nodiscard]] bool outdated() const noexcept { return seen_ != budget_.generation_.load(std::memory_order_relaxed); }
-        /// Bytes that a cache may hold which wants `wanted`, and is of no use with fewer than `least`: it holds as many from now
-        /// on. 0: there is no room now.
+        [[nodiscard]] bool outdated() const noexcept {
+            return seen_ != budget_.generation_.load(std::memory_order_relaxed);
+        }
+        /// Bytes that a cache may hold which wants `wanted`, and is of no use with fewer than `least`: it holds as many
+        /// from now on. 0: there is no room now.
         [[nodiscard]] std::uint64_t claim(std::uint64_t wanted, std::uint64_t least);
         /// The cache holds only so many of them.
         void keep(std::uint64_t bytes);

@@ -4,14 +4,15 @@
 
 namespace lapwing::cache {
 
-/// Predicts whether reading through the cache pays, or reads had better pass by it. Reads at random that nearly never meet a page
-/// again only cost time: after some of them in a row reads pass by for a while, each time for longer, before it is tried again.
+/// Predicts whether reading through the cache pays, or reads had better pass by it. Reads at random that nearly never
+/// meet a page again only cost time: after some of them in a row reads pass by for a while, each time for longer,
+/// before it is tried again.
 class BypassPredictor {
 public:
     explicit BypassPredictor(bool adapt) noexcept : adapt_{adapt} {}
 
-    /// Whether a read of `page`, which the hot-page table did not serve, should pass by the cache. Neighbouring reads one after the
-    /// other end that at once.
+    /// Whether a read of `page`, which the hot-page table did not serve, should pass by the cache. Neighbouring reads
+    /// one after the other end that at once.
     [[nodiscard]] bool pass(std::uint64_t page) noexcept {
         if (passing_ == 0) [[likely]]
             return false;

@@ -18,7 +18,7 @@
 
 namespace lapwing::support::settings_in {
 void cache_cache_factory() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing::cache {
 namespace {
@@ -138,15 +138,16 @@ struct Choice {
     const support::Setting& setting;
     Text text = number;
 };
-const std::array<Choice, window::cache_choices> choices{{{"mode", mode_setting, word<CacheMode, mode_setting>},
-                                                         {"policy", policy_setting, word<CachePolicy, policy_setting>},
-                                                         {"bytes", bytes_setting},
-                                                         {"page_bytes", page_setting},
-                                                         {"dirty_pages", dirty_setting},
-                                                         {"read_ahead_bytes", read_ahead_setting},
-                                                         {"adapt", adapt_setting, on_or_off},
-                                                         {"victim_pages", victims_setting},
-                                                         {"acquire", acquire_setting, word<CacheAcquire, acquire_setting>}}};
+const std::array<Choice, window::cache_choices> choices{
+    {{"mode", mode_setting, word<CacheMode, mode_setting>},
+     {"policy", policy_setting, word<CachePolicy, policy_setting>},
+     {"bytes", bytes_setting},
+     {"page_bytes", page_setting},
+     {"dirty_pages", dirty_setting},
+     {"read_ahead_bytes", read_ahead_setting},
+     {"adapt", adapt_setting, on_or_off},
+     {"victim_pages", victims_setting},
+     {"acquire", acquire_setting, word<CacheAcquire, acquire_setting>}}};
 
 class Factory final : public window::CacheFactory {
 public:
@@ -157,14 +158,17 @@ public:
     void check(const Settings& settings, const CacheOptions& options, const std::string& who) const override {
         if (mode(settings, options) == CacheMode::off) return;
         const PageCacheConfiguration wanted = configuration_of(settings, options);
-        if (!std::has_single_bit(wanted.page_bytes) || wanted.page_bytes < least_page || wanted.page_bytes > largest_page)
-            throw SettingError{fmt::format("{}: a cache page of {} bytes (LAPWING_CACHE_PAGE, CacheOptions::page_bytes) is not a "
-                                           "power of two from {} to {}",
-                                           who, wanted.page_bytes, least_page, largest_page)};
+        if (!std::has_single_bit(wanted.page_bytes) || wanted.page_bytes < least_page ||
+            wanted.page_bytes > largest_page)
+            throw SettingError{
+                fmt::format("{}: a cache page of {} bytes (LAPWING_CACHE_PAGE, CacheOptions::page_bytes) is not a "
+                            "power of two from {} to {}",
+                            who, wanted.page_bytes, least_page, largest_page)};
         if (wanted.bytes / wanted.page_bytes < least_pages || wanted.bytes > largest_cache)
-            throw SettingError{fmt::format("{}: a cache of {} bytes (LAPWING_CACHE_BYTES, CacheOptions::bytes) has no room for {} pages "
-                                           "of {} bytes, or is larger than {} bytes; make it larger or its pages smaller",
-                                           who, wanted.bytes, least_pages, wanted.page_bytes, largest_cache)};
+            throw SettingError{fmt::format(
+                "{}: a cache of {} bytes (LAPWING_CACHE_BYTES, CacheOptions::bytes) has no room for {} pages "
+                "of {} bytes, or is larger than {} bytes; make it larger or its pages smaller",
+                who, wanted.bytes, least_pages, wanted.page_bytes, largest_cache)};
         if (wanted.dirty_pages == 0)
             throw SettingError{fmt::format("{}: a cache without room for a dirty page (LAPWING_CACHE_DIRTY_PAGES, "
                                            "CacheOptions::dirty_pages) cannot be written; pass at least 1",
@@ -174,7 +178,9 @@ public:
     window::CacheChoices chosen(const Settings& settings, const CacheOptions& options) const override {
         const CacheMode mode = this->mode(settings, options);
         if (mode == CacheMode::off) return {};
-        const auto as_number = [](std::uint64_t value) { return static_cast<std::int64_t>(std::min<std::uint64_t>(value, INT64_MAX)); };
+        const auto as_number = [](std::uint64_t value) {
+            return static_cast<std::int64_t>(std::min<std::uint64_t>(value, INT64_MAX));
+        };
         const PageCacheConfiguration chosen = configuration_of(settings, options);
         return {static_cast<std::int64_t>(mode),
                 static_cast<std::int64_t>(chosen.policy),
@@ -191,9 +197,7 @@ public:
         return fmt::format("CacheOptions::{} ({})", choices[choice].option, choices[choice].setting.info().name);
     }
 
-    std::string text_of(std::size_t choice, std::int64_t value) const override {
-        return choices[choice].text(value);
-    }
+    std::string text_of(std::size_t choice, std::int64_t value) const override { return choices[choice].text(value); }
 
     std::unique_ptr<window::RemoteCache> make(window::WindowState& window, const CacheOptions& options) const override {
         const Settings& settings = window.team_state().settings();

@@ -16,10 +16,15 @@ constexpr std::size_t page_alignment = 4096;
 } // namespace
 
 CachedPages::CachedPages(const PageCacheConfiguration& configuration, const Backend& backend,
-                         const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages, ReadAhead& ahead,
-                         support::Statistics& statistics)
-    : backend_{backend}, epoch_{epoch}, ahead_{ahead}, statistics_{statistics}, hot_pages_{epoch, configuration.alone},
-      dirty_{configuration, dirty_pages}, bytes_{configuration.bytes},
+                         const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages,
+                         ReadAhead& ahead, support::Statistics& statistics)
+    : backend_{backend},
+      epoch_{epoch},
+      ahead_{ahead},
+      statistics_{statistics},
+      hot_pages_{epoch, configuration.alone},
+      dirty_{configuration, dirty_pages},
+      bytes_{configuration.bytes},
       memory_{support::allocate_aligned(configuration.bytes, page_alignment)} {}
 
 void CachedPages::lay_out(const PageCacheLayout& layout, std::uint64_t largest_part) {
@@ -77,9 +82,12 @@ bool CachedPages::was_read(int rank, std::uint64_t offset) const noexcept {
 
 std::uint64_t CachedPages::pages_read_with(Frame frame, std::uint64_t most) const noexcept {
     const std::uint64_t epoch = pages_[frame].epoch;
-    const auto read_with_it = [&](Frame other) { return other != no_frame && pages_[other].epoch == epoch && was_read(other); };
+    const auto read_with_it = [&](Frame other) {
+        return other != no_frame && pages_[other].epoch == epoch && was_read(other);
+    };
     std::uint64_t count = 0;
-    for (std::uint64_t number = pages_[frame].number; count <= most && read_with_it(frame); ++count) frame = find(++number);
+    for (std::uint64_t number = pages_[frame].number; count <= most && read_with_it(frame); ++count)
+        frame = find(++number);
     return count;
 }
 
@@ -114,8 +122,10 @@ std::uint64_t CachedPages::memory_bytes() const noexcept {
 
 std::uint64_t CachedPages::memory_for(const PageCacheConfiguration& configuration) noexcept {
     const PageCacheLayout most{configuration, least_page_bytes(configuration)};
-    return configuration.bytes + most.frames * (sizeof(Page) + words_of_lines(most.page_bytes) * sizeof(std::uint64_t)) +
-           std::bit_ceil(most.frames) * sizeof(Frame) + DirtyPages::memory_for(configuration) + FilledHotPages::memory_for(most);
+    return configuration.bytes +
+           most.frames * (sizeof(Page) + words_of_lines(most.page_bytes) * sizeof(std::uint64_t)) +
+           std::bit_ceil(most.frames) * sizeof(Frame) + DirtyPages::memory_for(configuration) +
+           FilledHotPages::memory_for(most);
 }
 
 } // namespace lapwing::cache

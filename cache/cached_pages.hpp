@@ -45,18 +45,20 @@ struct Lines {
     return {within / line_bytes, (within + bytes + line_bytes - 1) / line_bytes};
 }
 
-/// The cache's memory: which page lies in which frame, which of its lines are valid, and which of its bytes may be read. Sends
-/// and receives nothing.
+/// The cache's memory: which page lies in which frame, which of its lines are valid, and which of its bytes may be
+/// read. Sends and receives nothing.
 class CachedPages final : public RecentUse {
 public:
     /// `ahead` is told of pages that are dropped unread.
-    CachedPages(const PageCacheConfiguration& configuration, const Backend& backend, const std::atomic<std::uint64_t>& epoch,
-                std::atomic<std::uint32_t>& dirty_pages, ReadAhead& ahead, support::Statistics& statistics);
+    CachedPages(const PageCacheConfiguration& configuration, const Backend& backend,
+                const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages, ReadAhead& ahead,
+                support::Statistics& statistics);
 
     /// Empties all frames; `largest_part` is of all ranks.
     void lay_out(const PageCacheLayout& layout, std::uint64_t largest_part);
 
-    /// Acquire, to the release with which an epoch begins: what is fetched for an epoch is fetched after the acquire that began it.
+    /// Acquire, to the release with which an epoch begins: what is fetched for an epoch is fetched after the acquire
+    /// that began it.
     [[nodiscard]] std::uint64_t now() const noexcept { return epoch_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
     [[nodiscard]] Frame frames() const noexcept { return static_cast<Frame>(pages_.size()); }
@@ -83,7 +85,9 @@ public:
     /// It leaves its frame. It is not dirty, and nothing uses the frame.
     void leave(Frame frame) noexcept;
 
-    [[nodiscard]] Lines all_lines(Frame frame) const { return {0, (page_end(pages_[frame]) + line_bytes - 1) / line_bytes}; }
+    [[nodiscard]] Lines all_lines(Frame frame) const {
+        return {0, (page_end(pages_[frame]) + line_bytes - 1) / line_bytes};
+    }
     /// Bytes of the page that belong to the part.
     [[nodiscard]] std::uint64_t page_end(const Page& page) const {
         return std::min(page_bytes_, backend_.part_bytes(page.rank) - page.start);
@@ -105,8 +109,8 @@ public:
     [[nodiscard]] bool was_read(Frame frame) const noexcept;
     /// The same of the page of an access.
     [[nodiscard]] bool was_read(int rank, std::uint64_t offset) const noexcept;
-    /// After an acquire: this page and those behind it that the program has read in the same earlier epoch, all of each; about
-    /// `most`. What a program reads in one step it mostly reads in the next.
+    /// After an acquire: this page and those behind it that the program has read in the same earlier epoch, all of
+    /// each; about `most`. What a program reads in one step it mostly reads in the next.
     [[nodiscard]] std::uint64_t pages_to_read_again(Frame frame, std::uint64_t most) const noexcept {
         return pages_[frame].epoch == now() ? 0 : pages_read_with(frame, most);
     }

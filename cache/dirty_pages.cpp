@@ -57,7 +57,8 @@ std::uint64_t DirtyPages::memory_bytes() const noexcept {
 std::uint64_t DirtyPages::memory_for(const PageCacheConfiguration& configuration) noexcept {
     const PageCacheLayout most{configuration, least_page_bytes(configuration)};
     return most.dirty_pages * sizeof(Links) +
-           std::max(most.dirty_pages * (most.page_bytes / 64), words_of_largest_pages(configuration)) * sizeof(std::uint64_t);
+           std::max(most.dirty_pages * (most.page_bytes / 64), words_of_largest_pages(configuration)) *
+               sizeof(std::uint64_t);
 }
 
 } // namespace lapwing::cache

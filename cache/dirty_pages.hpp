@@ -12,8 +12,8 @@
 
 namespace lapwing::cache {
 
-/// Which bytes are dirty: a mask, of a bit a byte, for each of a bounded number of pages, in the order in which these became
-/// dirty.
+/// Which bytes are dirty: a mask, of a bit a byte, for each of a bounded number of pages, in the order in which these
+/// became dirty.
 class DirtyPages {
 public:
     using Mask = std::uint32_t;
@@ -41,7 +41,9 @@ public:
     [[nodiscard]] Frame frame(Mask mask) const noexcept { return links_[mask].frame; }
 
     [[nodiscard]] std::span<std::uint64_t> bits(Mask mask) noexcept { return {bits_.data() + mask * words_, words_}; }
-    [[nodiscard]] std::span<const std::uint64_t> bits(Mask mask) const noexcept { return {bits_.data() + mask * words_, words_}; }
+    [[nodiscard]] std::span<const std::uint64_t> bits(Mask mask) const noexcept {
+        return {bits_.data() + mask * words_, words_};
+    }
     /// Whether any of, or all, these bytes of a page are dirty; `mask` may be none.
     [[nodiscard]] bool any(Mask mask, std::uint64_t begin, std::uint64_t end) const noexcept {
         return mask != none && bits::any(bits(mask), begin, end);

@@ -5,9 +5,14 @@
 
 namespace lapwing::cache {
 
-Fetcher::Fetcher(const PageCacheConfiguration& configuration, Backend& backend, CachedPages& pages, OperationsUnderWay& under_way,
-                 WriteBehind& write_behind, PageSize& page_size, support::Statistics& statistics)
-    : backend_{backend}, pages_{pages}, under_way_{under_way}, write_behind_{write_behind}, page_size_{page_size},
+Fetcher::Fetcher(const PageCacheConfiguration& configuration, Backend& backend, CachedPages& pages,
+                 OperationsUnderWay& under_way, WriteBehind& write_behind, PageSize& page_size,
+                 support::Statistics& statistics)
+    : backend_{backend},
+      pages_{pages},
+      under_way_{under_way},
+      write_behind_{write_behind},
+      page_size_{page_size},
       statistics_{statistics} {
     scratch_.reserve(largest_page_bytes(configuration));
 }
@@ -64,7 +69,8 @@ void Fetcher::send_block() {
     const Block block = block_;
     block_ = {};
     const Page& first = pages_[block.first];
-    const std::uint64_t bytes = std::min(block.count * pages_.page_bytes(), backend_.part_bytes(first.rank) - first.start);
+    const std::uint64_t bytes =
+        std::min(block.count * pages_.page_bytes(), backend_.part_bytes(first.rank) - first.start);
     page_size_.fetched(bytes);
     page_size_.read_ahead(block.count);
     const std::span<std::byte> destination{pages_.data(block.first), bytes};

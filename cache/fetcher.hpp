@@ -15,24 +15,26 @@
 
 namespace lapwing::cache {
 
-/// Brings lines and pages into their frames: at once, in the background, or several neighbouring pages in one get. Decides what
-/// must be waited for and sent before. Dirty bytes stay as they are.
+/// Brings lines and pages into their frames: at once, in the background, or several neighbouring pages in one get.
+/// Decides what must be waited for and sent before. Dirty bytes stay as they are.
 class Fetcher {
 public:
     /// `page_size` is told what is fetched.
-    Fetcher(const PageCacheConfiguration& configuration, Backend& backend, CachedPages& pages, OperationsUnderWay& under_way,
-            WriteBehind& write_behind, PageSize& page_size, support::Statistics& statistics);
+    Fetcher(const PageCacheConfiguration& configuration, Backend& backend, CachedPages& pages,
+            OperationsUnderWay& under_way, WriteBehind& write_behind, PageSize& page_size,
+            support::Statistics& statistics);
 
     /// Makes room for pages of this size.
     void lay_out(const PageCacheLayout& layout) { scratch_.resize(layout.page_bytes); }
 
     /// Reads lines.
     void fetch(Frame frame, Lines lines);
-    /// Starts to read lines, which are valid when the page's operation is complete. Reads them if some of their bytes are dirty.
+    /// Starts to read lines, which are valid when the page's operation is complete. Reads them if some of their bytes
+    /// are dirty.
     void start(Frame frame, Lines lines);
 
-    /// The block: pages in neighbouring frames that are read as a whole, ahead and in one get. A page that does not continue the
-    /// block sends it first.
+    /// The block: pages in neighbouring frames that are read as a whole, ahead and in one get. A page that does not
+    /// continue the block sends it first.
     void add_to_block(Frame frame);
     [[nodiscard]] bool in_block(Frame frame) const noexcept { return frame - block_.first < block_.count; }
     [[nodiscard]] bool has_block() const noexcept { return block_.count != 0; }

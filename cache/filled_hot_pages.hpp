@@ -49,7 +49,8 @@ public:
     [[nodiscard]] bool serves_writes(std::uint64_t page) const noexcept {
         return writes_[slot(page, write_mask_)].page == page;
     }
-    /// By its thread: what it finds is in these pages, and may be used. Ends the process otherwise, in builds with internal assertions.
+    /// By its thread: what it finds is in these pages, and may be used. Ends the process otherwise, in builds with
+    /// internal assertions.
     void validate(const CachedPages& pages) const;
 
     [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }

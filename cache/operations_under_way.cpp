@@ -93,8 +93,6 @@ void OperationsUnderWay::abandon() noexcept {
     for (Operation& operation : operations_) operation = {};
 }
 
-std::uint64_t OperationsUnderWay::memory_bytes() noexcept {
-    return most_operations * sizeof(Operation);
-}
+std::uint64_t OperationsUnderWay::memory_bytes() noexcept { return most_operations * sizeof(Operation); }
 
 } // namespace lapwing::cache

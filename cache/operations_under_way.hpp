@@ -8,8 +8,8 @@
 
 namespace lapwing::cache {
 
-/// The gets and puts under way to and from the frames: knows what each frame must wait for. Their number is bounded: the oldest
-/// makes room for the next.
+/// The gets and puts under way to and from the frames: knows what each frame must wait for. Their number is bounded:
+/// the oldest makes room for the next.
 class OperationsUnderWay {
 public:
     OperationsUnderWay(Backend& backend, CachedPages& pages);
@@ -19,9 +19,9 @@ public:
     void begin_put(Backend::Token token, Frame first, Frame count, std::uint64_t bytes) {
         begin(token, first, count, bytes);
     }
-    /// Waits for the one that uses the page's frame. Where that throws, the bytes of a get have not arrived. When the rank has left,
-    /// that is no reason to throw: the frame may be for another one. The lines of a get are not valid then, and the bytes of a
-    /// put have been noted as lost.
+    /// Waits for the one that uses the page's frame. Where that throws, the bytes of a get have not arrived. When the
+    /// rank has left, that is no reason to throw: the frame may be for another one. The lines of a get are not valid
+    /// then, and the bytes of a put have been noted as lost.
     void finish(const Page& page) {
         if (page.operation != no_operation) finish(page.operation, Missing::left_out);
     }
@@ -46,7 +46,7 @@ private:
     struct Operation {
         Backend::Token token = Backend::complete;
         Frame first = 0;
-        Frame count = 0; ///< 0: not in use
+        Frame count = 0;             ///< 0: not in use
         std::uint64_t put_bytes = 0; ///< 0: a get
         [[nodiscard]] bool put() const noexcept { return put_bytes != 0; }
     };

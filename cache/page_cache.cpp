@@ -10,10 +10,14 @@ namespace lapwing::cache {
 PageCache::PageCache(const PageCacheConfiguration& configuration, Backend& backend,
                      const std::atomic<std::uint64_t>& epoch, std::atomic<std::uint32_t>& dirty_pages,
                      support::Statistics& statistics)
-    : configuration_{configuration}, backend_{backend}, statistics_{statistics}, ahead_{configuration.page_bytes, 0},
+    : configuration_{configuration},
+      backend_{backend},
+      statistics_{statistics},
+      ahead_{configuration.page_bytes, 0},
       bypass_{configuration.adapt},
       page_size_{configuration.page_bytes, least_page_bytes(configuration), largest_page_bytes(configuration)},
-      pages_{configuration, backend, epoch, dirty_pages, ahead_, statistics}, under_way_{backend, pages_},
+      pages_{configuration, backend, epoch, dirty_pages, ahead_, statistics},
+      under_way_{backend, pages_},
       write_behind_{backend, pages_, under_way_, statistics},
       fetcher_{configuration, backend, pages_, under_way_, write_behind_, page_size_, statistics} {
     // All memory now: small pages need most places, large ones most dirty bits, for which there is room already.

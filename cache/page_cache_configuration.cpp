@@ -22,7 +22,8 @@ std::uint64_t largest_page_bytes(const PageCacheConfiguration& configuration) no
 }
 
 PageCacheLayout::PageCacheLayout(const PageCacheConfiguration& configuration, std::uint64_t bytes_of_page) noexcept
-    : page_bytes{bytes_of_page}, frames{configuration.bytes / bytes_of_page},
+    : page_bytes{bytes_of_page},
+      frames{configuration.bytes / bytes_of_page},
       // Fewer than pages pass through at a time, or these would leave before they are written behind.
       dirty_pages{std::clamp<std::uint64_t>(frames / 4, 1, configuration.dirty_pages)} {}
 

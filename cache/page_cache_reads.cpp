@@ -45,10 +45,9 @@ void PageCache::read(int rank, std::uint64_t offset, std::span<std::byte> destin
     }
     if (!hit) {
         const bool first = !known || stale; // since it came, or since the acquire
-        ReadAhead::Plan plan =
-            first ? ahead_.touched(rank, offset, backend_.part_bytes(rank),
-                                   again != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
-                  : ahead_.touched_again(rank, offset, backend_.part_bytes(rank));
+        ReadAhead::Plan plan = first ? ahead_.touched(rank, offset, backend_.part_bytes(rank),
+                                                      again != 0 ? ReadAhead::Found::stale : ReadAhead::Found::missing)
+                                     : ahead_.touched_again(rank, offset, backend_.part_bytes(rank));
         if (again > plan.count && (plan.count == 0 || plan.whole_pages))
             plan = ahead_.plan_again(offset - within + page_bytes(), again - 1);
         if (!known) frame = take_frame(rank, offset - within, no_frame);
@@ -99,7 +98,8 @@ void PageCache::overlay(int rank, std::uint64_t offset, std::span<std::byte> des
         bits::for_each_run(dirty.bits(mask), [&](std::uint64_t begin, std::uint64_t end) {
             const std::uint64_t from = std::max(page.start + begin, offset);
             const std::uint64_t to = std::min(page.start + end, offset + destination.size());
-            if (from < to) std::memcpy(destination.data() + (from - offset), pages_.data(frame) + (from - page.start), to - from);
+            if (from < to)
+                std::memcpy(destination.data() + (from - offset), pages_.data(frame) + (from - page.start), to - from);
         });
     }
 }
@@ -124,7 +124,8 @@ void PageCache::start_reading(int rank, std::uint64_t offset, std::uint64_t byte
         frame = take_frame(rank, offset - within, keep);
         if (frame == no_frame) return;
     } else {
-        // As in read(): a page of which something has been read in this epoch, or all in an earlier one, comes as a whole.
+        // As in read(): a page of which something has been read in this epoch, or all in an earlier one, comes as a
+        // whole.
         bool whole = pages_.was_read(frame);
         if (!freshen(frame)) whole = bits::any(pages_.valid(frame), 0, pages_.all_lines(frame).last);
         const Page& page = pages_[frame];

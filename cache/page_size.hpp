@@ -6,9 +6,9 @@
 namespace lapwing::cache {
 
 /// Which page size suits a program: the study of MuPC's cache with Apex-MAP found that long pages pay exactly for long
-/// vectors. The cost of a page size is what its misses and the bytes that it fetched take on the network, and what the pages of
-/// streams cost the processor, each by itself; a neighbouring size is tried for a number of misses or such pages and kept if it
-/// costs clearly less.
+/// vectors. The cost of a page size is what its misses and the bytes that it fetched take on the network, and what the
+/// pages of streams cost the processor, each by itself; a neighbouring size is tried for a number of misses or such
+/// pages and kept if it costs clearly less.
 class PageSize {
 public:
     /// `page_bytes` to begin with, and what it may become.
@@ -19,7 +19,8 @@ public:
     void fetched(std::uint64_t bytes) noexcept { bytes_ += bytes; }
     void read_ahead(std::uint64_t pages) noexcept { pages_ahead_ += pages; }
 
-    /// The size from now on. Called where a change costs nothing, at a release; `reads` is the number of all reads so far.
+    /// The size from now on. Called where a change costs nothing, at a release; `reads` is the number of all reads so
+    /// far.
     [[nodiscard]] std::uint64_t choose(std::uint64_t reads) noexcept {
         const bool busy = misses_ + pages_ahead_ >= judged_misses;
         if (!busy && reads - reads_before_ < judged_reads) return size_;
@@ -62,8 +63,8 @@ private:
     static constexpr std::uint64_t judged_reads = 1U << 20;
     /// What the network moves while a message goes there and back: 20 us at 0.8 GB/s.
     static constexpr std::uint64_t round_trip_bytes = 16384;
-    /// What the network moves while the processor is busy with a page that is read ahead: 0.36 us at 3 GB/s, over TCP on one
-    /// machine.
+    /// What the network moves while the processor is busy with a page that is read ahead: 0.36 us at 3 GB/s, over TCP
+    /// on one machine.
     static constexpr std::uint64_t page_ahead_bytes = 1024;
     static constexpr double gain = 0.9;
     static constexpr std::int64_t longest_pause = 256; ///< judgements

@@ -35,7 +35,8 @@ ReadAhead::Plan ReadAhead::touched(int rank, std::uint64_t offset, std::uint64_t
     const std::uint64_t before = nearest->last & ~(page_bytes_ - 1);
     if (page == before + page_bytes_ || page + page_bytes_ == before) {
         nearest->sequential = true;
-        nearest->delta = page > before ? static_cast<std::int64_t>(page_bytes_) : -static_cast<std::int64_t>(page_bytes_);
+        nearest->delta =
+            page > before ? static_cast<std::int64_t>(page_bytes_) : -static_cast<std::int64_t>(page_bytes_);
         return advance(*nearest, page, part_bytes, found);
     }
     nearest->delta = static_cast<std::int64_t>(offset - nearest->last);
@@ -52,7 +53,8 @@ ReadAhead::Plan ReadAhead::touched_again(int rank, std::uint64_t offset, std::ui
     return touched(rank, offset, part_bytes, Found::missing);
 }
 
-ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept {
+ReadAhead::Plan ReadAhead::advance(Stream& stream, std::uint64_t offset, std::uint64_t part_bytes,
+                                   Found found) noexcept {
     stream.last = offset;
     stream.age = clock_;
     stream.waited = stream.waited || found == Found::under_way;

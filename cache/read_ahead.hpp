@@ -6,13 +6,13 @@
 
 namespace lapwing::cache {
 
-/// Finds sequential accesses, forward and backward, and accesses with a constant stride among those that touch a page for
-/// the first time or miss in it, and says what to read ahead of them.
+/// Finds sequential accesses, forward and backward, and accesses with a constant stride among those that touch a page
+/// for the first time or miss in it, and says what to read ahead of them.
 ///
-/// The distance of a stream doubles as it goes on, and beyond some pages only when they were still under way as they were
-/// needed: a network with a long latency gets more of them. The limit of all distances halves when most of what was read ahead was
-/// dropped unread, down to nothing, and is tried again after a while: a program that synchronises often or reads at random
-/// soon pays for no read-ahead at all.
+/// The distance of a stream doubles as it goes on, and beyond some pages only when they were still under way as they
+/// were needed: a network with a long latency gets more of them. The limit of all distances halves when most of what
+/// was read ahead was dropped unread, down to nothing, and is tried again after a while: a program that synchronises
+/// often or reads at random soon pays for no read-ahead at all.
 class ReadAhead {
 public:
     /// What to read, in ascending order of offsets: `count` items, `step` bytes apart, from `first`.
@@ -21,8 +21,8 @@ public:
         std::uint64_t step = 0;
         std::uint64_t count = 0;
         bool whole_pages = false; ///< the items are neighbouring pages; else single accesses
-        bool sequential = false;  ///< the access itself belongs to a sequential stream: its page will be used as a whole
-        bool again = false;       ///< up to the first item that was not read before
+        bool sequential = false; ///< the access itself belongs to a sequential stream: its page will be used as a whole
+        bool again = false;      ///< up to the first item that was not read before
     };
 
     /// What the access found; stale: the page as a whole, as it was before an acquire.
@@ -35,13 +35,17 @@ public:
     /// A page of `rank`, whose part has `part_bytes`, is touched for the first time, at `offset`.
     [[nodiscard]] Plan touched(int rank, std::uint64_t offset, std::uint64_t part_bytes, Found found) noexcept;
 
-    /// An access to a page that has been touched misses other lines of it: it counts if it follows accesses to other pages, as in
-    /// the columns of a matrix.
+    /// An access to a page that has been touched misses other lines of it: it counts if it follows accesses to other
+    /// pages, as in the columns of a matrix.
     [[nodiscard]] Plan touched_again(int rank, std::uint64_t offset, std::uint64_t part_bytes) noexcept;
 
     /// To read `count` pages from `first` on that have been read before, as far as reading ahead has paid.
     [[nodiscard]] Plan plan_again(std::uint64_t first, std::uint64_t count) const noexcept {
-        return {.first = first, .step = page_bytes_, .count = std::min(count, limit_), .whole_pages = true, .sequential = true};
+        return {.first = first,
+                .step = page_bytes_,
+                .count = std::min(count, limit_),
+                .whole_pages = true,
+                .sequential = true};
     }
     /// The most pages that are read ahead now.
     [[nodiscard]] std::uint64_t most_pages() const noexcept { return limit_; }

@@ -10,7 +10,9 @@ namespace {
 class TwoQueues final : public Replacement {
 public:
     TwoQueues(Frame frames, RecentUse& recent)
-        : frames_{frames}, ring_{std::max<Frame>(frames / 2, 1)}, recent_{recent},
+        : frames_{frames},
+          ring_{std::max<Frame>(frames / 2, 1)},
+          recent_{recent},
           remembered_(std::bit_ceil<std::size_t>(frames), none) {}
 
     Frame frame_for(std::uint64_t page, int, Frame keep, Reuse reuse) override {

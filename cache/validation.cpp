@@ -1,4 +1,5 @@
-// The invariants of a cache: what its parts must agree on between two calls. Looked at in builds with internal assertions alone.
+// The invariants of a cache: what its parts must agree on between two calls. Looked at in builds with internal
+// assertions alone.
 #include "cache/page_cache.hpp"
 
 #include "cache/bits.hpp"
@@ -83,7 +84,8 @@ void FilledHotPages::validate(const CachedPages& pages) const {
         LAPWING_ASSERT(writes_allowed_);
         const Frame frame = pages.find(entry.page);
         LAPWING_ASSERT(frame != no_frame && entry.data == pages.data(frame) && pages[frame].dirty != DirtyPages::none);
-        LAPWING_ASSERT(entry.dirty == reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
+        LAPWING_ASSERT(entry.dirty ==
+                       reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
     }
     if (stretch_.count == 0) return;
     const Frame frame = pages.find(stretch_.page);
@@ -91,7 +93,8 @@ void FilledHotPages::validate(const CachedPages& pages) const {
     if (stretch_.read != nullptr) LAPWING_ASSERT(stretch_.read == pages.data(frame) + stretch_.within);
     if (stretch_.write == nullptr) return;
     LAPWING_ASSERT(stretch_.write == pages.data(frame) && pages[frame].dirty != DirtyPages::none);
-    LAPWING_ASSERT(stretch_.dirty == reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
+    LAPWING_ASSERT(stretch_.dirty ==
+                   reinterpret_cast<const std::uint8_t*>(pages.dirty().bits(pages[frame].dirty).data()));
 }
 
 void OperationsUnderWay::validate() const {
@@ -103,7 +106,8 @@ void OperationsUnderWay::validate() const {
         const Page& first = pages_[operation.first];
         for (Frame frame = operation.first; frame < operation.first + operation.count; ++frame) {
             const Page& page = pages_[frame];
-            LAPWING_ASSERT(page.operation == index && page.number == first.number + (frame - operation.first) && page.rank == first.rank);
+            LAPWING_ASSERT(page.operation == index && page.number == first.number + (frame - operation.first) &&
+                           page.rank == first.rank);
             if (operation.token == Backend::complete) continue;
             // Who reads what a get brings, or writes what is under way, must wait for it.
             const FilledHotPages& hot_pages = pages_.hot_pages();

@@ -43,7 +43,9 @@ public:
     void put(int rank, std::uint64_t offset, std::span<const std::byte> source) override {
         window_.puts_and_gets().put_uncached(rank, offset, source, transport::Access::Starter::cache);
     }
-    void put_runs(int rank, std::span<const DirtyRun> runs) override { window_.puts_and_gets().put_runs_uncached(rank, runs); }
+    void put_runs(int rank, std::span<const DirtyRun> runs) override {
+        window_.puts_and_gets().put_runs_uncached(rank, runs);
+    }
     std::uint64_t part_bytes(int rank) const override { return window_.map().bytes(rank); }
     bool has_left(int rank) override {
         team::Membership& membership = window_.team_state().membership();

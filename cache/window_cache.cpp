@@ -58,8 +58,9 @@ WindowCache::OfThread* WindowCache::make_mine(unsigned thread) {
     if (thread >= threads_.size()) {
         static std::once_flag said;
         std::call_once(said, [this] {
-            support::log_line(fmt::format("{}: more than {} threads use cached windows at a time; the others are not cached",
-                                          window_.team_state().who(), threads_.size()));
+            support::log_line(
+                fmt::format("{}: more than {} threads use cached windows at a time; the others are not cached",
+                            window_.team_state().who(), threads_.size()));
         });
         return nullptr;
     }
@@ -85,9 +86,10 @@ void WindowCache::fit(OfThread& own) {
     const std::uint64_t before = own.share.held();
     const std::uint64_t granted = own.share.claim(wanted, least);
     if (granted < wanted && budget_.tell())
-        support::log_line(fmt::format("{}: the caches of this process want more than LAPWING_CACHE_MEMORY ({} bytes), so that each gets "
-                                      "less; this thread's has {} of {} bytes. Raise it, or lower LAPWING_CACHE_BYTES",
-                                      window_.who("cache"), budget_.limit(), granted, wanted));
+        support::log_line(fmt::format(
+            "{}: the caches of this process want more than LAPWING_CACHE_MEMORY ({} bytes), so that each gets "
+            "less; this thread's has {} of {} bytes. Raise it, or lower LAPWING_CACHE_BYTES",
+            window_.who("cache"), budget_.limit(), granted, wanted));
     if (granted == before) return;
     configuration.bytes = granted == wanted ? configuration_.bytes : PageCache::bytes_within(configuration_, granted);
     if (granted < before) { // others may have what this one gives back
@@ -96,15 +98,17 @@ void WindowCache::fit(OfThread& own) {
     }
     if (granted == 0) return;
     try {
-        own.pages = std::make_unique<PageCache>(configuration, own.backend, scope_ == CacheAcquire::rank ? epoch_ : own.epoch,
-                                                own.dirty_pages, window_.statistics());
+        own.pages =
+            std::make_unique<PageCache>(configuration, own.backend, scope_ == CacheAcquire::rank ? epoch_ : own.epoch,
+                                        own.dirty_pages, window_.statistics());
     } catch (const std::bad_alloc&) {
         own.share.keep(own.pages != nullptr ? before : 0);
         if (before != 0) return; // a release: this thread goes on with the cache that it has, or without
-        throw RangeError{fmt::format("{}: there is no memory for a cache of {} bytes ({} with what it needs beside its pages) for this "
-                                     "thread; make it smaller (LAPWING_CACHE_BYTES, CacheOptions::bytes), bound all caches of the "
-                                     "process (LAPWING_CACHE_MEMORY), or do without (LAPWING_CACHE=off)",
-                                     window_.who("cache"), configuration.bytes, granted)};
+        throw RangeError{fmt::format(
+            "{}: there is no memory for a cache of {} bytes ({} with what it needs beside its pages) for this "
+            "thread; make it smaller (LAPWING_CACHE_BYTES, CacheOptions::bytes), bound all caches of the "
+            "process (LAPWING_CACHE_MEMORY), or do without (LAPWING_CACHE=off)",
+            window_.who("cache"), configuration.bytes, granted)};
     }
     own.pages->allow_inline_writes(inline_writes_.load(std::memory_order_relaxed));
     hot_pages_.set_mine(own.pages->hot_pages());
@@ -112,7 +116,8 @@ void WindowCache::fit(OfThread& own) {
 
 std::uint64_t WindowCache::memory_bytes() const noexcept {
     std::uint64_t bytes = 0;
-    for_each_thread([&](const OfThread& thread) { bytes += thread.pages != nullptr ? thread.pages->memory_bytes() : 0; });
+    for_each_thread(
+        [&](const OfThread& thread) { bytes += thread.pages != nullptr ? thread.pages->memory_bytes() : 0; });
     return bytes;
 }
 
@@ -202,7 +207,8 @@ void WindowCache::write_back_others(const OfThread* mine) {
     for_each_thread([&](OfThread& other) {
         if (&other == mine || other.dirty_pages.load(std::memory_order_acquire) == 0) return;
         const support::BiasedMutex::Guard guard{other.mutex};
-        if (other.pages != nullptr) other.pages->write_back_for_another_thread(); // its thread may have given it up meanwhile
+        if (other.pages != nullptr)
+            other.pages->write_back_for_another_thread(); // its thread may have given it up meanwhile
     });
 }
 

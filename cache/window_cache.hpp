@@ -32,16 +32,17 @@ private:
     std::optional<Budget> budget_;
 };
 
-/// The cache of a window: one PageCache for each thread that uses it, made when the thread first does, and one epoch, or with
-/// CacheAcquire::thread one for each.
+/// The cache of a window: one PageCache for each thread that uses it, made when the thread first does, and one epoch,
+/// or with CacheAcquire::thread one for each.
 ///
-/// A release by any thread writes back the dirty bytes of all, and an acquire by any makes the contents of all unusable, so
-/// that a program whose threads meet before one of them calls barrier() needs nothing more. Threads without a number of their own
-/// (support::numbered_threads) read and write past the cache, and so do those that the budget has no room for.
+/// A release by any thread writes back the dirty bytes of all, and an acquire by any makes the contents of all
+/// unusable, so that a program whose threads meet before one of them calls barrier() needs nothing more. Threads
+/// without a number of their own (support::numbered_threads) read and write past the cache, and so do those that the
+/// budget has no room for.
 class WindowCache final : public window::RemoteCache {
 public:
-    WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope, const PageCacheConfiguration& configuration,
-                Budget& budget);
+    WindowCache(window::WindowState& window, CacheMode mode, CacheAcquire scope,
+                const PageCacheConfiguration& configuration, Budget& budget);
     ~WindowCache() override;
 
     void get(int target, std::uint64_t offset, std::span<std::byte> destination) override;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t most_runs = 256; ///< in one message
 constexpr std::uint64_t most_pages_to_write_early = 16;
-/// Runs from this size leave straight from the cache's memory, in an operation of their own; smaller ones are copied into
-/// messages with others, which costs less than a hundred operations would.
+/// Runs from this size leave straight from the cache's memory, in an operation of their own; smaller ones are copied
+/// into messages with others, which costs less than a hundred operations would.
 constexpr std::uint64_t least_run_from_memory = 4097;
 
 } // namespace
@@ -87,7 +87,8 @@ private:
     Frame frames_ = 0; ///< of the open run; 0: it must be copied
 };
 
-WriteBehind::WriteBehind(Backend& backend, CachedPages& pages, OperationsUnderWay& under_way, support::Statistics& statistics)
+WriteBehind::WriteBehind(Backend& backend, CachedPages& pages, OperationsUnderWay& under_way,
+                         support::Statistics& statistics)
     : backend_{backend}, pages_{pages}, under_way_{under_way}, statistics_{statistics} {
     runs_.reserve(most_runs);
 }

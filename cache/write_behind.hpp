@@ -12,8 +12,8 @@
 
 namespace lapwing::cache {
 
-/// Decides when dirty bytes are put, and in which messages. Where a put cannot be started, the bytes stay dirty, unless their rank has
-/// left: those are dropped, and noted as lost.
+/// Decides when dirty bytes are put, and in which messages. Where a put cannot be started, the bytes stay dirty, unless
+/// their rank has left: those are dropped, and noted as lost.
 class WriteBehind {
 public:
     WriteBehind(Backend& backend, CachedPages& pages, OperationsUnderWay& under_way, support::Statistics& statistics);
@@ -27,8 +27,9 @@ public:
     void clean_with_neighbours(Frame frame);
     /// Puts all dirty bytes of the pages that have some in a range.
     void write_back(int rank, std::uint64_t offset, std::uint64_t bytes);
-    /// Before the program waits for a read of these bytes. Where it also waits for a release after every few writes, these are
-    /// sent before the read: on the service path its answer then says that they have arrived. Not those that the read meets.
+    /// Before the program waits for a read of these bytes. Where it also waits for a release after every few writes,
+    /// these are sent before the read: on the service path its answer then says that they have arrived. Not those that
+    /// the read meets.
     void write_early(int rank, std::uint64_t offset, std::uint64_t bytes);
     /// Puts all dirty bytes; finish_release() waits for the puts.
     void start_release();

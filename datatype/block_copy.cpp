@@ -21,7 +21,8 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
         const BlockRun run = cursor.next_run(bytes - packed);
         if (run.starts == nullptr) {
             copy(packed, run.offset,
-                 kernels::Run{.count = run.count, .block_bytes = run.block_bytes, .stride = run.stride, .offsets = run.offsets});
+                 kernels::Run{
+                     .count = run.count, .block_bytes = run.block_bytes, .stride = run.stride, .offsets = run.offsets});
         } else {
             for (std::uint64_t i = 0; i < run.count;) {
                 const std::uint64_t at = packed + run.starts[i] - run.starts[0];
@@ -45,7 +46,9 @@ void for_each_run(LayoutCursor& cursor, std::uint64_t bytes, Copy&& copy) {
 }
 
 /// Consecutive blocks.
-kernels::Placement packed_blocks(const kernels::Run& run) { return {.stride = static_cast<std::int64_t>(run.block_bytes)}; }
+kernels::Placement packed_blocks(const kernels::Run& run) {
+    return {.stride = static_cast<std::int64_t>(run.block_bytes)};
+}
 
 void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor, std::uint64_t bytes,
                  kernels::Reuse reuse) noexcept {
@@ -54,7 +57,10 @@ void gather_next(std::byte* packed, const std::byte* base, LayoutCursor& cursor,
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(packed + at, base + offset, run.block_bytes);
         else if (CloseRuns::may_be_close(run.count, run.block_bytes, run))
             close.copy(packed + at, base + offset,
-                       {.count = run.count, .block_bytes = run.block_bytes, .to = packed_blocks(run), .from = {.stride = run.stride}});
+                       {.count = run.count,
+                        .block_bytes = run.block_bytes,
+                        .to = packed_blocks(run),
+                        .from = {.stride = run.stride}});
         else kernels::gather(packed + at, base + offset, run, reuse);
     });
 }
@@ -85,7 +91,10 @@ void unpack(std::byte* base, LayoutCursor& cursor, const std::byte* packed, std:
         if (run.count == 1 && run.offsets == nullptr) std::memcpy(base + offset, packed + at, run.block_bytes);
         else if (CloseRuns::may_be_close(run.count, run.block_bytes, run))
             close.copy(base + offset, packed + at,
-                       {.count = run.count, .block_bytes = run.block_bytes, .to = {.stride = run.stride}, .from = packed_blocks(run)});
+                       {.count = run.count,
+                        .block_bytes = run.block_bytes,
+                        .to = {.stride = run.stride},
+                        .from = packed_blocks(run)});
         else kernels::scatter(base + offset, packed + at, run);
     });
 }
@@ -98,8 +107,8 @@ void copy(std::byte* to, const Layout& target, const std::byte* from, const Layo
     }
     // One side in one block: a list of blocks on the other goes through the kernels as when it is packed.
     if (target.is_contiguous() && source.bytes() == target.bytes()) {
-        // What exceeds the last cache has left it before anyone reads it. Only this way round is there code that goes around
-        // the caches: short blocks scattered so would write lines in parts.
+        // What exceeds the last cache has left it before anyone reads it. Only this way round is there code that goes
+        // around the caches: short blocks scattered so would write lines in parts.
         const bool large = source.bytes() > kernels::copy_choices().limits().last_level;
         LayoutCursor cursor{source};
         return gather_next(to + target.lower(), from, cursor, source.bytes(),

@@ -14,9 +14,10 @@ BlockList::BlockList(std::vector<BlockPair> pairs) : pairs_{std::move(pairs)} { 
 BlockList::BlockList(const Layout& source, const Layout& target) {
     for (LayoutZip zip{source, target}; !zip.done();) {
         if (pairs_.size() == Layout::max_listed_blocks)
-            throw RangeError{fmt::format("BlockList: the transfer of {} bytes has more than {} blocks, the most that are "
-                                         "listed; transfer its parts one by one",
-                                         source.bytes(), Layout::max_listed_blocks)};
+            throw RangeError{
+                fmt::format("BlockList: the transfer of {} bytes has more than {} blocks, the most that are "
+                            "listed; transfer its parts one by one",
+                            source.bytes(), Layout::max_listed_blocks)};
         pairs_.push_back(zip.next());
     }
     minimise();
@@ -37,9 +38,10 @@ void BlockList::minimise() {
             BlockPair& last = pairs_[kept - 1];
             const auto length = static_cast<std::int64_t>(last.bytes);
             if (pair.target < last.target + length)
-                throw UsageError{fmt::format("target blocks overlap: {} bytes at {} and {} bytes at {}; what is written to "
-                                             "the same place twice has no defined value",
-                                             last.bytes, last.target, pair.bytes, pair.target)};
+                throw UsageError{
+                    fmt::format("target blocks overlap: {} bytes at {} and {} bytes at {}; what is written to "
+                                "the same place twice has no defined value",
+                                last.bytes, last.target, pair.bytes, pair.target)};
             // One pass reaches the fixpoint: a merged pair ends where its last part did.
             if (last.target + length == pair.target && last.source + length == pair.source) {
                 last.bytes += pair.bytes;
@@ -69,7 +71,8 @@ BlockList BlockList::within_target(std::int64_t lower, std::int64_t upper) const
 
 BlockList BlockList::slice(std::uint64_t begin, std::uint64_t end) const {
     if (begin > end || end > bytes_)
-        throw RangeError{fmt::format("BlockList::slice({}, {}): not a part of [0, {}), the bytes of the list", begin, end, bytes_)};
+        throw RangeError{
+            fmt::format("BlockList::slice({}, {}): not a part of [0, {}), the bytes of the list", begin, end, bytes_)};
     BlockList result;
     result.bytes_ = end - begin;
     std::uint64_t position = 0;

@@ -12,9 +12,10 @@
 
 namespace lapwing::datatype {
 
-/// Copies runs of equal blocks in the order in which they come, but for those that are close: whose blocks lie far apart on one side, and
-/// next to those of the run before, as the rows of a matrix that is transposed. One after the other, each of them would load all the lines of
-/// memory that the one before has loaded, if these have left the cache. They are gathered, and copied together, a few blocks of each at a time.
+/// Copies runs of equal blocks in the order in which they come, but for those that are close: whose blocks lie far
+/// apart on one side, and next to those of the run before, as the rows of a matrix that is transposed. One after the
+/// other, each of them would load all the lines of memory that the one before has loaded, if these have left the cache.
+/// They are gathered, and copied together, a few blocks of each at a time.
 class CloseRuns {
 public:
     explicit CloseRuns(kernels::Reuse reuse = kernels::Reuse::soon) noexcept : reuse_{reuse} {}
@@ -25,7 +26,8 @@ public:
     /// Whether runs like this one are worth a look: `side` has the stride that is far.
     template <class Side>
     [[nodiscard]] static bool may_be_close(std::uint64_t count, std::uint64_t block_bytes, const Side& side) noexcept {
-        return count >= least_blocks && block_bytes < static_cast<std::uint64_t>(line) && side.offsets == nullptr && std::abs(side.stride) >= far;
+        return count >= least_blocks && block_bytes < static_cast<std::uint64_t>(line) && side.offsets == nullptr &&
+               std::abs(side.stride) >= far;
     }
 
     /// Copies a run, now or later.
@@ -70,26 +72,31 @@ private:
     static constexpr std::int64_t far = 8 * line;
 
     static bool may_be_close(const kernels::PairedRun& run) noexcept {
-        return may_be_close(run.count, run.block_bytes, run.to, run.from) || may_be_close(run.count, run.block_bytes, run.from, run.to);
+        return may_be_close(run.count, run.block_bytes, run.to, run.from) ||
+               may_be_close(run.count, run.block_bytes, run.from, run.to);
     }
     template <class Side, class Other>
-    static bool may_be_close(std::uint64_t count, std::uint64_t block_bytes, const Side& side, const Other& other) noexcept {
+    static bool may_be_close(std::uint64_t count, std::uint64_t block_bytes, const Side& side,
+                             const Other& other) noexcept {
         return other.offsets == nullptr && may_be_close(count, block_bytes, side);
     }
-    [[nodiscard]] bool is_close(const std::byte* to, const std::byte* from, const kernels::PairedRun& run) const noexcept {
-        if (run.count != run_.count || run.block_bytes != run_.block_bytes || run.to.stride != run_.to.stride || run.from.stride != run_.from.stride ||
-            run.to.offsets != nullptr || run.from.offsets != nullptr)
+    [[nodiscard]] bool is_close(const std::byte* to, const std::byte* from,
+                                const kernels::PairedRun& run) const noexcept {
+        if (run.count != run_.count || run.block_bytes != run_.block_bytes || run.to.stride != run_.to.stride ||
+            run.from.stride != run_.from.stride || run.to.offsets != nullptr || run.from.offsets != nullptr)
             return false;
         const std::int64_t to_distance = std::abs(to - to_[count_ - 1]);
         const std::int64_t from_distance = std::abs(from - from_[count_ - 1]);
-        return (std::abs(run.to.stride) < far || to_distance < line) && (std::abs(run.from.stride) < far || from_distance < line);
+        return (std::abs(run.to.stride) < far || to_distance < line) &&
+               (std::abs(run.from.stride) < far || from_distance < line);
     }
 
     /// Block: bytes of a block, or 0: any.
     template <std::size_t Block>
     void copy_tiles(std::size_t runs) noexcept {
         const std::size_t bytes = Block == 0 ? run_.block_bytes : Block;
-        // Lines that are powers of two apart share few places of a cache: a tile has as many as it has blocks in a line.
+        // Lines that are powers of two apart share few places of a cache: a tile has as many as it has blocks in a
+        // line.
         const std::size_t tile = static_cast<std::size_t>(line) / bytes;
         for (std::uint64_t begin = 0; begin < run_.count; begin += tile) {
             const auto blocks = static_cast<std::int64_t>(std::min<std::uint64_t>(tile, run_.count - begin));

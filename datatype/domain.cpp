@@ -17,7 +17,8 @@ std::uint64_t checked_size(const Range* ranges, std::size_t dimensions) {
         overflow |= __builtin_mul_overflow(size, range.size(), &size);
     }
     if (overflow)
-        throw RangeError{fmt::format("Domain {}: the number of indices is above 2^64 - 1", domain_text(ranges, dimensions))};
+        throw RangeError{
+            fmt::format("Domain {}: the number of indices is above 2^64 - 1", domain_text(ranges, dimensions))};
     return size;
 }
 

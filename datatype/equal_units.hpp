@@ -12,19 +12,19 @@ inline constexpr std::uint64_t least_equal_units = 8;
 
 /// What equal_units() found at the beginning of a list.
 struct EqualUnits {
-    std::uint64_t blocks = 0;      ///< of the list that are dealt with, at least one
+    std::uint64_t blocks = 0;     ///< of the list that are dealt with, at least one
     std::uint64_t units = 0;      ///< that they were cut into; 0: they are too different, and best taken one by one
     std::uint64_t unit_bytes = 0; ///< of each
 };
 
-/// A list of blocks with different lengths as runs of equal units, where it is not one that was cut when it was made: one whose
-/// blocks have a length in common for a while only. A copy that looks at the length of each takes four times as long as one
-/// that need not.
+/// A list of blocks with different lengths as runs of equal units, where it is not one that was cut when it was made:
+/// one whose blocks have a length in common for a while only. A copy that looks at the length of each takes four times
+/// as long as one that need not.
 ///
-/// Block i of `count` > 0 is at offsets[i] and has starts[i + 1] - starts[i] bytes. Writes the offsets of the first units, in
-/// the order of their bytes, to `room`.
-[[nodiscard]] inline EqualUnits equal_units(const std::int64_t* offsets, const std::uint64_t* starts, std::uint64_t count,
-                                              std::span<std::int64_t> room) noexcept {
+/// Block i of `count` > 0 is at offsets[i] and has starts[i + 1] - starts[i] bytes. Writes the offsets of the first
+/// units, in the order of their bytes, to `room`.
+[[nodiscard]] inline EqualUnits equal_units(const std::int64_t* offsets, const std::uint64_t* starts,
+                                            std::uint64_t count, std::span<std::int64_t> room) noexcept {
     constexpr std::uint64_t most_units_a_block = 8;
     const auto length = [&](std::uint64_t i) { return starts[i + 1] - starts[i]; };
     EqualUnits found{.unit_bytes = count > 1 ? std::min(length(0), length(1)) : length(0)};

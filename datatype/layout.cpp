@@ -37,16 +37,17 @@ void check_bytes(std::uint64_t count, std::uint64_t bytes) {
 
 void check_listed(std::uint64_t blocks) {
     if (blocks > Layout::max_listed_blocks)
-        throw RangeError{fmt::format("Layout: this combination would have to be written out as a list of {} blocks, and at "
-                                     "most {} are; transfer its parts one by one",
-                                     blocks, Layout::max_listed_blocks)};
+        throw RangeError{
+            fmt::format("Layout: this combination would have to be written out as a list of {} blocks, and at "
+                        "most {} are; transfer its parts one by one",
+                        blocks, Layout::max_listed_blocks)};
 }
 
 /// How many of the offsets from the first on have the distance of the first two.
 std::size_t progression(const Layout::Offsets& offsets) {
     std::size_t length = 2;
-    while (length < offsets.size() && static_cast<int128>(offsets[length]) - offsets[length - 1] ==
-                                          static_cast<int128>(offsets[1]) - offsets[0])
+    while (length < offsets.size() &&
+           static_cast<int128>(offsets[length]) - offsets[length - 1] == static_cast<int128>(offsets[1]) - offsets[0])
         ++length;
     return length;
 }
@@ -68,8 +69,8 @@ struct List {
     Layout::Offsets units; ///< equal ones that the blocks consist of; none where there would be too many
     std::uint64_t unit_bytes = 0;
 
-    /// Most such lists are blocks of one length of which some were adjacent and have become one: what equal_units() does for
-    /// each copy of other lists, once for all.
+    /// Most such lists are blocks of one length of which some were adjacent and have become one: what equal_units()
+    /// does for each copy of other lists, once for all.
     void cut() {
         const std::uint64_t total = starts.back();
         const auto length = [&](std::size_t i) { return starts[i + 1] - starts[i]; };
@@ -110,8 +111,8 @@ void Layout::Levels::pop_front() noexcept {
 }
 
 void Layout::Levels::erase(std::size_t k) noexcept {
-    std::copy(levels_.begin() + static_cast<std::ptrdiff_t>(k + 1), levels_.begin() + static_cast<std::ptrdiff_t>(size_),
-              levels_.begin() + static_cast<std::ptrdiff_t>(k));
+    std::copy(levels_.begin() + static_cast<std::ptrdiff_t>(k + 1),
+              levels_.begin() + static_cast<std::ptrdiff_t>(size_), levels_.begin() + static_cast<std::ptrdiff_t>(k));
     --size_;
 }
 
@@ -155,7 +156,8 @@ Layout Layout::list(std::span<const ByteBlock> blocks) {
     for (const ByteBlock& block : blocks) {
         if (block.bytes == 0) continue;
         check_bytes(1, block.bytes);
-        const bool adjacent = !list.offsets.empty() && static_cast<int128>(list.offsets.back()) + last_bytes == block.offset;
+        const bool adjacent =
+            !list.offsets.empty() && static_cast<int128>(list.offsets.back()) + last_bytes == block.offset;
         if (!adjacent) {
             // The block before this one has its length now.
             if (list.starts.size() > 1) uniform = uniform && last_bytes == list.starts[1];
@@ -236,8 +238,9 @@ Layout Layout::of_ranges(std::span<const Range> ranges, std::span<const std::int
     for (std::size_t d = ranges.size(); d-- > 0;) {
         const Range& range = ranges[d];
         if (range.first() < 0 || range.last() >= extents[d])
-            throw RangeError{fmt::format("Layout of domain {}: dimension {} leaves [0, {}), the extent of the array there",
-                                         datatype::domain_text(ranges.data(), ranges.size()), d, extents[d])};
+            throw RangeError{
+                fmt::format("Layout of domain {}: dimension {} leaves [0, {}), the extent of the array there",
+                            datatype::domain_text(ranges.data(), ranges.size()), d, extents[d])};
         // Each product is of two values below 2^63 once the one before has passed.
         const int128 stride = range.size() == 1 ? 0 : row * range.stride();
         offset += row * range.first();
@@ -323,8 +326,8 @@ Layout Layout::repeat_at_shared(std::shared_ptr<const Offsets> shared) const {
 
 Layout Layout::slice(std::uint64_t begin, std::uint64_t end) const {
     if (begin > end || end > bytes())
-        throw RangeError{fmt::format("Layout::slice({}, {}): not a part of [0, {}), the bytes of the layout", begin, end,
-                                     bytes())};
+        throw RangeError{
+            fmt::format("Layout::slice({}, {}): not a part of [0, {}), the bytes of the layout", begin, end, bytes())};
     if (begin == end) return {};
     Layout layout = *this;
     if (end - begin == bytes()) return layout;
@@ -411,7 +414,8 @@ void Layout::keep(std::shared_ptr<const void> list) {
 }
 
 void Layout::merge_levels() {
-    // The pair with the fewest iterations. There are enough levels that it need not be the innermost, which may be a list.
+    // The pair with the fewest iterations. There are enough levels that it need not be the innermost, which may be a
+    // list.
     std::size_t k = 0;
     for (std::size_t i = 1; i + 2 < level_count(); ++i)
         if (levels_[i].count * levels_[i + 1].count < levels_[k].count * levels_[k + 1].count) k = i;
@@ -422,7 +426,11 @@ void Layout::merge_levels() {
     offsets->reserve(outer.count * inner.count);
     for (std::uint64_t i = 0; i < outer.count; ++i)
         for (std::uint64_t j = 0; j < inner.count; ++j) offsets->push_back(add(outer.at(i), inner.at(j)));
-    outer = {offsets->size(), 0, offsets->data(), inner.inner, outer.ascending && inner.ascending,
+    outer = {offsets->size(),
+             0,
+             offsets->data(),
+             inner.inner,
+             outer.ascending && inner.ascending,
              outer.joined || inner.joined};
     levels_.erase(k + 1);
     keep(offsets);
@@ -430,7 +438,8 @@ void Layout::merge_levels() {
 
 void Layout::check_bounds() const {
     const Summary all = whole();
-    if (!fits(static_cast<int128>(first_) + all.lower) || !fits(static_cast<int128>(first_) + all.upper)) throw_offset();
+    if (!fits(static_cast<int128>(first_) + all.lower) || !fits(static_cast<int128>(first_) + all.upper))
+        throw_offset();
 }
 
 void Layout::become_block(std::int64_t offset, std::uint64_t bytes) noexcept {
@@ -460,7 +469,8 @@ void Layout::trim() noexcept {
             levels_.pop_front();
             continue;
         }
-        if (first == last) return become_block(add(add(first_, level.at(first)), static_cast<std::int64_t>(begin_)), bytes());
+        if (first == last)
+            return become_block(add(add(first_, level.at(first)), static_cast<std::int64_t>(begin_)), bytes());
         total_ = position_of(0, last + 1) - before;
         if (starts_ != nullptr && level_count() == 1) starts_ += first;
         if (level.offsets != nullptr) level.offsets += first;

@@ -86,7 +86,8 @@ BlockRun LayoutCursor::peek_run(std::uint64_t limit) const noexcept {
         const std::uint64_t* const starts = layout.starts_ + index;
         std::uint64_t count = level.count - index;
         if (starts[count] - starts[0] > limit)
-            count = static_cast<std::uint64_t>(std::upper_bound(starts + 1, starts + count, starts[0] + limit) - (starts + 1));
+            count = static_cast<std::uint64_t>(std::upper_bound(starts + 1, starts + count, starts[0] + limit) -
+                                               (starts + 1));
         if (count == 1) return {block_offset(), rest, 1, 0, nullptr, nullptr};
         return {base_[innermost_], 0, count, 0, level.offsets + index, starts};
     }
@@ -98,9 +99,10 @@ BlockRun LayoutCursor::peek_run(std::uint64_t limit) const noexcept {
 
 LayoutZip::LayoutZip(const Layout& source, const Layout& target) : source_{source}, target_{target} {
     if (source.bytes() != target.bytes())
-        throw RangeError{fmt::format("the layouts of a transfer differ in size: {} bytes at the source, {} at the target; "
-                                     "both sides must hold the same number of bytes",
-                                     source.bytes(), target.bytes())};
+        throw RangeError{
+            fmt::format("the layouts of a transfer differ in size: {} bytes at the source, {} at the target; "
+                        "both sides must hold the same number of bytes",
+                        source.bytes(), target.bytes())};
 }
 
 BlockPair LayoutZip::next(std::uint64_t limit) noexcept {
@@ -111,8 +113,8 @@ BlockPair LayoutZip::next(std::uint64_t limit) noexcept {
     };
     BlockPair pair{at(source_), at(target_), 0};
     for (;;) {
-        const std::uint64_t bytes = std::min({source_.block_bytes() - source_.in_block_,
-                                              target_.block_bytes() - target_.in_block_, limit});
+        const std::uint64_t bytes =
+            std::min({source_.block_bytes() - source_.in_block_, target_.block_bytes() - target_.in_block_, limit});
         source_.step(bytes);
         target_.step(bytes);
         pair.bytes += bytes;

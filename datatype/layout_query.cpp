@@ -96,9 +96,7 @@ Layout::Summary Layout::summarise(std::size_t k, std::uint64_t first, std::uint6
             highest + level.inner.upper};
 }
 
-Layout::Summary Layout::whole() const noexcept {
-    return summarised_ ? summary_ : summarise(0, 0, levels_[0].count);
-}
+Layout::Summary Layout::whole() const noexcept { return summarised_ ? summary_ : summarise(0, 0, levels_[0].count); }
 
 Layout::Bounds Layout::bounds(std::size_t k, std::uint64_t begin, std::uint64_t end) const noexcept {
     if (k == level_count()) return {static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)};
@@ -178,10 +176,10 @@ std::uint64_t Layout::bytes_below(std::int64_t offset) const noexcept {
         const int128 lowest = is_list(k) ? 0 : level.inner.lower;
         std::uint64_t begun = 0; // iterations whose first byte is below
         if (level.offsets != nullptr) {
-            begun = static_cast<std::uint64_t>(
-                std::partition_point(level.offsets, level.offsets + level.count,
-                                     [&](std::int64_t at) { return at + lowest < left; }) -
-                level.offsets);
+            begun =
+                static_cast<std::uint64_t>(std::partition_point(level.offsets, level.offsets + level.count,
+                                                                [&](std::int64_t at) { return at + lowest < left; }) -
+                                           level.offsets);
         } else if (left > lowest) {
             const int128 count = (left - lowest - 1) / level.stride + 1;
             begun = count < static_cast<int128>(level.count) ? static_cast<std::uint64_t>(count) : level.count;
@@ -189,7 +187,8 @@ std::uint64_t Layout::bytes_below(std::int64_t offset) const noexcept {
         if (begun == 0) return position;
         left -= level.at(begun - 1);
         position += position_of(k, begun - 1);
-        if (is_list(k)) return position + static_cast<std::uint64_t>(std::min<int128>(left, starts_[begun] - starts_[begun - 1]));
+        if (is_list(k))
+            return position + static_cast<std::uint64_t>(std::min<int128>(left, starts_[begun] - starts_[begun - 1]));
     }
     return position + static_cast<std::uint64_t>(std::clamp<int128>(left, 0, block_));
 }
@@ -240,7 +239,8 @@ bool Layout::surely_disjoint() const noexcept {
             continue;
         }
         if (level.stride == std::numeric_limits<std::int64_t>::min()) return false;
-        // In order as they come: std::sort has a branch for more than 16, which GCC 14 takes for an access beyond the array.
+        // In order as they come: std::sort has a branch for more than 16, which GCC 14 takes for an access beyond the
+        // array.
         std::size_t place = count++;
         const std::int64_t stride = level.stride < 0 ? -level.stride : level.stride;
         for (; place > 0 && dimensions[place - 1].stride > stride; --place) dimensions[place] = dimensions[place - 1];

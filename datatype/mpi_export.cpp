@@ -33,7 +33,8 @@ MpiDatatype combine(std::span<const Part> parts) {
         types.push_back(part.type.get());
     }
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    check_mpi(MPI_Type_create_struct(static_cast<int>(parts.size()), lengths.data(), displacements.data(), types.data(), &type),
+    check_mpi(MPI_Type_create_struct(static_cast<int>(parts.size()), lengths.data(), displacements.data(), types.data(),
+                                     &type),
               "MPI_Type_create_struct");
     return MpiDatatype{type};
 }
@@ -66,13 +67,15 @@ MpiDatatype repeated_type(MpiDatatype inner, std::uint64_t count, std::int64_t s
     }
     MPI_Datatype type = MPI_DATATYPE_NULL;
     if (count <= largest_count) {
-        check_mpi(MPI_Type_create_hvector(static_cast<int>(count), 1, stride, inner.get(), &type), "MPI_Type_create_hvector");
+        check_mpi(MPI_Type_create_hvector(static_cast<int>(count), 1, stride, inner.get(), &type),
+                  "MPI_Type_create_hvector");
         return MpiDatatype{type};
     }
     const std::uint64_t full = count / largest_count;
     const std::uint64_t rest = count % largest_count;
     std::vector<Part> parts(1);
-    check_mpi(MPI_Type_create_hvector(static_cast<int>(largest_count), 1, stride, inner.get(), &type), "MPI_Type_create_hvector");
+    check_mpi(MPI_Type_create_hvector(static_cast<int>(largest_count), 1, stride, inner.get(), &type),
+              "MPI_Type_create_hvector");
     parts[0].type = repeated_type(MpiDatatype{type}, full, static_cast<std::int64_t>(largest_count) * stride);
     if (rest == 0) return std::move(parts[0].type);
     parts.push_back({static_cast<std::int64_t>(count - rest) * stride, repeated_type(std::move(inner), rest, stride)});
@@ -88,7 +91,8 @@ MpiDatatype bytes_type(std::uint64_t bytes) {
     if (bytes <= largest_count) return contiguous(bytes);
     const std::uint64_t rest = bytes % largest_count;
     std::vector<Part> parts(1);
-    parts[0].type = repeated_type(contiguous(largest_count), bytes / largest_count, static_cast<std::int64_t>(largest_count));
+    parts[0].type =
+        repeated_type(contiguous(largest_count), bytes / largest_count, static_cast<std::int64_t>(largest_count));
     if (rest == 0) return std::move(parts[0].type);
     parts.push_back({static_cast<MPI_Aint>(bytes - rest), contiguous(rest)});
     return combine(parts);
@@ -101,7 +105,8 @@ MpiDatatype listed_type(const std::int64_t* offsets, const std::uint64_t* starts
     std::vector<Part> parts;
     const auto close = [&] {
         MPI_Datatype type = MPI_DATATYPE_NULL;
-        check_mpi(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(), MPI_BYTE, &type),
+        check_mpi(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(),
+                                           MPI_BYTE, &type),
                   "MPI_Type_create_hindexed");
         parts.push_back({0, MpiDatatype{type}});
         lengths.clear();
@@ -150,7 +155,8 @@ struct Layout::Export {
     }
 
     /// Bytes [begin, end) of it: the parts of the first and the last iteration, and the whole ones between.
-    void add(std::vector<Part>& parts, std::int64_t offset, std::size_t k, std::uint64_t begin, std::uint64_t end) const {
+    void add(std::vector<Part>& parts, std::int64_t offset, std::size_t k, std::uint64_t begin,
+             std::uint64_t end) const {
         if (k == layout.level_count()) {
             parts.push_back({Layout::add(offset, static_cast<std::int64_t>(begin)), bytes_type(end - begin)});
             return;
@@ -163,7 +169,8 @@ struct Layout::Export {
             const std::uint64_t from = std::max(begin, start) - start;
             const std::uint64_t to = std::min(end, layout.position_of(k, i + 1)) - start;
             const std::int64_t base = Layout::add(offset, level.at(i));
-            if (layout.is_list(k)) parts.push_back({Layout::add(base, static_cast<std::int64_t>(from)), bytes_type(to - from)});
+            if (layout.is_list(k))
+                parts.push_back({Layout::add(base, static_cast<std::int64_t>(from)), bytes_type(to - from)});
             else add(parts, base, k + 1, from, to);
         };
         if (first == last) return part(first);

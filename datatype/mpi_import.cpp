@@ -31,7 +31,8 @@ std::string who() {
     if (!support::mpi_world_open()) return {};
     int rank = 0;
     int size = 0;
-    if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return {};
+    if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS)
+        return {};
     return fmt::format("rank {} of {} of MPI_COMM_WORLD", rank, size);
 }
 
@@ -76,16 +77,18 @@ void check_usable(MPI_Datatype type) {
     MPI_Finalized(&finalized);
     const bool session = initialized == 0 && finalized == 0 && support::mpi_has_sessions();
     if (!session && (initialized == 0 || finalized != 0))
-        throw UsageError{fmt::format("Layout::from_mpi: MPI is {}; datatypes can be used between MPI_Init and MPI_Finalize",
-                                     initialized == 0 ? "not initialized" : "finalized")};
+        throw UsageError{
+            fmt::format("Layout::from_mpi: MPI is {}; datatypes can be used between MPI_Init and MPI_Finalize",
+                        initialized == 0 ? "not initialized" : "finalized")};
     if (type == MPI_DATATYPE_NULL)
-        throw UsageError{fmt::format("{}: Layout::from_mpi: the datatype is MPI_DATATYPE_NULL; pass one that has been made, "
-                                     "committed and not freed",
-                                     who())};
+        throw UsageError{
+            fmt::format("{}: Layout::from_mpi: the datatype is MPI_DATATYPE_NULL; pass one that has been made, "
+                        "committed and not freed",
+                        who())};
     // There is no communicator to pack with, and the session decides who is told of an error.
     if (session) return;
-    // MPI has no call that asks whether a type is committed. Packing no elements of it fails if it is not, on Open MPI and
-    // on MPICH. (MPI_Pack_size does so on MPICH only; on Open MPI 4.1 it crashes.)
+    // MPI has no call that asks whether a type is committed. Packing no elements of it fails if it is not, on Open MPI
+    // and on MPICH. (MPI_Pack_size does so on MPICH only; on Open MPI 4.1 it crashes.)
     char nothing = 0;
     int position = 0;
     const int code = MPI_Pack(&nothing, 0, type, &nothing, 0, &position, QuietSelf::get());
@@ -93,9 +96,10 @@ void check_usable(MPI_Datatype type) {
     std::array<char, MPI_MAX_ERROR_STRING> text{};
     int length = 0;
     if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
-    throw UsageError{fmt::format("{}: Layout::from_mpi: MPI does not take the datatype; call MPI_Type_commit before it is "
-                                 "used, and MPI_Type_free only after. MPI says: {}",
-                                 who(), std::string_view{text.data(), static_cast<std::size_t>(length)})};
+    throw UsageError{
+        fmt::format("{}: Layout::from_mpi: MPI does not take the datatype; call MPI_Type_commit before it is "
+                    "used, and MPI_Type_free only after. MPI says: {}",
+                    who(), std::string_view{text.data(), static_cast<std::size_t>(length)})};
 }
 
 std::int64_t extent_of(MPI_Datatype type) {
@@ -136,7 +140,8 @@ struct Envelope {
 
     explicit Envelope(MPI_Datatype type) {
 #if MPI_VERSION >= 4
-        check_mpi(MPI_Type_get_envelope_c(type, &integers, &addresses, &large, &types, &combiner), "MPI_Type_get_envelope_c");
+        check_mpi(MPI_Type_get_envelope_c(type, &integers, &addresses, &large, &types, &combiner),
+                  "MPI_Type_get_envelope_c");
 #else
         check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
 #endif
@@ -161,8 +166,9 @@ public:
         types_.assign(size(envelope_.types) + 1, MPI_DATATYPE_NULL);
 #if MPI_VERSION >= 4
         std::vector<MPI_Count> large(size(envelope_.large) + 1);
-        check_mpi(MPI_Type_get_contents_c(type, envelope_.integers, envelope_.addresses, envelope_.large, envelope_.types,
-                                          integers.data(), addresses.data(), large.data(), types_.data()),
+        check_mpi(MPI_Type_get_contents_c(type, envelope_.integers, envelope_.addresses, envelope_.large,
+                                          envelope_.types, integers.data(), addresses.data(), large.data(),
+                                          types_.data()),
                   "MPI_Type_get_contents_c");
 #else
         const std::vector<MPI_Count> large(1);
@@ -171,8 +177,8 @@ public:
                   "MPI_Type_get_contents");
 #endif
         types_.pop_back();
-        // In every constructor but those of arrays, the addresses come after the integers, and large counts in the order
-        // of both: so all read the same way.
+        // In every constructor but those of arrays, the addresses come after the integers, and large counts in the
+        // order of both: so all read the same way.
         numbers_.assign(integers.begin(), integers.end() - 1);
         numbers_.insert(numbers_.end(), addresses.begin(), addresses.end() - 1);
         numbers_.insert(numbers_.end(), large.begin(), large.end() - 1);
@@ -214,7 +220,8 @@ Layout predefined(MPI_Datatype type) {
             decltype(value) first;
             int second;
         };
-        return Layout::list(std::vector<ByteBlock>{{offsetof(Pair, first), sizeof(value)}, {offsetof(Pair, second), sizeof(int)}});
+        return Layout::list(
+            std::vector<ByteBlock>{{offsetof(Pair, first), sizeof(value)}, {offsetof(Pair, second), sizeof(int)}});
     };
     if (type == MPI_SHORT_INT) return pair(short{});
     if (type == MPI_LONG_INT) return pair(long{});
@@ -223,9 +230,10 @@ Layout predefined(MPI_Datatype type) {
     std::array<char, MPI_MAX_OBJECT_NAME> name{};
     int length = 0;
     MPI_Type_get_name(type, name.data(), &length);
-    throw UsageError{fmt::format("{}: Layout::from_mpi: the predefined datatype {} has a gap ({} bytes of {}) that is not "
-                                 "known; use a structure of its parts",
-                                 who(), std::string_view{name.data(), static_cast<std::size_t>(length)}, bytes, extent)};
+    throw UsageError{
+        fmt::format("{}: Layout::from_mpi: the predefined datatype {} has a gap ({} bytes of {}) that is not "
+                    "known; use a structure of its parts",
+                    who(), std::string_view{name.data(), static_cast<std::size_t>(length)}, bytes, extent)};
 }
 
 Layout convert(MPI_Datatype type);
@@ -257,9 +265,10 @@ Layout indexed(const Layout& inner, std::int64_t extent, std::size_t count, Leng
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < count; ++i) total = std::min(total + length(i), Layout::max_listed_blocks + 1);
     if (total > Layout::max_listed_blocks)
-        throw RangeError{fmt::format("Layout::from_mpi: an indexed datatype has more than {} elements in blocks of different "
-                                     "lengths; transfer its parts one by one",
-                                     Layout::max_listed_blocks)};
+        throw RangeError{
+            fmt::format("Layout::from_mpi: an indexed datatype has more than {} elements in blocks of different "
+                        "lengths; transfer its parts one by one",
+                        Layout::max_listed_blocks)};
     offsets.reserve(total);
     for (std::size_t i = 0; i < count; ++i)
         for (std::uint64_t j = 0; j < length(i); ++j)
@@ -314,14 +323,15 @@ Layout distributed(const Layout& inner, std::int64_t row, std::int64_t size, std
     const std::int64_t rest = std::min(block, (size - first) % round);
     const auto elements = static_cast<std::uint64_t>(full * block + rest);
     const auto rounds = static_cast<std::uint64_t>(full + (rest > 0 ? 1 : 0));
-    const Layout one = inner.repeat(static_cast<std::uint64_t>(rounds == 1 ? static_cast<std::int64_t>(elements) : block), row);
+    const Layout one =
+        inner.repeat(static_cast<std::uint64_t>(rounds == 1 ? static_cast<std::int64_t>(elements) : block), row);
     // The last block may be shorter.
     return one.repeat(rounds, times(round, row)).slice(0, elements * inner.bytes()).shift(times(first, row));
 }
 
 Layout distributed_array(const Contents& contents) {
-    // Integers: size, rank, dimensions, global sizes, distributions, arguments, process sizes, order. With large counts the
-    // global sizes are those, at the end.
+    // Integers: size, rank, dimensions, global sizes, distributions, arguments, process sizes, order. With large counts
+    // the global sizes are those, at the end.
     std::int64_t rank = contents.number(1);
     const auto dimensions = static_cast<std::size_t>(contents.number(2));
     const std::size_t integers = contents.large() ? 3 : 3 + dimensions;
@@ -339,8 +349,9 @@ Layout distributed_array(const Contents& contents) {
     for (std::size_t k = 0; k < dimensions; ++k) {
         const std::size_t d = row_major ? dimensions - 1 - k : k;
         const std::int64_t size = contents.number(sizes + d);
-        layout = distributed(layout, row, size, contents.number(integers + d), contents.number(integers + dimensions + d),
-                             contents.number(integers + 2 * dimensions + d), place[d]);
+        layout =
+            distributed(layout, row, size, contents.number(integers + d), contents.number(integers + dimensions + d),
+                        contents.number(integers + 2 * dimensions + d), place[d]);
         row = times(row, size);
     }
     return layout;
@@ -387,9 +398,10 @@ Layout convert(MPI_Datatype type) {
             [&](std::size_t i) { return times(number(2 + i), unit); });
     }
     default:
-        throw UsageError{fmt::format("{}: Layout::from_mpi: the datatype was made by a constructor that this version does not "
-                                     "know (combiner {}); describe the bytes with Layout::list()",
-                                     who(), contents.combiner())};
+        throw UsageError{
+            fmt::format("{}: Layout::from_mpi: the datatype was made by a constructor that this version does not "
+                        "know (combiner {}); describe the bytes with Layout::list()",
+                        who(), contents.combiner())};
     }
 }
 

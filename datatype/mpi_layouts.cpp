@@ -19,8 +19,8 @@ struct Known {
     std::int64_t extent = 0;
 };
 
-/// The layouts of all datatypes that were asked for, by their handles. An attribute of each has MPI say when its handle comes
-/// free for another; predefined datatypes stay.
+/// The layouts of all datatypes that were asked for, by their handles. An attribute of each has MPI say when its handle
+/// comes free for another; predefined datatypes stay.
 ///
 /// MPI calls forget() with locks of its own held, so that no call of MPI may be made under mutex_.
 class KnownTypes {
@@ -38,15 +38,16 @@ public:
     }
 
     void add(MPI_Datatype type, std::shared_ptr<const Known> known, bool predefined) {
-        // The attribute first: without it, nothing known would ever be forgotten. When another thread has added the same
-        // datatype meanwhile, it has two, and the second deletion finds nothing to forget.
+        // The attribute first: without it, nothing known would ever be forgotten. When another thread has added the
+        // same datatype meanwhile, it has two, and the second deletion finds nothing to forget.
         if (!predefined) watch(type);
         const std::unique_lock lock{mutex_};
         known_.try_emplace(type, std::move(known));
     }
 
 private:
-    /// Datatypes that are copied are looked at themselves. A key for each: one that is kept would go with the last session.
+    /// Datatypes that are copied are looked at themselves. A key for each: one that is kept would go with the last
+    /// session.
     static void watch(MPI_Datatype type) {
         int key = MPI_KEYVAL_INVALID;
         check_mpi(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &key, nullptr), "MPI_Type_create_keyval");

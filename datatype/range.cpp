@@ -18,7 +18,9 @@ void throw_stride(std::int64_t stride) {
                                  stride)};
 }
 
-void throw_zero_stride() { throw RangeError{"Triplet::by(0): the stride must not be 0; a negative one goes backwards"}; }
+void throw_zero_stride() {
+    throw RangeError{"Triplet::by(0): the stride must not be 0; a negative one goes backwards"};
+}
 
 } // namespace datatype
 
@@ -44,12 +46,13 @@ int128 inverse(int128 a, int128 m) {
 }
 
 /// `call` is of `range` with `argument`: for the message.
-Range between(const Range& range, const char* call, std::int64_t argument, int128 first, int128 last, std::uint64_t size) {
+Range between(const Range& range, const char* call, std::int64_t argument, int128 first, int128 last,
+              std::uint64_t size) {
     constexpr int128 lowest = std::numeric_limits<std::int64_t>::min();
     constexpr int128 highest = std::numeric_limits<std::int64_t>::max();
     if (first < lowest || last > highest)
-        throw RangeError{fmt::format("Range {}.{}({}): {}, which an index cannot be; pass a {} number", to_string(range), call,
-                                     argument,
+        throw RangeError{fmt::format("Range {}.{}({}): {}, which an index cannot be; pass a {} number",
+                                     to_string(range), call, argument,
                                      first < lowest ? "the first index of the result is below -2^63"
                                                     : "the last index of the result is above 2^63 - 1",
                                      argument < 0 ? "larger" : "smaller")};
@@ -84,8 +87,8 @@ Range Range::intersect(const Range& other) const noexcept {
 
 Range Range::shift(std::int64_t distance) const {
     if (empty()) return {};
-    return between(*this, "shift", distance, static_cast<int128>(first_) + distance, static_cast<int128>(last()) + distance,
-                   size_);
+    return between(*this, "shift", distance, static_cast<int128>(first_) + distance,
+                   static_cast<int128>(last()) + distance, size_);
 }
 
 Range Range::expand(std::int64_t count) const {

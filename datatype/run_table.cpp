@@ -98,7 +98,9 @@ Encoded encode_offsets(Record record, std::span<const std::int64_t> offsets, std
 /// The first of blocks with lengths of their own: equal units of them if there are, else the blocks before such.
 Encoded encode_list(Record record, const BlockRun& run, std::span<std::byte> entries) noexcept {
     UnitOffsets units;
-    const auto equal_from = [&](std::uint64_t i) { return equal_units(run.offsets + i, run.starts + i, run.count - i, units); };
+    const auto equal_from = [&](std::uint64_t i) {
+        return equal_units(run.offsets + i, run.starts + i, run.count - i, units);
+    };
     const EqualUnits equal = equal_from(0);
     if (equal.units > 0) {
         record.block_bytes = equal.unit_bytes;
@@ -152,7 +154,8 @@ bool within(std::int64_t offset, std::int64_t distance, std::uint64_t bytes, std
            static_cast<std::uint64_t>(begin) <= extent - bytes;
 }
 
-/// Calls `copy(at, data offset, run)` for each run of a table, having checked that it is within the extent and the data.
+/// Calls `copy(at, data offset, run)` for each run of a table, having checked that it is within the extent and the
+/// data.
 template <class Copy>
 class RunReader {
 public:
@@ -176,7 +179,8 @@ public:
     }
 
 private:
-    /// Whether the data has as many bytes as the equal blocks of a record, which are not empty: any number of those would have none.
+    /// Whether the data has as many bytes as the equal blocks of a record, which are not empty: any number of those
+    /// would have none.
     [[nodiscard]] bool holds(const Record& record) const {
         std::uint64_t bytes = 0;
         return record.count != 0 && record.block_bytes != 0 &&
@@ -188,7 +192,8 @@ private:
         for (std::uint64_t i = 0; i < record.count; ++i) {
             ByteBlock block;
             std::memcpy(&block, table_.data() + i * sizeof block, sizeof block);
-            if (block.bytes > data_bytes_ - done_ || !within(record.offset, block.offset, block.bytes, extent_)) return false;
+            if (block.bytes > data_bytes_ - done_ || !within(record.offset, block.offset, block.bytes, extent_))
+                return false;
             copy_(record.offset + block.offset, done_, kernels::Run{.count = 1, .block_bytes = block.bytes});
             done_ += block.bytes;
         }
@@ -200,9 +205,11 @@ private:
         std::int64_t last = 0;
         if (record.count - 1 > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) ||
             __builtin_mul_overflow(static_cast<std::int64_t>(record.count - 1), record.stride, &last) ||
-            !within(record.offset, 0, record.block_bytes, extent_) || !within(record.offset, last, record.block_bytes, extent_))
+            !within(record.offset, 0, record.block_bytes, extent_) ||
+            !within(record.offset, last, record.block_bytes, extent_))
             return false;
-        copy_(record.offset, done_, kernels::Run{.count = record.count, .block_bytes = record.block_bytes, .stride = record.stride});
+        copy_(record.offset, done_,
+              kernels::Run{.count = record.count, .block_bytes = record.block_bytes, .stride = record.stride});
         done_ += record.count * record.block_bytes;
         return true;
     }
@@ -219,7 +226,8 @@ private:
             if (!within(record.offset, lowest, record.block_bytes, extent_) ||
                 !within(record.offset, highest, record.block_bytes, extent_))
                 return false;
-            copy_(record.offset, done_, kernels::Run{.count = some.size(), .block_bytes = record.block_bytes, .offsets = some.data()});
+            copy_(record.offset, done_,
+                  kernels::Run{.count = some.size(), .block_bytes = record.block_bytes, .offsets = some.data()});
             done_ += some.size() * record.block_bytes;
         }
         const std::uint64_t entries = padded(record.count * width);

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-/// The part of a layout that one message moves, as bytes of that message: the other end packs or unpacks with it. A run of
-/// blocks with a stride takes 40 bytes however many it has; offsets take 2 bytes a block where they ascend in small
+/// The part of a layout that one message moves, as bytes of that message: the other end packs or unpacks with it. A run
+/// of blocks with a stride takes 40 bytes however many it has; offsets take 2 bytes a block where they ascend in small
 /// steps, else mostly 4.
 namespace lapwing::datatype {
 
@@ -20,14 +20,15 @@ struct RunTable {
 /// A table with room for this can describe one run at least, so that encode_runs() gets on.
 inline constexpr std::uint64_t least_table_bytes = 64;
 
-/// Describes at most `limit` of the bytes from the cursor on in at most `room` bytes at `table`, and moves the cursor past
-/// what it has described. At least one byte where room >= least_table_bytes. Ranks of one job read what others wrote: fields
-/// travel as they are in memory. Allocates nothing.
-[[nodiscard]] RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table, std::uint64_t room) noexcept;
+/// Describes at most `limit` of the bytes from the cursor on in at most `room` bytes at `table`, and moves the cursor
+/// past what it has described. At least one byte where room >= least_table_bytes. Ranks of one job read what others
+/// wrote: fields travel as they are in memory. Allocates nothing.
+[[nodiscard]] RunTable encode_runs(LayoutCursor& cursor, std::uint64_t limit, std::byte* table,
+                                   std::uint64_t room) noexcept;
 
-/// Unpacks `data` to the places that a table names, relative to `base`, of which `extent` bytes may be written. Returns false,
-/// with nothing or the first runs written, when the table is none: it names bytes outside of the extent, or more or fewer
-/// than the data has. Allocates nothing.
+/// Unpacks `data` to the places that a table names, relative to `base`, of which `extent` bytes may be written. Returns
+/// false, with nothing or the first runs written, when the table is none: it names bytes outside of the extent, or more
+/// or fewer than the data has. Allocates nothing.
 [[nodiscard]] bool scatter_runs(std::span<const std::byte> table, std::byte* base, std::uint64_t extent,
                                 std::span<const std::byte> data) noexcept;
 /// Packs into `data`, the other way round.

@@ -19,12 +19,14 @@ public:
     void copy(std::byte* to, const std::byte* from, std::span<const CopyLevel> levels) const noexcept {
         const CopyLevel& outer = levels[0];
         if (levels.size() == 1) return copy_run(to, from, outer, outer.count);
-        // A kernel looks at a run before it copies it, which few blocks do not repay: then the runs are those of the level around,
-        // a few lines of memory at a time.
-        if (const CopyLevel& inner = levels[1]; levels.size() == 2 && inner.count < short_run && inner.count < outer.count) {
+        // A kernel looks at a run before it copies it, which few blocks do not repay: then the runs are those of the
+        // level around, a few lines of memory at a time.
+        if (const CopyLevel& inner = levels[1];
+            levels.size() == 2 && inner.count < short_run && inner.count < outer.count) {
             for (std::uint64_t k = 0; k < outer.count; k += strip)
                 for (std::uint64_t j = 0; j < inner.count; ++j)
-                    copy_run(to + k * outer.to_stride + j * inner.to_stride, from + k * outer.from_stride + j * inner.from_stride, outer,
+                    copy_run(to + k * outer.to_stride + j * inner.to_stride,
+                             from + k * outer.from_stride + j * inner.from_stride, outer,
                              std::min(strip, outer.count - k));
             return;
         }
@@ -38,11 +40,11 @@ private:
 
     void copy_run(std::byte* to, const std::byte* from, const CopyLevel& level, std::uint64_t count) const noexcept {
         kernels::copy(to, from,
-                       {.count = count,
-                        .block_bytes = block_bytes_,
-                        .to = {.stride = static_cast<std::int64_t>(level.to_stride)},
-                        .from = {.stride = static_cast<std::int64_t>(level.from_stride)}},
-                       reuse_);
+                      {.count = count,
+                       .block_bytes = block_bytes_,
+                       .to = {.stride = static_cast<std::int64_t>(level.to_stride)},
+                       .from = {.stride = static_cast<std::int64_t>(level.from_stride)}},
+                      reuse_);
     }
 
     std::uint64_t block_bytes_;
@@ -51,9 +53,10 @@ private:
 
 } // namespace
 
-void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_bytes, std::span<const CopyLevel> levels) {
-    // From the innermost level outwards: take levels into `block` as long as they continue it on both sides; after that,
-    // join each level to the one inside it where it continues that.
+void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_bytes,
+                  std::span<const CopyLevel> levels) {
+    // From the innermost level outwards: take levels into `block` as long as they continue it on both sides; after
+    // that, join each level to the one inside it where it continues that.
     std::uint64_t block = 1;
     std::size_t left = levels.size();
     for (; left > 0; --left) {
@@ -80,8 +83,7 @@ void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_by
         if (begin < max_copy_levels && level.to_stride == joined[begin].to_stride * joined[begin].count &&
             level.from_stride == joined[begin].from_stride * joined[begin].count)
             joined[begin].count *= level.count;
-        else
-            joined[--begin] = level;
+        else joined[--begin] = level;
     }
     if (elements == 0) return;
     // As in pipeline::copy: what exceeds the last cache has left it before anyone reads it.

@@ -18,9 +18,9 @@ struct CopyLevel {
 /// Most levels of a copy: two for each dimension of an array whose blocks are dealt.
 inline constexpr std::size_t max_copy_levels = 2 * max_dimensions;
 
-/// Copies the elements that the nested levels (last one fastest, at most max_copy_levels) go through. The two sides do not overlap.
-/// It does what copy() does for a pair of layouts, with the same kernels, but nothing has to be made first: a small patch takes 100 ns,
-/// and its two layouts would take 300.
+/// Copies the elements that the nested levels (last one fastest, at most max_copy_levels) go through. The two sides do
+/// not overlap. It does what copy() does for a pair of layouts, with the same kernels, but nothing has to be made
+/// first: a small patch takes 100 ns, and its two layouts would take 300.
 void strided_copy(std::byte* to, const std::byte* from, std::uint64_t element_bytes, std::span<const CopyLevel> levels);
 
 } // namespace lapwing::datatype

@@ -47,8 +47,8 @@ int main(int argc, char** argv) {
 
         if (halo[0] != 10.0 * left + 9 || halo[1] != 10.0 * right) wrong = 1;
         if (from_left != left || from_right != 100.0 + right) wrong = 1;
-        std::printf("rank %d: halo %g and %g by messages, %g and %g through the array\n", rank, halo[0], halo[1], from_left,
-                    from_right);
+        std::printf("rank %d: halo %g and %g by messages, %g and %g through the array\n", rank, halo[0], halo[1],
+                    from_left, from_right);
     }
     MPI_Comm_free(&ring);
     MPI_Finalize();

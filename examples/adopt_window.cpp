@@ -1,5 +1,5 @@
-// A program has an MPI window (created, allocated or shared), and Lapwing adopts it: elements, atomics and notified puts
-// without epochs and flushes. The program keeps owning the window.
+// A program has an MPI window (created, allocated or shared), and Lapwing adopts it: elements, atomics and notified
+// puts without epochs and flushes. The program keeps owning the window.
 //
 //     mpirun -n 4 adopt_window
 #include <lapwing/lapwing.hpp>

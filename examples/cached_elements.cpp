@@ -1,5 +1,5 @@
-// Elements of other nodes, one at a time, at the speed of bulk transfers: a cache in front of the network. The loops are those of
-// a program on one machine; the array is told to cache, or LAPWING_CACHE=epoch tells all arrays.
+// Elements of other nodes, one at a time, at the speed of bulk transfers: a cache in front of the network. The loops
+// are those of a program on one machine; the array is told to cache, or LAPWING_CACHE=epoch tells all arrays.
 //
 //     mpirun -n 4 cached_elements
 #include <lapwing/lapwing.hpp>
@@ -24,8 +24,8 @@ int main() {
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < n; ++i) sum += a(i) % 7;
 
-    // Only the loop itself knows which places come next. So it says which element it will need `distance` iterations later; the
-    // distance is found while it runs.
+    // Only the loop itself knows which places come next. So it says which element it will need `distance` iterations
+    // later; the distance is found while it runs.
     const auto place = [n](std::int64_t i) { return i * 7919 % n; };
     lapwing::PrefetchDistance distance;
     std::int64_t scattered_sum = 0;
@@ -49,7 +49,8 @@ int main() {
     const auto count = [&](lapwing::Counter counter) { return static_cast<unsigned long long>(statistics[counter]); };
     if (runtime.rank() == lapwing::Rank{0})
         std::printf("%llu accesses to other nodes were served by the cache, %llu reads waited for the network: %s\n",
-                    count(lapwing::Counter::cache_hits), count(lapwing::Counter::cache_misses), right ? "correct" : "WRONG");
+                    count(lapwing::Counter::cache_hits), count(lapwing::Counter::cache_misses),
+                    right ? "correct" : "WRONG");
     counts.close();
     a.close();
     return right ? 0 : 1;

@@ -1,5 +1,6 @@
 // The transposition at the heart of a parallel FFT: each rank owns rows of a matrix and puts columns of them where the
-// others want rows. A column is not contiguous here, and lands in one piece there; how it travels is Lapwing's to decide.
+// others want rows. A column is not contiguous here, and lands in one piece there; how it travels is Lapwing's to
+// decide.
 //
 //     mpirun -n 4 columns
 #include <lapwing/lapwing.hpp>
@@ -24,8 +25,8 @@ int main() {
         for (std::int64_t j = 0; j < n; ++j) matrix[static_cast<std::size_t>(i * n + j)] = value(first + i, j);
     lapwing::Window transpose{runtime, static_cast<std::uint64_t>(rows * n) * sizeof(double)};
 
-    // For each other rank: my rows of its columns, column by column. They land in its rows, beside those of other ranks, so that
-    // both sides have gaps. Planned once, and used in every step.
+    // For each other rank: my rows of its columns, column by column. They land in its rows, beside those of other
+    // ranks, so that both sides have gaps. Planned once, and used in every step.
     const std::int64_t row_bytes = n * static_cast<std::int64_t>(sizeof(double));
     std::vector<lapwing::Plan> plans;
     for (int step = 0; step < ranks; ++step) {
@@ -33,9 +34,11 @@ int main() {
         const lapwing::Layout::Dimension here[] = {{static_cast<std::uint64_t>(rows), sizeof(double)}, // columns
                                                    {static_cast<std::uint64_t>(rows), row_bytes}};     // down the rows
         plans.push_back(lapwing::Plan::put(
-            transpose, lapwing::Layout::strided(here, sizeof(double), to * rows * static_cast<std::int64_t>(sizeof(double))),
+            transpose,
+            lapwing::Layout::strided(here, sizeof(double), to * rows * static_cast<std::int64_t>(sizeof(double))),
             lapwing::Rank{to}, lapwing::Offset{0},
-            lapwing::Layout::strided(static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(rows) * sizeof(double), row_bytes,
+            lapwing::Layout::strided(static_cast<std::uint64_t>(rows),
+                                     static_cast<std::uint64_t>(rows) * sizeof(double), row_bytes,
                                      first * static_cast<std::int64_t>(sizeof(double)))));
     }
     if (runtime.rank().value == 0) std::printf("%s", plans.back().explain().c_str());
@@ -46,7 +49,8 @@ int main() {
         runtime.barrier();
         const auto mine = transpose.local_as<double>();
         for (std::int64_t j = 0; j < rows; ++j)
-            for (std::int64_t i = 0; i < n; ++i) wrong = wrong || mine[static_cast<std::size_t>(j * n + i)] != value(i, first + j);
+            for (std::int64_t i = 0; i < n; ++i)
+                wrong = wrong || mine[static_cast<std::size_t>(j * n + i)] != value(i, first + j);
         runtime.barrier();
     }
 

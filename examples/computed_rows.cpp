@@ -1,5 +1,5 @@
-// Sending while computing: rows of a matrix leave for another rank as soon as they are computed, and a loop of many small puts
-// becomes one transfer.
+// Sending while computing: rows of a matrix leave for another rank as soon as they are computed, and a loop of many
+// small puts becomes one transfer.
 //
 //     mpirun -n 4 computed_rows
 #include <lapwing/lapwing.hpp>
@@ -39,8 +39,8 @@ int main() {
     constexpr std::uint64_t row_bytes = sent * sizeof(double);
     std::vector<double> matrix(rows * columns);
     lapwing::Plan plan = lapwing::Plan::put(
-        window, lapwing::Layout::strided(rows, row_bytes, static_cast<std::int64_t>(columns * sizeof(double))), right, lapwing::Offset{0},
-        lapwing::Layout::contiguous(rows * row_bytes));
+        window, lapwing::Layout::strided(rows, row_bytes, static_cast<std::int64_t>(columns * sizeof(double))), right,
+        lapwing::Offset{0}, lapwing::Layout::contiguous(rows * row_bytes));
 
     // Row after row: what is ready is packed and sent while the next rows are computed.
     lapwing::Production put = plan.produce(matrix.data());
@@ -68,13 +68,15 @@ int main() {
         std::memset(arrived.data(), 0, arrived.size_bytes());
         runtime.barrier();
         for (std::uint64_t j = 0; j < sent; ++j)
-            for (std::uint64_t i = 0; i < rows; ++i) puts.put(right, lapwing::Offset::of<double>(i * sent + j), matrix[i * columns + j]);
+            for (std::uint64_t i = 0; i < rows; ++i)
+                puts.put(right, lapwing::Offset::of<double>(i * sent + j), matrix[i * columns + j]);
         puts.run();
         check("a recorded loop");
     }
     if (runtime.rank().value == 0)
         std::printf("%llu puts became %llu blocks, planned %llu time\n", static_cast<unsigned long long>(rows * sent),
-                    static_cast<unsigned long long>(puts.blocks(right)), static_cast<unsigned long long>(puts.plans_made()));
+                    static_cast<unsigned long long>(puts.blocks(right)),
+                    static_cast<unsigned long long>(puts.plans_made()));
     wrong = wrong || puts.blocks(right) != rows || puts.plans_made() != 1;
     window.close();
     return wrong ? 1 : 0;

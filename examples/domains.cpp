@@ -1,4 +1,5 @@
-// Arrays over domains, as in Fortran and Chapel: lower bounds that are not 0, and two arrays whose elements of an index are at the same rank.
+// Arrays over domains, as in Fortran and Chapel: lower bounds that are not 0, and two arrays whose elements of an index
+// are at the same rank.
 #include <lapwing/lapwing.hpp>
 
 #include <cstdio>

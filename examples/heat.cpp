@@ -67,8 +67,9 @@ int main() {
             for (auto [i, j] : inner) serial[static_cast<std::size_t>(i * n + j)] = values[position++];
         }
         wrong = plate == serial ? 0 : 1;
-        std::printf("after %d steps the plate is at %.3f five rows from the middle of the hot edge; %s as on one rank\n",
-                    steps, plate[5 * n + n / 2], wrong == 0 ? "the same" : "NOT the same");
+        std::printf(
+            "after %d steps the plate is at %.3f five rows from the middle of the hot edge; %s as on one rank\n", steps,
+            plate[5 * n + n / 2], wrong == 0 ? "the same" : "NOT the same");
     }
     runtime.barrier(); // rank 0 has read the others' parts
     return wrong;

@@ -17,6 +17,5 @@ int main() {
     runtime.barrier();
 
     const double total = a.sum();
-    if (runtime.rank() == 0)
-        std::printf("%d ranks: a(999) is %g, the sum %g\n", runtime.size(), row[9], total);
+    if (runtime.rank() == 0) std::printf("%d ranks: a(999) is %g, the sum %g\n", runtime.size(), row[9], total);
 }

@@ -1,5 +1,5 @@
-// Two numbers that belong together, on different ranks, are changed by all ranks under a lock: nobody sees one changed and
-// the other not.
+// Two numbers that belong together, on different ranks, are changed by all ranks under a lock: nobody sees one changed
+// and the other not.
 //
 //     mpirun -n 4 locks
 #include <lapwing/lapwing.hpp>
@@ -30,7 +30,7 @@ int main() {
     const std::int64_t sum = balance.sum();
     const int wrong = sum == 1000 * accounts ? 0 : 1;
     if (runtime.rank() == lapwing::Rank{0})
-        std::printf("%d transfers by each of %d ranks: the accounts hold %lld together, %s\n", transfers, runtime.size(),
-                    static_cast<long long>(sum), wrong == 0 ? "as before" : "WRONG");
+        std::printf("%d transfers by each of %d ranks: the accounts hold %lld together, %s\n", transfers,
+                    runtime.size(), static_cast<long long>(sum), wrong == 0 ? "as before" : "WRONG");
     return wrong;
 }

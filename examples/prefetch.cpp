@@ -1,5 +1,5 @@
-// Heat flows through a plate whose rows are spread over the ranks. The loop reads neighbours wherever they are; two lines before it say
-// which ones they are, and from then on those of other ranks come in bulk, once a step.
+// Heat flows through a plate whose rows are spread over the ranks. The loop reads neighbours wherever they are; two
+// lines before it say which ones they are, and from then on those of other ranks come in bulk, once a step.
 #include <lapwing/lapwing.hpp>
 
 #include <cstdio>
@@ -17,8 +17,7 @@ int main() {
     next.prefetch(lapwing::Stencil{.depth = 1, .corners = false});
     const lapwing::Domain<2> inner = now.local_domain().intersect({{1, n - 1}, {1, n - 1}});
     for (int step = 0; step < 100; ++step) {
-        for (auto [i, j] : inner)
-            next(i, j) = 0.25 * (now(i - 1, j) + now(i + 1, j) + now(i, j - 1) + now(i, j + 1));
+        for (auto [i, j] : inner) next(i, j) = 0.25 * (now(i - 1, j) + now(i + 1, j) + now(i, j - 1) + now(i, j + 1));
         runtime.barrier();
         std::swap(now, next); // the copies go with the arrays
     }

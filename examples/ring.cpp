@@ -1,4 +1,5 @@
-// A message goes round the ranks by notified puts: data and the news that it is there in one message, with nobody asking.
+// A message goes round the ranks by notified puts: data and the news that it is there in one message, with nobody
+// asking.
 //
 //     mpirun -n 4 ring
 #include <lapwing/lapwing.hpp>
@@ -38,8 +39,8 @@ int main() {
         if (place[0] != std::int64_t{rounds} * ranks * (ranks - 1) / 2) wrong = 1;
         for (const std::int64_t visits : place.subspan(1))
             if (visits != rounds) wrong = 1;
-        std::printf("after %d rounds the sum of the ranks visited is %lld: %s\n", rounds, static_cast<long long>(place[0]),
-                    wrong == 0 ? "correct" : "WRONG");
+        std::printf("after %d rounds the sum of the ranks visited is %lld: %s\n", rounds,
+                    static_cast<long long>(place[0]), wrong == 0 ? "correct" : "WRONG");
     }
     runtime.barrier();
     return wrong;

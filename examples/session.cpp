@@ -1,4 +1,5 @@
-// Lapwing in a program without MPI_Init: a component opens a session (MPI 4.0), and makes its runtime on a communicator of it.
+// Lapwing in a program without MPI_Init: a component opens a session (MPI 4.0), and makes its runtime on a communicator
+// of it.
 //
 //     mpirun -n 4 session
 #include <lapwing/lapwing.hpp>
@@ -25,7 +26,8 @@ int main() {
         lapwing::GlobalArray<double, 1> a{runtime, {1000}, lapwing::Block{}};
         for (auto [i] : a.local_domain()) a.local(i) = 1.0;
         right = a.sum() == 1000.0;
-        if (runtime.rank() == 0) std::printf("%d ranks of a session: the sum is %s\n", runtime.size(), right ? "right" : "wrong");
+        if (runtime.rank() == 0)
+            std::printf("%d ranks of a session: the sum is %s\n", runtime.size(), right ? "right" : "wrong");
     } // the runtime ends before what it stands on
     MPI_Comm_free(&communicator);
     MPI_Session_finalize(&session);

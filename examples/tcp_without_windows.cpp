@@ -1,9 +1,11 @@
-// The same program on every network. Where MPI's windows do not work between nodes (Open MPI 4.1 over TCP), Lapwing carries
-// one-sided operations in messages that the owner's progress thread answers; this prints which path each rank takes.
+// The same program on every network. Where MPI's windows do not work between nodes (Open MPI 4.1 over TCP), Lapwing
+// carries one-sided operations in messages that the owner's progress thread answers; this prints which path each rank
+// takes.
 //
 //     mpirun -n 4 tcp_without_windows                                              one node: direct
 //     mpirun -n 4 --mca pml ob1 --mca btl tcp,self tcp_without_windows             Open MPI over TCP, one node: direct
-//     LAPWING_NODE=each mpirun -n 4 --mca pml ob1 --mca btl tcp,self tcp_without_windows       as if on four nodes: service
+//     LAPWING_NODE=each mpirun -n 4 --mca pml ob1 --mca btl tcp,self tcp_without_windows       as if on four nodes:
+//     service
 #include <lapwing/lapwing.hpp>
 
 #include <cstdint>

@@ -50,7 +50,8 @@ bool run(std::int64_t points) {
                 serial_sum += between;
                 serial_largest = std::fmax(serial_largest, between);
             }
-        correct = largest == serial_largest && std::fabs(sum - serial_sum) <= 1e-12 * static_cast<double>(points) * serial_sum;
+        correct = largest == serial_largest &&
+                  std::fabs(sum - serial_sum) <= 1e-12 * static_cast<double>(points) * serial_sum;
     }
     runtime.barrier(); // rank 0 has read the others' rows
     return correct;

@@ -11,8 +11,8 @@
 namespace example {
 
 /// Rows of a triangle have different lengths, so whole rows dealt in blocks would give the last rank most of the work.
-/// Here a short row and a long one make a pair (row q and row n - 1 - q, n + 1 elements together), and the pairs are dealt
-/// to the ranks in turn. Nothing above the diagonal is stored.
+/// Here a short row and a long one make a pair (row q and row n - 1 - q, n + 1 elements together), and the pairs are
+/// dealt to the ranks in turn. Nothing above the diagonal is stored.
 struct Triangular {
     class Map {
     public:

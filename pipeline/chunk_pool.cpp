@@ -11,7 +11,8 @@ std::unique_ptr<ChunkBuffers> ChunkPool::take(std::uint64_t bytes, std::uint64_t
     const auto take_smallest = [&](std::uint64_t from, std::uint64_t to) {
         auto best = free_.end();
         for (auto it = free_.begin(); it != free_.end(); ++it)
-            if ((*it)->bytes >= from && (*it)->bytes <= to && (best == free_.end() || (*it)->bytes < (*best)->bytes)) best = it;
+            if ((*it)->bytes >= from && (*it)->bytes <= to && (best == free_.end() || (*it)->bytes < (*best)->bytes))
+                best = it;
         std::unique_ptr<ChunkBuffers> buffers;
         if (best != free_.end()) {
             buffers = std::move(*best);

@@ -42,15 +42,16 @@ Gains measured_gains(std::vector<Plan>& plans, TimeOf time_of, double seconds) {
     return gains;
 }
 
-/// The overlap for which the sum of the squared errors of the predicted gains' logarithms is the least. `bytes` are those that
-/// the chunks are counted of.
-double overlap_of(const Gains& gains, const TransferShape& shape, const model::TransferModel& model, const model::CopyModel& copies,
-                  std::uint64_t bytes) {
+/// The overlap for which the sum of the squared errors of the predicted gains' logarithms is the least. `bytes` are
+/// those that the chunks are counted of.
+double overlap_of(const Gains& gains, const TransferShape& shape, const model::TransferModel& model,
+                  const model::CopyModel& copies, std::uint64_t bytes) {
     const auto error = [&](double overlap) {
         model::TransferModel with = model;
         with.set_overlap(overlap);
         const auto predicted = [&](std::uint64_t count, std::uint64_t slots) {
-            return predict_packed(shape, {.first = bytes / count, .growth = 1, .largest = bytes / count}, slots, with, copies);
+            return predict_packed(shape, {.first = bytes / count, .growth = 1, .largest = bytes / count}, slots, with,
+                                  copies);
         };
         double sum = 0;
         for (std::size_t i = 0; i < gains.size(); ++i)
@@ -65,8 +66,8 @@ double overlap_of(const Gains& gains, const TransferShape& shape, const model::T
 
 } // namespace
 
-double fit_overlap(Window& window, Rank target, Direction direction, const model::TransferModel& model, const model::CopyModel& copies,
-                   std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
+double fit_overlap(Window& window, Rank target, Direction direction, const model::TransferModel& model,
+                   const model::CopyModel& copies, std::uint64_t bytes, std::span<std::byte> memory, double seconds) {
     constexpr std::uint64_t block = 12; // the copy takes about as long as the wire of a fast network
     constexpr std::uint64_t least_bytes = 256 * 1024;
     const auto all_of_them = [&] { return 2.0 * chunk_counts.size() * least_count * model.time(bytes); };

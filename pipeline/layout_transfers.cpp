@@ -7,13 +7,14 @@ namespace {
 
 class PlansUsedOnce final : public window::LayoutTransfers {
 public:
-    void put(Window& window, const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
-             std::optional<unsigned> counter) const override {
+    void put(Window& window, const Layout& source, const void* base, Rank target, Offset offset,
+             const Layout& destination, std::optional<unsigned> counter) const override {
         Plan plan = Plan::put(window, source, target, offset, destination);
         if (counter) plan.execute_notify(base, *counter);
         else plan.execute(base);
     }
-    void get(Window& window, Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) const override {
+    void get(Window& window, Rank target, Offset offset, const Layout& source, const Layout& destination,
+             void* base) const override {
         Plan::get(window, target, offset, source, destination).execute(base);
     }
     Completion start_put(Window& window, const Layout& source, const void* base, Rank target, Offset offset,

@@ -21,7 +21,7 @@
 
 namespace lapwing::support::settings_in {
 void pipeline_plan() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing {
 namespace {
@@ -65,13 +65,15 @@ namespace {
 Layout moved(const Layout& layout, Offset offset, const window::WindowState& window, const char* call, int rank) {
     // The part's size is below 2^63, so that an offset beyond it is outside whatever the layout is.
     const std::uint64_t size = window.map().bytes(rank);
-    const bool inside = layout.empty() ? offset.bytes <= size
-                                       : offset.bytes <= size && layout.lower() >= -static_cast<std::int64_t>(offset.bytes) &&
-                                             layout.upper() <= static_cast<std::int64_t>(size - offset.bytes);
+    const bool inside = layout.empty()
+                            ? offset.bytes <= size
+                            : offset.bytes <= size && layout.lower() >= -static_cast<std::int64_t>(offset.bytes) &&
+                                  layout.upper() <= static_cast<std::int64_t>(size - offset.bytes);
     if (!inside)
-        throw RangeError{fmt::format("{}: the layout touches bytes [{}, {}) from offset {} of rank {}, outside of its part of {} "
-                                     "bytes; stay within Window::size(rank)",
-                                     window.who(call), layout.lower(), layout.upper(), offset.bytes, rank, size)};
+        throw RangeError{
+            fmt::format("{}: the layout touches bytes [{}, {}) from offset {} of rank {}, outside of its part of {} "
+                        "bytes; stay within Window::size(rank)",
+                        window.who(call), layout.lower(), layout.upper(), offset.bytes, rank, size)};
     return layout.shift(static_cast<std::int64_t>(offset.bytes));
 }
 
@@ -86,9 +88,13 @@ bool may_be_owner_packed(window::WindowState& window, int rank) {
 
 PlanState::PlanState(window::WindowState& window_, Direction direction_, const Layout& local_, int rank_, Offset offset,
                      const Layout& remote_, const PlanOptions& options_)
-    : window{window_}, direction{direction_}, local{local_},
-      remote{moved(remote_, offset, window, call_name(direction_), rank_)}, rank{rank_},
-      path{window.facts().path(rank_)}, mapped{is_mapped(path) ? window.map().base(rank) : nullptr},
+    : window{window_},
+      direction{direction_},
+      local{local_},
+      remote{moved(remote_, offset, window, call_name(direction_), rank_)},
+      rank{rank_},
+      path{window.facts().path(rank_)},
+      mapped{is_mapped(path) ? window.map().base(rank) : nullptr},
       options{[&] {
           PlanOptions chosen = options_;
           if (chosen.strategy == Strategy::automatic) {
@@ -97,7 +103,8 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
           }
           return chosen;
       }()},
-      pool{window.team_state().part<ChunkPool>()}, decisions{window.team_state().part<RememberedDecisions>()},
+      pool{window.team_state().part<ChunkPool>()},
+      decisions{window.team_state().part<RememberedDecisions>()},
       costs{model::TeamCosts::of(window.facts().team).model()},
       memory_limit{memory_setting.get(window.team_state().settings())} {
     check();
@@ -120,19 +127,22 @@ PlanState::PlanState(window::WindowState& window_, Direction direction_, const L
 void PlanState::check() const {
     const char* const call = call_name(direction);
     if (local.bytes() != remote.bytes())
-        throw RangeError{fmt::format("{}: the local layout has {} bytes and the one at rank {} has {}; they must be equal",
-                                     window.who(call), local.bytes(), rank, remote.bytes())};
+        throw RangeError{
+            fmt::format("{}: the local layout has {} bytes and the one at rank {} has {}; they must be equal",
+                        window.who(call), local.bytes(), rank, remote.bytes())};
     if (!possible(options.strategy, path))
-        throw UsageError{fmt::format("{}: the strategy {} needs memory that is {}, and rank {} is reached by the path {}; leave the "
-                                     "strategy open",
-                                     window.who(call), name(options.strategy),
-                                     options.strategy == Strategy::owner_packed ? "not mapped here" : "mapped here", rank, name(path))};
+        throw UsageError{fmt::format(
+            "{}: the strategy {} needs memory that is {}, and rank {} is reached by the path {}; leave the "
+            "strategy open",
+            window.who(call), name(options.strategy),
+            options.strategy == Strategy::owner_packed ? "not mapped here" : "mapped here", rank, name(path))};
     if (window.team_state().synchronisation().checks() >= 2) {
         const Layout& target = direction == Direction::put ? remote : local;
         if (target.overlaps())
-            throw UsageError{fmt::format("{}: blocks of the target overlap ({}), so that the result depends on which is written "
-                                         "last; give each byte once",
-                                         window.who(call), to_string(target))};
+            throw UsageError{
+                fmt::format("{}: blocks of the target overlap ({}), so that the result depends on which is written "
+                            "last; give each byte once",
+                            window.who(call), to_string(target))};
     }
 }
 
@@ -144,7 +154,9 @@ void PlanState::refresh() {
     decision = decisions.decide(costs, shape, options);
 }
 
-void PlanState::tell_written(const std::byte* memory) const { window.order().copies().written(rank, remote, local, memory); }
+void PlanState::tell_written(const std::byte* memory) const {
+    window.order().copies().written(rank, remote, local, memory);
+}
 void PlanState::tell_lost() const { window.order().copies().lost(rank, remote); }
 
 Decision PlanState::produced() const {
@@ -157,8 +169,8 @@ std::string PlanState::explain() const {
     const auto time = [](double seconds) {
         return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.2f} ms", 1e3 * seconds);
     };
-    std::string text = fmt::format("{} of {} bytes, rank {} by path {}\n  here: {}\n  there: {}\n", name(direction), shape.bytes, rank,
-                                   name(path), to_string(local), to_string(remote));
+    std::string text = fmt::format("{} of {} bytes, rank {} by path {}\n  here: {}\n  there: {}\n", name(direction),
+                                   shape.bytes, rank, name(path), to_string(local), to_string(remote));
     text += fmt::format("strategy: {}{}, {} predicted ({})\n", name(decision.strategy),
                         options.strategy == Strategy::automatic ? "" : " (forced)", time(decision.seconds),
                         name(costs.source(path, direction)));
@@ -174,7 +186,8 @@ std::string PlanState::explain() const {
             if (count < 8) sizes += fmt::format(" {}", previous);
             else if (count == 8) sizes += " …";
         }
-        text += fmt::format("  {} chunks in {} buffers of {} bytes:{}\n", count, decision.slots, decision.chunks.largest, sizes);
+        text += fmt::format("  {} chunks in {} buffers of {} bytes:{}\n", count, decision.slots,
+                            decision.chunks.largest, sizes);
         if (decision.strategy == Strategy::superpipeline)
             text += fmt::format("  each {} times the one {}\n", decision.chunks.growth,
                                 decision.chunks.shrinking ? "behind it" : "before it");
@@ -182,7 +195,8 @@ std::string PlanState::explain() const {
     if (decision.alternative_count > 1) text += "not taken:\n";
     for (std::size_t i = 0; i < decision.alternative_count; ++i)
         if (decision.alternatives[i].strategy != decision.strategy)
-            text += fmt::format("  {}: {} predicted\n", name(decision.alternatives[i].strategy), time(decision.alternatives[i].seconds));
+            text += fmt::format("  {}: {} predicted\n", name(decision.alternatives[i].strategy),
+                                time(decision.alternatives[i].seconds));
     return text;
 }
 
@@ -200,15 +214,17 @@ Plan::~Plan() = default;
 
 namespace {
 
-[[nodiscard]] std::shared_ptr<PlanState> checked_plan(Window& window, Direction direction, const Layout& local, Rank rank, Offset offset,
-                                                      const Layout& remote, const PlanOptions& options) {
+[[nodiscard]] std::shared_ptr<PlanState> checked_plan(Window& window, Direction direction, const Layout& local,
+                                                      Rank rank, Offset offset, const Layout& remote,
+                                                      const PlanOptions& options) {
     (void)window.size(rank); // throws for a closed window, and for a rank that it has not
     return std::make_shared<PlanState>(window.state(), direction, local, rank.value, offset, remote, options);
 }
 
 } // namespace
 
-Plan Plan::put(Window& window, const Layout& source, Rank rank, Offset offset, const Layout& target, const PlanOptions& options) {
+Plan Plan::put(Window& window, const Layout& source, Rank rank, Offset offset, const Layout& target,
+               const PlanOptions& options) {
     return Plan{checked_plan(window, Direction::put, source, rank, offset, target, options)};
 }
 
@@ -229,16 +245,19 @@ void copy_directly(PlanState& plan, std::byte* memory) {
 
 void require_target(const PlanState& plan) {
     if (plan.direction == Direction::get)
-        throw UsageError{fmt::format("{}: a get needs memory that it may write; pass memory that is not const", plan.window.who("get"))};
+        throw UsageError{fmt::format("{}: a get needs memory that it may write; pass memory that is not const",
+                                     plan.window.who("get"))};
 }
 
 template <class Byte>
 void require_within(const PlanState& plan, std::span<Byte> memory) {
-    if (plan.local.empty() || (plan.local.lower() >= 0 && static_cast<std::uint64_t>(plan.local.upper()) <= memory.size())) return;
-    throw RangeError{fmt::format("{}: the local layout touches bytes [{}, {}), outside of the {} bytes of memory; pass memory that "
-                                 "holds them all",
-                                 plan.window.who(pipeline::call_name(plan.direction)), plan.local.lower(), plan.local.upper(),
-                                 memory.size())};
+    if (plan.local.empty() ||
+        (plan.local.lower() >= 0 && static_cast<std::uint64_t>(plan.local.upper()) <= memory.size()))
+        return;
+    throw RangeError{fmt::format(
+        "{}: the local layout touches bytes [{}, {}), outside of the {} bytes of memory; pass memory that "
+        "holds them all",
+        plan.window.who(pipeline::call_name(plan.direction)), plan.local.lower(), plan.local.upper(), memory.size())};
 }
 
 /// The beginning of every execution. True if that was all: the memory is copied directly.
@@ -256,11 +275,12 @@ void carry_out(const std::shared_ptr<PlanState>& plan, std::byte* memory) {
     const double predicted = plan->decision.seconds;
     PlannedTransfer transfer{plan, memory};
     transfer.wait();
-    // A put is not complete at the owner yet, which its prediction includes: only gets can be compared, and where the wire is
-    // most of it.
+    // A put is not complete at the owner yet, which its prediction includes: only gets can be compared, and where the
+    // wire is most of it.
     if (plan->mapped == nullptr && plan->direction == Direction::get && transfer.as_planned() &&
         2 * plan->decision.wire_seconds >= predicted)
-        plan->costs.observe(plan->decision.strategy == Strategy::owner_packed ? Path::service : plan->path, plan->shape.bytes, predicted,
+        plan->costs.observe(plan->decision.strategy == Strategy::owner_packed ? Path::service : plan->path,
+                            plan->shape.bytes, predicted,
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
@@ -318,8 +338,9 @@ void Plan::execute_notify(const void* memory, unsigned counter) {
     window::WindowState& window = state_->window;
     window.notifications().check(counter, "put_notify");
     if (state_->direction == Direction::get)
-        throw UsageError{fmt::format("{}: the plan is of a get, which tells its target nothing; make one with Plan::put",
-                                     window.who("put_notify"))};
+        throw UsageError{
+            fmt::format("{}: the plan is of a get, which tells its target nothing; make one with Plan::put",
+                        window.who("put_notify"))};
     execute(memory);
     // Chunks and blocks may arrive in any order, and those of MPI's operations after any message.
     if (state_->mapped == nullptr) window.order().flush(state_->rank);
@@ -331,7 +352,9 @@ Production Plan::produce(const void* memory) {
     return Production{std::make_unique<pipeline::ProductionState>(state_, static_cast<const std::byte*>(memory))};
 }
 
-void Plan::execute_filled(std::uint64_t granule, const FillBytes& fill) { pipeline::execute_filled(state_, granule, fill); }
+void Plan::execute_filled(std::uint64_t granule, const FillBytes& fill) {
+    pipeline::execute_filled(state_, granule, fill);
+}
 
 Completion Plan::start(const void* memory) {
     require_target(*state_);

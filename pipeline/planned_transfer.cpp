@@ -16,10 +16,18 @@ namespace lapwing::pipeline {
 PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory)
     : PlannedTransfer{plan, memory, plan->decision} {}
 
-PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision, ByteSource* source)
-    : ChunkedTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(), plan->direction},
-      plan_{std::move(plan)}, memory_{memory}, source_{source}, slots_{decision.slots}, chunks_{decision.chunks},
-      remote_{plan_->remote}, local_{plan_->local}, left_{plan_->shape.bytes} {
+PlannedTransfer::PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision,
+                                 ByteSource* source)
+    : ChunkedTransfer{plan->rank, static_cast<std::uint64_t>(plan->remote.lower()), plan->remote.span(),
+                      plan->direction},
+      plan_{std::move(plan)},
+      memory_{memory},
+      source_{source},
+      slots_{decision.slots},
+      chunks_{decision.chunks},
+      remote_{plan_->remote},
+      local_{plan_->local},
+      left_{plan_->shape.bytes} {
     if (decision.strategy == Strategy::owner_packed) {
         way_ = Way::owner_packed;
         const bool put = plan_->direction == Direction::put;
@@ -46,7 +54,8 @@ bool PlannedTransfer::take_buffers(bool must) {
         }
         as_planned_ = false;
         slots_ = std::clamp<std::uint64_t>(buffers_->bytes / least_slot, 1, slots_);
-        const std::uint64_t slot_bytes = buffers_->bytes / slots_ / support::buffer_alignment * support::buffer_alignment;
+        const std::uint64_t slot_bytes =
+            buffers_->bytes / slots_ / support::buffer_alignment * support::buffer_alignment;
         if (slot_bytes >= least_slot) {
             if (data_room_ != 0) {
                 data_room_ = std::min(data_room_, slot_bytes - table_space());
@@ -80,7 +89,8 @@ PlannedTransfer::~PlannedTransfer() {
 
 void PlannedTransfer::end(bool intact) noexcept {
     if (buffers_ != nullptr) {
-        // After an error: what is under way still uses the buffers, and the completions wait for it as long as there is hope.
+        // After an error: what is under way still uses the buffers, and the completions wait for it as long as there is
+        // hope.
         for (auto& slot : buffers_->under_way) slot.clear();
         if (intact) plan_->pool.give_back(std::move(buffers_));
         else plan_->pool.keep(std::move(buffers_));
@@ -94,16 +104,17 @@ void PlannedTransfer::end(bool intact) noexcept {
 
 void PlannedTransfer::discard() noexcept {
     try {
-        problem_ = std::make_exception_ptr(
-            UsageError{fmt::format("{}: the window was closed before the transfer with rank {} was complete; wait for it first",
-                                   plan_->window.who("Completion::wait"), plan_->rank)});
+        problem_ = std::make_exception_ptr(UsageError{
+            fmt::format("{}: the window was closed before the transfer with rank {} was complete; wait for it first",
+                        plan_->window.who("Completion::wait"), plan_->rank)});
     } catch (...) {
         problem_ = std::current_exception();
     }
     end(false);
 }
 
-void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory, std::uint64_t bytes) {
+void PlannedTransfer::start_operation(std::uint64_t slot, std::uint64_t offset, std::byte* memory,
+                                      std::uint64_t bytes) {
     if (std::byte* const base = plan_->mapped) { // a network strategy that is forced inside a node
         if (plan_->direction == Direction::put) std::memcpy(base + offset, memory, bytes);
         else std::memcpy(memory, base + offset, bytes);
@@ -148,7 +159,8 @@ std::uint64_t PlannedTransfer::start_owner_packed(std::uint64_t slot, std::uint6
     if (put && !one_block) {
         std::byte* const data = table + runs.table_bytes;
         pack_next(data, bytes);
-        under_way.push_back(window.puts_and_gets().start_scatter(plan_->rank, touched, {table, runs.table_bytes + bytes}, runs.table_bytes));
+        under_way.push_back(window.puts_and_gets().start_scatter(plan_->rank, touched,
+                                                                 {table, runs.table_bytes + bytes}, runs.table_bytes));
         return bytes;
     }
     // From or to the memory itself where it is one block.
@@ -156,12 +168,14 @@ std::uint64_t PlannedTransfer::start_owner_packed(std::uint64_t slot, std::uint6
     if (one_block_here()) data = memory_ + local_.next(bytes).offset;
     else if (put) pack_next(data, bytes);
     if (!one_block) {
-        under_way.push_back(window.puts_and_gets().start_gather(plan_->rank, touched, {table, runs.table_bytes}, {data, bytes}));
+        under_way.push_back(
+            window.puts_and_gets().start_gather(plan_->rank, touched, {table, runs.table_bytes}, {data, bytes}));
         return bytes;
     }
     const auto offset = static_cast<std::uint64_t>(remote_.next(bytes).offset);
-    under_way.push_back(put ? window.puts_and_gets().start_put_by_messages(plan_->rank, touched, offset, {data, bytes})
-                            : window.puts_and_gets().start_get_by_messages(plan_->rank, touched, offset, {data, bytes}));
+    under_way.push_back(
+        put ? window.puts_and_gets().start_put_by_messages(plan_->rank, touched, offset, {data, bytes})
+            : window.puts_and_gets().start_get_by_messages(plan_->rank, touched, offset, {data, bytes}));
     return bytes;
 }
 

@@ -5,8 +5,8 @@
 #include "pipeline/remembered_decisions.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/recycled.hpp"
-#include "window/chunked_transfer.hpp"
 #include "src/transport/pending_transfer.hpp"
+#include "window/chunked_transfer.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
 
@@ -33,7 +33,8 @@ public:
     [[nodiscard]] Decision produced() const;
     [[nodiscard]] std::string explain() const;
 
-    // To copies of the rank's part, of a put: what it has written there, or started to, from `memory`, or from nobody knows where.
+    // To copies of the rank's part, of a put: what it has written there, or started to, from `memory`, or from nobody
+    // knows where.
     void tell_written(const std::byte* memory) const;
     void tell_lost() const;
 
@@ -60,11 +61,11 @@ private:
     void check() const;
 };
 
-/// Whether a rank's progress thread can pack and unpack for others: one that has none would have to call Lapwing, which it has to
-/// anyway where messages are all there is.
+/// Whether a rank's progress thread can pack and unpack for others: one that has none would have to call Lapwing, which
+/// it has to anyway where messages are all there is.
 [[nodiscard]] bool may_be_owner_packed(window::WindowState& window, int rank);
-/// Starts a get into `memory`, also where the window is cached: of the cache only own writes that it holds back matter. Until it is
-/// complete this rank must not write the bytes that are read.
+/// Starts a get into `memory`, also where the window is cached: of the cache only own writes that it holds back matter.
+/// Until it is complete this rank must not write the bytes that are read.
 [[nodiscard]] Completion start_past_cache(const std::shared_ptr<PlanState>& plan, std::byte* memory);
 
 /// As Plan::start().
@@ -77,19 +78,20 @@ public:
     virtual void next(std::span<std::byte> bytes) = 0;
 };
 
-/// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. What is under way
-/// is given back, and the window left, as soon as it is complete: the object may outlive the window.
+/// One execution of a plan that goes over the network: chunk by chunk, each through a slot of the buffers. What is
+/// under way is given back, and the window left, as soon as it is complete: the object may outlive the window.
 class PlannedTransfer final : public transport::PendingTransfer,
                               public window::ChunkedTransfer,
                               public support::Recycled<PlannedTransfer> {
 public:
     PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory);
     /// As `decision` says, and not as the plan does. With a source the bytes come from there, and `memory` is null.
-    PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision, ByteSource* source = nullptr);
+    PlannedTransfer(std::shared_ptr<PlanState> plan, std::byte* memory, const Decision& decision,
+                    ByteSource* source = nullptr);
     ~PlannedTransfer() override;
 
-    /// Of a transfer that the window does not know of: only the first `bytes` of its bytes are there yet. Chunks that have others
-    /// are not started.
+    /// Of a transfer that the window does not know of: only the first `bytes` of its bytes are there yet. Chunks that
+    /// have others are not started.
     void limit(std::uint64_t bytes) noexcept { ready_ = bytes; }
     /// How many must be there before the next chunk can be started.
     [[nodiscard]] std::uint64_t next_chunk_end() const noexcept {
@@ -140,7 +142,9 @@ private:
     [[nodiscard]] bool step(bool block);
     /// Both parts of a slot begin aligned.
     [[nodiscard]] std::uint64_t table_space() const noexcept { return support::rounded_to_alignment(table_room_); }
-    [[nodiscard]] std::uint64_t slot_space() const noexcept { return table_space() + support::rounded_to_alignment(data_room_); }
+    [[nodiscard]] std::uint64_t slot_space() const noexcept {
+        return table_space() + support::rounded_to_alignment(data_room_);
+    }
     [[nodiscard]] std::byte* slot_memory(std::uint64_t slot) const noexcept {
         return (own_memory_ != nullptr ? own_memory_ : buffers_->memory).get() + slot * slot_space();
     }
@@ -152,7 +156,8 @@ private:
     ByteSource* source_;
     std::uint64_t ready_ = ~std::uint64_t{0};
     std::unique_ptr<ChunkBuffers> buffers_;
-    support::AlignedMemory own_memory_; ///< in place of theirs, where there is no other memory that the bytes could be in
+    support::AlignedMemory
+        own_memory_; ///< in place of theirs, where there is no other memory that the bytes could be in
     /// How the bytes get from the memory to the operations, and back.
     enum class Way : std::uint8_t {
         in_place, ///< they do not: operations have the memory itself
@@ -164,12 +169,12 @@ private:
     std::uint64_t data_room_ = 0;  ///< of a slot
     std::uint64_t slots_ = 1;
     Chunks chunks_;
-    LayoutCursor remote_;   ///< of the next chunk to start
-    LayoutCursor local_;    ///< of the next chunk to pack or unpack
-    std::uint64_t left_;    ///< bytes of the chunks that are not started
+    LayoutCursor remote_; ///< of the next chunk to start
+    LayoutCursor local_;  ///< of the next chunk to pack or unpack
+    std::uint64_t left_;  ///< bytes of the chunks that are not started
     std::uint64_t previous_ = 0;
-    std::uint64_t started_ = 0;  ///< chunks
-    std::uint64_t finished_ = 0; ///< chunks
+    std::uint64_t started_ = 0;            ///< chunks
+    std::uint64_t finished_ = 0;           ///< chunks
     std::array<std::uint64_t, 4> sizes_{}; ///< of the chunks in the slots
     bool as_planned_ = true;
     bool done_ = false;

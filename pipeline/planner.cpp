@@ -24,7 +24,8 @@ constexpr std::uint64_t most_chunks = 512;
 struct Wire {
     const TransferShape& shape;
     const model::TransferModel& transfers;
-    const model::CopyModel* owner = nullptr; ///< the owner's copies, where it packs or unpacks: one message for each part
+    const model::CopyModel* owner =
+        nullptr; ///< the owner's copies, where it packs or unpacks: one message for each part
 
     [[nodiscard]] double operations(std::uint64_t part) const {
         if (shape.remote.blocks <= 1 || owner != nullptr) return 1;
@@ -43,8 +44,8 @@ struct Wire {
     [[nodiscard]] double issue(std::uint64_t part) const { return operations(part) * transfers.issue(block(part)); }
 };
 
-/// How much later a wire with `remaining` seconds of work is done because the processor copies for `copying` seconds, in which
-/// the wire moves on at the share `overlap` only.
+/// How much later a wire with `remaining` seconds of work is done because the processor copies for `copying` seconds,
+/// in which the wire moves on at the share `overlap` only.
 double stall(double remaining, double copying, double overlap) {
     if (remaining <= 0) return 0;
     if (remaining > overlap * copying) return copying * (1 - overlap);
@@ -52,9 +53,11 @@ double stall(double remaining, double copying, double overlap) {
 }
 
 /// Every chunk of a packed transfer through a small simulation of one processor and one wire.
-double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire, const model::CopyModel& copies) {
+double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const Wire& wire,
+                const model::CopyModel& copies) {
     // Bytes that the owner unpacks follow their table, even from memory that is one block.
-    const bool copied = shape.packs() || (wire.owner != nullptr && shape.remote.blocks > 1 && shape.direction == Direction::put);
+    const bool copied =
+        shape.packs() || (wire.owner != nullptr && shape.remote.blocks > 1 && shape.direction == Direction::put);
     const auto copy = [&](std::uint64_t part) { return copied ? copies.time(shape.local, part) : 0.0; };
     const double overlap = wire.transfers.overlap();
     std::array<double, most_slots> free_at{}; // when the wire is done with the chunk in each slot
@@ -92,10 +95,12 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
         }
         slot = wire_free;
     }
-    const double latency = wire.transfers.latency(wire.block(last), static_cast<std::uint64_t>(std::llround(operations)));
+    const double latency =
+        wire.transfers.latency(wire.block(last), static_cast<std::uint64_t>(std::llround(operations)));
     double end = std::max(wire_free + latency, processor);
     if (shape.direction == Direction::get) {
-        // The chunks still in their slots; all but the last have been unpacked while it was on its way, if there was time.
+        // The chunks still in their slots; all but the last have been unpacked while it was on its way, if there was
+        // time.
         double rest = 0;
         if (count > 1 && count <= slots) rest = copy(shape.bytes - last);
         else if (count > slots) rest = copy(last) * static_cast<double>(slots - 1);
@@ -107,8 +112,8 @@ double simulate(const TransferShape& shape, const Chunks& chunks, std::uint64_t 
 
 using Sizes = boost::container::static_vector<std::uint64_t, model::TransferModel::most_lines>;
 
-/// The largest transfers before MPI goes another way: where it asks the receiver first, say, a power of two is often just too
-/// long. Those that are powers of two are tried anyway.
+/// The largest transfers before MPI goes another way: where it asks the receiver first, say, a power of two is often
+/// just too long. Those that are powers of two are tried anyway.
 Sizes ends_below_changes(const model::TransferModel& transfers) {
     Sizes ends;
     for (const model::TransferLine& line : transfers.lines()) {
@@ -126,17 +131,19 @@ model::BlockShape shape_of(const Layout& layout) {
     return {.blocks = layout.block_count(),
             .bytes = layout.bytes(),
             .extent_bytes = layout.span(),
-            .places = run.starts != nullptr ? model::Places::listed : run.offsets != nullptr ? model::Places::indexed : model::Places::regular,
+            .places = run.starts != nullptr    ? model::Places::listed
+                      : run.offsets != nullptr ? model::Places::indexed
+                                               : model::Places::regular,
             .units = run.offsets != nullptr && run.starts == nullptr ? layout.bytes() / run.block_bytes : 0};
 }
 
-double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const model::TransferModel& transfers,
-                      const model::CopyModel& copies) {
+double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
+                      const model::TransferModel& transfers, const model::CopyModel& copies) {
     return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, transfers}, copies);
 }
 
-double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots, const model::TransferModel& messages,
-                      const model::CopyModel& copies) {
+double predict_owner_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
+                            const model::TransferModel& messages, const model::CopyModel& copies) {
     return simulate(shape, chunks, std::clamp<std::uint64_t>(slots, 1, most_slots), {shape, messages, &copies}, copies);
 }
 
@@ -159,8 +166,10 @@ double predict_direct(const TransferShape& shape, const model::CopyModel& copies
     const bool local_finer = shape.local.blocks >= shape.remote.blocks;
     const model::BlockShape& finer = local_finer ? shape.local : shape.remote;
     const model::BlockShape& other = local_finer ? shape.remote : shape.local;
-    const double lines = copies.time(other) - copies.call - static_cast<double>(other.blocks) *
-                         copies.block_time(static_cast<double>(other.bytes) / static_cast<double>(std::max<std::uint64_t>(other.blocks, 1)));
+    const double lines = copies.time(other) - copies.call -
+                         static_cast<double>(other.blocks) *
+                             copies.block_time(static_cast<double>(other.bytes) /
+                                               static_cast<double>(std::max<std::uint64_t>(other.blocks, 1)));
     return copies.time(finer) + std::max(lines, 0.0);
 }
 
@@ -177,7 +186,8 @@ struct Inputs {
     [[nodiscard]] bool forces(Strategy strategy) const noexcept { return options.strategy == strategy; }
     /// Bytes of the chunk buffers. Slots begin aligned.
     [[nodiscard]] std::uint64_t memory() const noexcept {
-        return std::max<std::uint64_t>(shape.most_memory, smallest_chunk) / support::buffer_alignment * support::buffer_alignment;
+        return std::max<std::uint64_t>(shape.most_memory, smallest_chunk) / support::buffer_alignment *
+               support::buffer_alignment;
     }
     /// Bytes of the largest chunk that may be tried, of at most `most`.
     [[nodiscard]] std::uint64_t largest_chunk(std::uint64_t most) const noexcept {
@@ -213,7 +223,8 @@ std::optional<Candidate> direct_copy(const Inputs& in) {
 
 std::optional<Candidate> per_block(const Inputs& in) {
     if (!in.may_leave_whole()) return {};
-    const double block = static_cast<double>(in.shape.bytes) / static_cast<double>(std::max<std::uint64_t>(in.shape.pairs(), 1));
+    const double block =
+        static_cast<double>(in.shape.bytes) / static_cast<double>(std::max<std::uint64_t>(in.shape.pairs(), 1));
     const std::uint64_t chunk = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(block * (blocks_under_way / 2)));
     return Candidate{.strategy = Strategy::per_block,
                      .chunks = {.first = chunk, .growth = 1, .largest = chunk},
@@ -226,8 +237,9 @@ std::optional<Candidate> full_pack(const Inputs& in) {
     if (!in.may_leave_whole()) return {};
     const std::uint64_t chunk = std::min(in.shape.bytes, in.memory());
     const Chunks chunks{.first = chunk, .growth = 1, .largest = chunk};
-    return Candidate{
-        .strategy = Strategy::full_pack, .chunks = chunks, .seconds = predict_packed(in.shape, chunks, 1, in.transfers, in.copies)};
+    return Candidate{.strategy = Strategy::full_pack,
+                     .chunks = chunks,
+                     .seconds = predict_packed(in.shape, chunks, 1, in.transfers, in.copies)};
 }
 
 /// What both pipelines look for: the sizes of chunks with which one is done first.
@@ -237,30 +249,35 @@ public:
         if (in.shape.remote.blocks <= 1) ends_ = ends_below_changes(in.transfers);
     }
 
-    [[nodiscard]] bool applies() const noexcept { return in_.shape.bytes > smallest_chunk || in_.forces(best_.strategy); }
+    [[nodiscard]] bool applies() const noexcept {
+        return in_.shape.bytes > smallest_chunk || in_.forces(best_.strategy);
+    }
     /// Bytes of the largest chunk.
     [[nodiscard]] std::uint64_t most() const noexcept { return most_; }
     [[nodiscard]] const Sizes& ends() const noexcept { return ends_; }
 
     void consider(std::uint64_t first, double growth, std::uint64_t largest) {
         const std::uint64_t memory = in_.memory();
-        Chunks chunks{.first = first, .growth = growth, .largest = std::min(largest, memory), .shrinking = in_.is_get()};
+        Chunks chunks{
+            .first = first, .growth = growth, .largest = std::min(largest, memory), .shrinking = in_.is_get()};
         chunks.first = std::min(chunks.first, chunks.largest);
         // Unless it is all that the options and the memory leave.
         if (best_.seconds < std::numeric_limits<double>::infinity() && in_.options.first_chunk == 0 &&
             in_.shape.bytes / chunks.largest > most_chunks)
             return;
-        const std::uint64_t slots = std::min<std::uint64_t>(most_slots, memory / support::rounded_to_alignment(chunks.largest));
+        const std::uint64_t slots =
+            std::min<std::uint64_t>(most_slots, memory / support::rounded_to_alignment(chunks.largest));
         best_.improve(chunks, slots, predict_packed(in_.shape, chunks, slots, in_.transfers, in_.copies));
     }
 
-    /// Chunks overlap copies with the wire, and make the wire itself no faster: where a model says so, its sizes were measured at
-    /// different times.
+    /// Chunks overlap copies with the wire, and make the wire itself no faster: where a model says so, its sizes were
+    /// measured at different times.
     [[nodiscard]] Candidate best() const {
         Candidate best = best_;
         if (in_.shape.remote.blocks <= 1 && best.chunks.first < in_.shape.bytes) {
             const double copying = in_.shape.packs() ? in_.copies.time(in_.shape.local) : 0;
-            best.seconds = std::max(best.seconds, in_.transfers.time(in_.shape.bytes) + (1 - in_.transfers.overlap()) * copying);
+            best.seconds =
+                std::max(best.seconds, in_.transfers.time(in_.shape.bytes) + (1 - in_.transfers.overlap()) * copying);
         }
         return best;
     }
@@ -287,8 +304,8 @@ std::optional<Candidate> fixed_pipeline(const Inputs& in) {
     return search.best();
 }
 
-/// The largest chunk is searched as the others are: the paper takes the size from which on the copy is slower than the put, but
-/// what follows from that depends on the layout and on how much really overlaps.
+/// The largest chunk is searched as the others are: the paper takes the size from which on the copy is slower than the
+/// put, but what follows from that depends on the layout and on how much really overlaps.
 std::optional<Candidate> superpipeline(const Inputs& in) {
     PipelineSearch search{in, Strategy::superpipeline};
     if (!search.applies()) return {};
@@ -327,7 +344,9 @@ void consider_owner_packed(const Inputs& in, Candidate& best, std::uint64_t most
                         .growth = growth,
                         .largest = std::min(std::max(first, largest), most),
                         .shrinking = in.is_get() && growth > 1};
-    const std::uint64_t table = in.shape.remote.blocks <= 1 ? 0 : in.is_get() ? in.shape.table_limit : chunk_table_room(chunks.largest);
+    const std::uint64_t table = in.shape.remote.blocks <= 1 ? 0
+                                : in.is_get()               ? in.shape.table_limit
+                                                            : chunk_table_room(chunks.largest);
     const std::uint64_t slot = support::rounded_to_alignment(chunks.largest) + support::rounded_to_alignment(table);
     const std::uint64_t slots = std::clamp<std::uint64_t>(in.memory() / slot, 1, most_slots);
     best.improve(chunks, slots, predict_owner_packed(in.shape, chunks, slots, in.messages, in.copies));
@@ -335,7 +354,8 @@ void consider_owner_packed(const Inputs& in, Candidate& best, std::uint64_t most
 
 std::optional<Candidate> owner_packed(const Inputs& in) {
     const TransferShape& shape = in.shape;
-    // On the service path itself a contiguous target leaves the owner nothing to do that it does not do for every pipeline.
+    // On the service path itself a contiguous target leaves the owner nothing to do that it does not do for every
+    // pipeline.
     const bool worth_it = shape.may_be_owner_packed && (shape.remote.blocks > 1 || shape.path != Path::service);
     if (!worth_it && !in.forces(Strategy::owner_packed)) return {};
     Candidate best{.strategy = Strategy::owner_packed};
@@ -344,7 +364,8 @@ std::optional<Candidate> owner_packed(const Inputs& in) {
         consider_owner_packed(in, best, most, first, growth, largest);
     };
     if (in.options.first_chunk != 0) {
-        consider(in.options.first_chunk, std::max(in.options.growth, 1.0), std::max(in.options.largest_chunk, in.options.first_chunk));
+        consider(in.options.first_chunk, std::max(in.options.growth, 1.0),
+                 std::max(in.options.largest_chunk, in.options.first_chunk));
         return best;
     }
     const std::uint64_t end = std::max(std::min(shape.bytes, most), smallest_chunk);
@@ -354,7 +375,8 @@ std::optional<Candidate> owner_packed(const Inputs& in) {
     }
     for (std::uint64_t first = smallest_chunk; first < end; first *= 2) {
         if (shape.bytes / first <= most_chunks) consider(first, 1, first);
-        for (std::uint64_t largest = 4 * first; largest < 4 * end; largest *= 4) consider(first, 2, std::min(largest, end));
+        for (std::uint64_t largest = 4 * first; largest < 4 * end; largest *= 4)
+            consider(first, 2, std::min(largest, end));
     }
     consider(end, 1, end);
     return best;
@@ -379,8 +401,8 @@ Strategy wanted(const Inputs& in) {
     return in.shape.pairs() <= 1 && in.may_leave_whole() ? Strategy::per_block : Strategy::automatic;
 }
 
-/// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the model is not
-/// exact, and tells no smaller gains from none.
+/// What is compared where the strategy is open. Several operations must be worth it, and the work of the owner: the
+/// model is not exact, and tells no smaller gains from none.
 double weighted(const Candidate& candidate) {
     switch (candidate.strategy) {
     case Strategy::per_block: return 1.15 * candidate.seconds; // it has the most
@@ -397,12 +419,14 @@ const Candidate& cheapest(const Candidates& candidates, Strategy wanted) {
         if (wanted != Strategy::automatic && candidate.strategy != wanted) continue;
         if (best == nullptr || weighted(candidate) < weighted(*best)) best = &candidate;
     }
-    return best != nullptr ? *best : candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
+    return best != nullptr ? *best
+                           : candidates.front(); // forced to copy directly where nothing is mapped; the plan refuses it
 }
 
 /// Seconds that a candidate would take if nothing had to be copied.
 double wire_seconds(const Inputs& in, const Candidate& candidate) {
-    if (candidate.strategy == Strategy::per_block || candidate.strategy == Strategy::direct_copy) return candidate.seconds;
+    if (candidate.strategy == Strategy::per_block || candidate.strategy == Strategy::direct_copy)
+        return candidate.seconds;
     const Wire wire{in.shape, candidate.strategy == Strategy::owner_packed ? in.messages : in.transfers};
     const std::uint64_t chunk = std::min(in.shape.bytes, candidate.chunks.largest);
     return wire.gap(in.shape.bytes) + std::max(0.0, wire.transfers.latency(wire.block(chunk), 1));

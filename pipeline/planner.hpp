@@ -75,7 +75,8 @@ struct Decision {
     std::size_t alternative_count = 0;
 };
 
-/// Predicted seconds of a transfer by such chunks, through buffers: the copying of one beside the wire's work on others.
+/// Predicted seconds of a transfer by such chunks, through buffers: the copying of one beside the wire's work on
+/// others.
 [[nodiscard]] double predict_packed(const TransferShape& shape, const Chunks& chunks, std::uint64_t slots,
                                     const model::TransferModel& transfers, const model::CopyModel& copies);
 /// Of chunks that the owner unpacks or packs. `messages` is the model of the service path.
@@ -87,7 +88,8 @@ struct Decision {
 
 /// The best strategy, or the best parameters of the one that `options` force.
 /// `messages` is the model of the service path, for Strategy::owner_packed.
-[[nodiscard]] Decision decide(const TransferShape& shape, const model::TransferModel& transfers, const model::TransferModel& messages,
-                              const model::CopyModel& copies, const PlanOptions& options);
+[[nodiscard]] Decision decide(const TransferShape& shape, const model::TransferModel& transfers,
+                              const model::TransferModel& messages, const model::CopyModel& copies,
+                              const PlanOptions& options);
 
 } // namespace lapwing::pipeline

@@ -24,7 +24,8 @@ constexpr std::uint64_t least_step = 8192;
 
 void require_put(const PlanState& plan, const char* call) {
     if (plan.direction == Direction::get)
-        throw UsageError{fmt::format("{}: the plan is one of a get; what is computed here can only be put", plan.window.who(call))};
+        throw UsageError{
+            fmt::format("{}: the plan is one of a get; what is computed here can only be put", plan.window.who(call))};
 }
 
 [[nodiscard]] bool copies_directly(const PlanState& plan) { return plan.decision.strategy == Strategy::direct_copy; }
@@ -42,7 +43,8 @@ public:
                 std::memcpy(bytes.data(), one_.get() + used_, part);
                 used_ += part;
                 bytes = bytes.subspan(part);
-            } else if (bytes.size() >= granule_ && reinterpret_cast<std::uintptr_t>(bytes.data()) % fill_alignment == 0) {
+            } else if (bytes.size() >= granule_ &&
+                       reinterpret_cast<std::uintptr_t>(bytes.data()) % fill_alignment == 0) {
                 const std::uint64_t whole = bytes.size() / granule_ * granule_;
                 fill_(first_, bytes.first(whole));
                 first_ += whole;
@@ -98,8 +100,8 @@ ProductionState::ProductionState(std::shared_ptr<PlanState> plan, const std::byt
 
 void ProductionState::ready(std::uint64_t bytes) {
     if (bytes > plan_->shape.bytes)
-        throw RangeError{fmt::format("{}: {} bytes are ready of a plan of {}", plan_->window.who("Production::ready"), bytes,
-                                     plan_->shape.bytes)};
+        throw RangeError{fmt::format("{}: {} bytes are ready of a plan of {}", plan_->window.who("Production::ready"),
+                                     bytes, plan_->shape.bytes)};
     if (bytes <= ready_) return;
     ready_ = bytes;
     write_.begin();
@@ -136,9 +138,10 @@ void execute_filled(const std::shared_ptr<PlanState>& plan, std::uint64_t granul
     require_put(*plan, "execute_filled");
     const std::uint64_t bytes = plan->shape.bytes;
     if (granule == 0 || bytes % granule != 0)
-        throw RangeError{fmt::format("{}: the {} bytes of the plan are not a multiple of the granule of {}; pass the bytes of a row, or "
-                                     "of an element",
-                                     plan->window.who("execute_filled"), bytes, granule)};
+        throw RangeError{fmt::format(
+            "{}: the {} bytes of the plan are not a multiple of the granule of {}; pass the bytes of a row, or "
+            "of an element",
+            plan->window.who("execute_filled"), bytes, granule)};
     if (bytes == 0) return;
     plan->refresh();
     finish_earlier(*plan);

@@ -11,8 +11,8 @@
 
 namespace lapwing::pipeline {
 
-/// A put of which nobody knows how far it has come, until it is complete: when it ends before that, copies of all that it may
-/// have written are lost.
+/// A put of which nobody knows how far it has come, until it is complete: when it ends before that, copies of all that
+/// it may have written are lost.
 class UnknownWrite {
 public:
     explicit UnknownWrite(const PlanState& plan) noexcept : plan_{plan} {}

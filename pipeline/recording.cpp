@@ -31,10 +31,10 @@ namespace {
 [[nodiscard]] std::vector<RecordedPut> block_set(std::span<const RecordedPut> puts) {
     std::vector<RecordedPut> set;
     const auto append = [&set](const RecordedPut& put) {
-        if (!set.empty() && set.back().offset + set.back().bytes == put.offset && set.back().source + set.back().bytes == put.source)
+        if (!set.empty() && set.back().offset + set.back().bytes == put.offset &&
+            set.back().source + set.back().bytes == put.source)
             set.back().bytes += put.bytes;
-        else
-            set.push_back(put);
+        else set.push_back(put);
     };
     const auto ascending = [](const RecordedPut& a, const RecordedPut& b) { return b.offset < a.offset + a.bytes; };
     if (std::ranges::adjacent_find(puts, ascending) == puts.end()) { // as most loops go
@@ -80,8 +80,8 @@ public:
         Target& to = target_of(target);
         if (offset.bytes > to.part_bytes || source.size() > to.part_bytes - offset.bytes)
             throw RangeError{fmt::format("{}: bytes [{}, {} + {}) are outside of the part of rank {}, which has {}",
-                                         window_.state().who("Recording::put"), offset.bytes, offset.bytes, source.size(), target.value,
-                                         to.part_bytes)};
+                                         window_.state().who("Recording::put"), offset.bytes, offset.bytes,
+                                         source.size(), target.value, to.part_bytes)};
         if (source.empty()) return;
         const RecordedPut put{offset.bytes, source.data(), source.size()};
         ++puts_;
@@ -125,7 +125,7 @@ private:
     struct Target {
         std::uint64_t part_bytes = 0;
         std::vector<RecordedPut> puts;
-        std::size_t next = 0; ///< puts made since the last run
+        std::size_t next = 0;     ///< puts made since the last run
         std::optional<Plan> plan; ///< of all of them
         const std::byte* base = nullptr;
         std::uint64_t blocks = 0;
@@ -174,7 +174,9 @@ Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
 Recording::~Recording() = default;
 
-void Recording::put_bytes(Rank target, Offset offset, std::span<const std::byte> source) { state_->put(target, offset, source); }
+void Recording::put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
+    state_->put(target, offset, source);
+}
 void Recording::run() { state_->run(); }
 std::uint64_t Recording::puts() const noexcept { return state_->puts(); }
 std::uint64_t Recording::blocks(Rank target) const { return state_->blocks(target); }

@@ -2,7 +2,8 @@
 
 namespace lapwing::pipeline {
 
-Decision RememberedDecisions::decide(const model::CostModel& costs, const TransferShape& shape, const PlanOptions& options) {
+Decision RememberedDecisions::decide(const model::CostModel& costs, const TransferShape& shape,
+                                     const PlanOptions& options) {
     const std::uint64_t version = costs.version();
     std::size_t at = 0;
     const auto mix = [&at](std::uint64_t value) { at = (at ^ value) * 0x9e3779b97f4a7c15U; };
@@ -18,8 +19,9 @@ Decision RememberedDecisions::decide(const model::CostModel& costs, const Transf
         const Remembered& found = remembered_[at];
         if (found.version == version && found.shape == shape && found.options == options) return found.decision;
     }
-    const Decision decision = pipeline::decide(shape, costs.transfers(shape.path, shape.direction, shape.bytes),
-                                               costs.transfers(Path::service, shape.direction, shape.bytes), costs.copy(), options);
+    const Decision decision =
+        pipeline::decide(shape, costs.transfers(shape.path, shape.direction, shape.bytes),
+                         costs.transfers(Path::service, shape.direction, shape.bytes), costs.copy(), options);
     const std::lock_guard guard{mutex_};
     remembered_[at] = {shape, options, decision, version};
     return decision;

@@ -12,11 +12,12 @@
 
 namespace lapwing::pipeline {
 
-/// What the planner decided for a team's transfers, remembered from when the same was asked last. A window's calls with layouts plan
-/// each transfer anew, and most programs make the same few.
+/// What the planner decided for a team's transfers, remembered from when the same was asked last. A window's calls with
+/// layouts plan each transfer anew, and most programs make the same few.
 class RememberedDecisions final : public team::TeamPart {
 public:
-    [[nodiscard]] Decision decide(const model::CostModel& costs, const TransferShape& shape, const PlanOptions& options);
+    [[nodiscard]] Decision decide(const model::CostModel& costs, const TransferShape& shape,
+                                  const PlanOptions& options);
 
 private:
     struct Remembered {

@@ -10,10 +10,12 @@ class TeamState;
 
 namespace lapwing::pipeline {
 
-/// Whether the first of these is complete. A transfer in chunks goes on when it is asked, so that some of the others are, too.
+/// Whether the first of these is complete. A transfer in chunks goes on when it is asked, so that some of the others
+/// are, too.
 [[nodiscard]] bool test_first(std::span<Completion> transfers);
 
-/// Waits for all of these: in turns for a bounded time, since it is the wait for one that knows when its owner has left.
+/// Waits for all of these: in turns for a bounded time, since it is the wait for one that knows when its owner has
+/// left.
 void wait_in_turns(team::TeamState& team, std::span<Completion> transfers);
 
 } // namespace lapwing::pipeline

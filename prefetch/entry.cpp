@@ -8,8 +8,8 @@
 namespace lapwing::prefetching {
 namespace {
 
-/// Owners pack what they are asked for if the array may change, and where they can: on the network, and by a thread of their own or
-/// where messages are all there is. One block needs no packing.
+/// Owners pack what they are asked for if the array may change, and where they can: on the network, and by a thread of
+/// their own or where messages are all there is. One block needs no packing.
 Strategy strategy(window::WindowState& window, const Slice& slice, const PrefetchOptions& options) {
     if (options.static_domain || slice.there.is_contiguous()) return Strategy::automatic;
     return pipeline::may_be_owner_packed(window, slice.owner) ? Strategy::owner_packed : Strategy::automatic;
@@ -18,9 +18,11 @@ Strategy strategy(window::WindowState& window, const Slice& slice, const Prefetc
 } // namespace
 
 Entry::Entry(window::WindowState& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options)
-    : owner_{slice.owner}, memory_{memory},
+    : owner_{slice.owner},
+      memory_{memory},
       plan_{std::make_shared<pipeline::PlanState>(window, transport::Direction::get, slice.here, slice.owner, Offset{0},
-                                                  slice.there, PlanOptions{.strategy = strategy(window, slice, options)})} {}
+                                                  slice.there,
+                                                  PlanOptions{.strategy = strategy(window, slice, options)})} {}
 
 std::uint64_t Entry::bytes() const noexcept { return plan_->shape.bytes; }
 
@@ -40,7 +42,8 @@ std::uint64_t Entry::list_runs() {
     }
     runs_.shrink_to_fit();
     std::ranges::sort(runs_, {}, &Run::offset);
-    for (std::size_t k = 1; k < runs_.size(); ++k) disjoint_ = disjoint_ && runs_[k - 1].offset + runs_[k - 1].bytes <= runs_[k].offset;
+    for (std::size_t k = 1; k < runs_.size(); ++k)
+        disjoint_ = disjoint_ && runs_[k - 1].offset + runs_[k - 1].bytes <= runs_[k].offset;
     return runs_.size() * sizeof(Run);
 }
 

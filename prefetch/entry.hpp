@@ -29,7 +29,8 @@ struct Slice {
 /// The copies of one owner, and the plan that fills them.
 class Entry {
 public:
-    /// `memory`: where the layout `here` of the slice begins. Throws RangeError when the slice leaves the owner's segment.
+    /// `memory`: where the layout `here` of the slice begins. Throws RangeError when the slice leaves the owner's
+    /// segment.
     Entry(window::WindowState& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options);
 
     [[nodiscard]] int owner() const noexcept { return owner_; }
@@ -61,7 +62,7 @@ private:
     std::shared_ptr<pipeline::PlanState> plan_;
     std::vector<Run> runs_; ///< by offset
     std::uint64_t longest_run_ = 0;
-    bool disjoint_ = true;  ///< no byte of the segment is in two runs
+    bool disjoint_ = true;   ///< no byte of the segment is in two runs
     std::size_t recent_ = 0; ///< the run that the last write was to: the next one often goes there, too
 };
 
@@ -69,11 +70,13 @@ template <class Function>
 void Entry::for_copies(std::uint64_t begin, std::uint64_t end, Function&& function) {
     if (disjoint_ && recent_ < runs_.size()) {
         const Run& run = runs_[recent_];
-        if (run.offset <= begin && end <= run.offset + run.bytes) return function(run.copy + (begin - run.offset), begin, end - begin);
+        if (run.offset <= begin && end <= run.offset + run.bytes)
+            return function(run.copy + (begin - run.offset), begin, end - begin);
     }
     // Runs of a layout that has bytes twice overlap: all that may reach this far.
     const std::uint64_t earliest = begin - std::min(begin, longest_run_);
-    auto run = std::lower_bound(runs_.begin(), runs_.end(), earliest, [](const Run& one, std::uint64_t offset) { return one.offset < offset; });
+    auto run = std::lower_bound(runs_.begin(), runs_.end(), earliest,
+                                [](const Run& one, std::uint64_t offset) { return one.offset < offset; });
     for (; run != runs_.end() && run->offset < end; ++run) {
         const std::uint64_t first = std::max(begin, run->offset);
         const std::uint64_t last = std::min(end, run->offset + run->bytes);

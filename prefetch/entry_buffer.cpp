@@ -80,7 +80,8 @@ void EntryBuffer::clear() noexcept {
     count_memory(-static_cast<std::int64_t>(memory_bytes_));
 }
 
-std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes, std::byte* place) {
+std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes,
+                            std::byte* place) {
     // Each rank begins with the owner behind it, so that not all ask the same one first.
     const transport::MemoryMap& map = window_.map();
     const auto distance = [&](const Slice& slice) { return (slice.owner - map.own_rank + map.ranks) % map.ranks; };
@@ -93,15 +94,17 @@ std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std:
     }
     std::vector<Entry> entries;
     for (auto slice = slices.begin(); slice != slices.end();) {
-        const auto end = std::find_if(slice, slices.end(), [&](const Slice& other) { return other.owner != slice->owner; });
+        const auto end =
+            std::find_if(slice, slices.end(), [&](const Slice& other) { return other.owner != slice->owner; });
         std::vector<Layout> there;
         std::vector<Layout> here;
         for (; slice != end; ++slice) {
             there.push_back(std::move(slice->there));
             here.push_back(std::move(slice->here));
         }
-        entries.emplace_back(window_, Slice{std::prev(end)->owner, Layout::concatenate(there), Layout::concatenate(here)},
-                             place, options_);
+        entries.emplace_back(window_,
+                             Slice{std::prev(end)->owner, Layout::concatenate(there), Layout::concatenate(here)}, place,
+                             options_);
     }
 
     std::uint64_t all_bytes = bytes + index_bytes;
@@ -215,7 +218,8 @@ Completion EntryBuffer::start_fill() {
 void EntryBuffer::refresh() {
     const support::BiasedMutex::Guard lock{mutex_};
     if (!attached_)
-        throw UsageError{"a read of a prefetched element: the window of the copies is closed; close the array, not its window, when nobody reads it any more"};
+        throw UsageError{"a read of a prefetched element: the window of the copies is closed; close the array, not its "
+                         "window, when nobody reads it any more"};
     finish_under_way();
     if (state_.is_fresh()) return;
     if (options_.consistent) fill(Which::all);
@@ -235,13 +239,17 @@ void EntryBuffer::repair() {
     // An atomic list may have lost the same value many times.
     const auto key = [](const Lost& lost) { return std::tuple{lost.target, lost.offset, lost.bytes}; };
     std::ranges::sort(lost_, {}, key);
-    lost_.erase(std::unique(lost_.begin(), lost_.end(), [&key](const Lost& a, const Lost& b) { return key(a) == key(b); }), lost_.end());
+    lost_.erase(
+        std::unique(lost_.begin(), lost_.end(), [&key](const Lost& a, const Lost& b) { return key(a) == key(b); }),
+        lost_.end());
     for (const Lost& lost : lost_)
         of_owner(lost.target, [&](Entry& entry) {
-            entry.for_copies(lost.offset, lost.offset + lost.bytes, [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
-                if (const std::byte* const segment = window_.map().base(lost.target)) std::memcpy(copy, segment + offset, bytes);
-                else window_.puts_and_gets().get_uncached(lost.target, offset, {copy, bytes});
-            });
+            entry.for_copies(lost.offset, lost.offset + lost.bytes,
+                             [&](std::byte* copy, std::uint64_t offset, std::uint64_t bytes) {
+                                 if (const std::byte* const segment = window_.map().base(lost.target))
+                                     std::memcpy(copy, segment + offset, bytes);
+                                 else window_.puts_and_gets().get_uncached(lost.target, offset, {copy, bytes});
+                             });
         });
     lost_.clear();
 }
@@ -271,7 +279,8 @@ void EntryBuffer::of_owner(int owner, Function&& function) {
     const auto last = std::ranges::upper_bound(by_owner_, owner, {}, owner_at);
     for (auto place = std::ranges::lower_bound(by_owner_, owner, {}, owner_at); place != last; ++place) {
         Entry& entry = entries_[*place];
-        if (const std::uint64_t listed = entry.list_runs(); listed != 0) count_memory(static_cast<std::int64_t>(listed));
+        if (const std::uint64_t listed = entry.list_runs(); listed != 0)
+            count_memory(static_cast<std::int64_t>(listed));
         function(entry);
     }
 }

@@ -19,13 +19,13 @@
 
 namespace lapwing::prefetching {
 
-/// The copies that one array, or one user of a window, has prefetched: the prefetch buffer of LAPPS (Kayraklioglu, Ferguson and
-/// El-Ghazawi, 2018), which knows ranks, offsets and bytes. It consists of entries, one for each owner and request; each keeps the
-/// plan of its transfer. All are filled together, so that their round trips overlap.
+/// The copies that one array, or one user of a window, has prefetched: the prefetch buffer of LAPPS (Kayraklioglu,
+/// Ferguson and El-Ghazawi, 2018), which knows ranks, offsets and bytes. It consists of entries, one for each owner and
+/// request; each keeps the plan of its transfer. All are filled together, so that their round trips overlap.
 ///
-/// Automatic copies are filled again by the first read behind an acquire (refresh()); manual ones by fill() only. Own writes, which
-/// the window tells of, go to the copies, too. Memory: the copies; for each entry its two layouts and its plan; and from the first
-/// own write to an owner on, 24 bytes for each contiguous run of its copies.
+/// Automatic copies are filled again by the first read behind an acquire (refresh()); manual ones by fill() only. Own
+/// writes, which the window tells of, go to the copies, too. Memory: the copies; for each entry its two layouts and its
+/// plan; and from the first own write to an owner on, 24 bytes for each contiguous run of its copies.
 ///
 /// Calls may come from several threads, but for add() and evict(), which nobody may read beside.
 class EntryBuffer final : public window::ReadCopies, public std::enable_shared_from_this<EntryBuffer> {
@@ -41,21 +41,22 @@ public:
     [[nodiscard]] bool attached() const noexcept { return attached_; }
     [[nodiscard]] window::WindowState& window() noexcept { return window_; }
 
-    /// Memory of `bytes` bytes for `slices`, whose copies lie where their layouts say from its start. What comes from one owner becomes
-    /// one entry. `place`: memory of the caller's instead, of which the copies take `bytes`. `index_bytes`: what the
-    /// caller keeps to find them, for the statistics. Nothing is moved yet: the copies are stale.
-    /// Throws RangeError when a slice leaves its owner's segment.
-    std::byte* add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes, std::byte* place = nullptr);
+    /// Memory of `bytes` bytes for `slices`, whose copies lie where their layouts say from its start. What comes from
+    /// one owner becomes one entry. `place`: memory of the caller's instead, of which the copies take `bytes`.
+    /// `index_bytes`: what the caller keeps to find them, for the statistics. Nothing is moved yet: the copies are
+    /// stale. Throws RangeError when a slice leaves its owner's segment.
+    std::byte* add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes,
+                   std::byte* place = nullptr);
 
     /// Fills all copies; complete on return.
     void fill();
     /// Of manual copies those that no fill has completed yet; others stay as they are.
     void fill_new();
-    /// Starts to. The copies must not be read, nor what they are of be written by this rank, until the completion says so; reads of
-    /// automatic ones wait for it.
+    /// Starts to. The copies must not be read, nor what they are of be written by this rank, until the completion says
+    /// so; reads of automatic ones wait for it.
     [[nodiscard]] Completion start_fill();
-    /// What a read does that finds the copies stale: fills them, unless another thread has. Of manual copies: only what is new, and what
-    /// an own write has left unknown. Throws UsageError when the window is closed.
+    /// What a read does that finds the copies stale: fills them, unless another thread has. Of manual copies: only what
+    /// is new, and what an own write has left unknown. Throws UsageError when the window is closed.
     void refresh();
     /// Forgets all entries, and frees their memory.
     void evict();
@@ -100,15 +101,16 @@ private:
     template <class Function>
     void of_owner(int owner, Function&& function);
     // With mutex_ held, too.
-    /// Own writes that the caches of any threads hold back are at their owners before copies are fetched from there, or a fill by one
-    /// thread would undo those of another in the copies.
+    /// Own writes that the caches of any threads hold back are at their owners before copies are fetched from there, or
+    /// a fill by one thread would undo those of another in the copies.
     void write_back_cache();
     void note_fill() noexcept;
     void write(int target, std::uint64_t offset, std::span<const std::byte> bytes);
     /// What is there is not known any more.
     void note_lost(const Lost& lost);
     void lose(int target, std::uint64_t offset, std::uint64_t bytes);
-    /// Whether something has come since `mark` that an atomic on this value does not know of, so that what it has left is to be asked for.
+    /// Whether something has come since `mark` that an atomic on this value does not know of, so that what it has left
+    /// is to be asked for.
     [[nodiscard]] bool passed(int target, std::uint64_t offset, std::uint64_t mark);
     /// With mutex_ held: forgets all entries.
     void clear() noexcept;
@@ -119,7 +121,7 @@ private:
     CopyState state_;
     /// Held while copies are filled, so that no own write gets between a transfer and its end.
     support::BiasedMutex mutex_{support::LockRank::prefetch_buffer};
-    std::vector<Entry> entries_; ///< in the order in which they are filled
+    std::vector<Entry> entries_;          ///< in the order in which they are filled
     std::vector<std::uint32_t> by_owner_; ///< places in entries_, ordered by owner
     std::vector<support::AlignedMemory> memory_;
     std::uint64_t memory_bytes_ = 0; ///< with what finds the copies
@@ -128,7 +130,7 @@ private:
     std::size_t completed_ = 0;         ///< of these
     std::uint64_t filling_ = 0;         ///< the number of the fill under way; 0: there is none
     std::vector<Lost> lost_;
-    std::uint64_t filled_at_ = 0;                 ///< number (ToldCopies::change) of the last begin, or end, of a fill
+    std::uint64_t filled_at_ = 0;                ///< number (ToldCopies::change) of the last begin, or end, of a fill
     std::array<std::uint64_t, 64> changed_at_{}; ///< of the last atomic on values that fall on one place
     bool attached_ = true;
 };

@@ -12,13 +12,15 @@
 namespace lapwing::prefetching {
 
 void throw_depth(std::int64_t depth) {
-    throw RangeError{fmt::format("Stencil: the depth is {}; it counts the elements that a stencil reads to each side, 0 or more", depth)};
+    throw RangeError{fmt::format(
+        "Stencil: the depth is {}; it counts the elements that a stencil reads to each side, 0 or more", depth)};
 }
 
 void throw_table_size(std::size_t size, int ranks) {
-    throw RangeError{fmt::format("Custom: the table has {} entries, and the array's team {} ranks; give one entry for each rank, an empty "
-                                 "domain where it reads nothing",
-                                 size, ranks)};
+    throw RangeError{fmt::format(
+        "Custom: the table has {} entries, and the array's team {} ranks; give one entry for each rank, an empty "
+        "domain where it reads nothing",
+        size, ranks)};
 }
 
 std::vector<Range> difference(const Range& from, const Range& taken) {
@@ -44,8 +46,8 @@ std::vector<Range> difference(const Range& from, const Range& taken) {
 
 namespace {
 
-/// A range of neighbours, [first, last], which may leave [0, extent): the part within, or, of a periodic dimension, what it is modulo the
-/// extent.
+/// A range of neighbours, [first, last], which may leave [0, extent): the part within, or, of a periodic dimension,
+/// what it is modulo the extent.
 void add_within(std::int64_t first, std::int64_t last, std::int64_t extent, bool periodic, std::vector<Range>& ranges) {
     if (periodic && last - first + 1 >= extent) {
         ranges.emplace_back(std::int64_t{0}, extent);
@@ -74,7 +76,8 @@ std::vector<Range> widened(const Range& own, std::int64_t depth, std::uint64_t e
         const Range shifted = Range::strided(own.first() + k, own.size(), own.stride());
         ranges.push_back(shifted.intersect(Range{std::int64_t{0}, size}));
         if (!periodic || k == 0) continue;
-        // Those that leave at one end come back at the other; only the last, or the first, one can, since a stride is above 2 depths.
+        // Those that leave at one end come back at the other; only the last, or the first, one can, since a stride is
+        // above 2 depths.
         if (shifted.first() < 0) ranges.push_back(Range::strided(shifted.first() + size, 1, 1));
         if (shifted.last() >= size) ranges.push_back(Range::strided(shifted.last() - size, 1, 1));
     }

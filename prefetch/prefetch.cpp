@@ -41,7 +41,8 @@ Prefetch::~Prefetch() {
 }
 
 prefetching::EntryBuffer& Prefetch::buffer(const char* call) const {
-    if (buffer_ == nullptr) throw UsageError{fmt::format("Prefetch::{}: the object was moved from; use the one it was moved to", call)};
+    if (buffer_ == nullptr)
+        throw UsageError{fmt::format("Prefetch::{}: the object was moved from; use the one it was moved to", call)};
     if (!buffer_->attached())
         throw UsageError{fmt::format("Prefetch::{}: the window was closed; make a Prefetch for the new one", call)};
     return *buffer_;
@@ -50,8 +51,9 @@ prefetching::EntryBuffer& Prefetch::buffer(const char* call) const {
 prefetching::EntryBuffer& Prefetch::buffer(const char* call, const PrefetchedSlice& slice) const {
     prefetching::EntryBuffer& copies = buffer(call);
     if (slice.set_ != set_) [[unlikely]]
-        throw UsageError{fmt::format("{}: the slice is of another Prefetch, or evict() has freed its copy; request() it again",
-                                     copies.window().who(fmt::format("Prefetch::{}", call).c_str()))};
+        throw UsageError{
+            fmt::format("{}: the slice is of another Prefetch, or evict() has freed its copy; request() it again",
+                        copies.window().who(fmt::format("Prefetch::{}", call).c_str()))};
     return copies;
 }
 
@@ -64,12 +66,14 @@ PrefetchedSlice Prefetch::request(Rank owner, Offset offset, const Layout& slice
         throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team",
                                      copies.window().who("Prefetch::request"), owner.value, map.ranks)};
     if (owner.value == map.own_rank)
-        throw UsageError{fmt::format("{}: rank {} is this rank, whose own part needs no copy; read it with Window::local()",
-                                     copies.window().who("Prefetch::request"), owner.value)};
+        throw UsageError{
+            fmt::format("{}: rank {} is this rank, whose own part needs no copy; read it with Window::local()",
+                        copies.window().who("Prefetch::request"), owner.value)};
     const std::uint64_t from = std::min(offset.bytes, map.bytes(owner.value));
     if (from != offset.bytes)
-        throw RangeError{fmt::format("{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",
-                                     copies.window().who("Prefetch::request"), offset.bytes, owner.value, from)};
+        throw RangeError{fmt::format(
+            "{}: offset {} is outside of the part of rank {}, which has {} bytes; stay within Window::size(rank)",
+            copies.window().who("Prefetch::request"), offset.bytes, owner.value, from)};
     std::vector<prefetching::Slice> slices;
     slices.push_back({owner.value, slice.shift(static_cast<std::int64_t>(from)), Layout::contiguous(slice.bytes())});
     std::byte* const copy = copies.add(slice.bytes(), std::move(slices), 0);
@@ -93,8 +97,9 @@ std::span<const std::byte> Prefetch::access(const PrefetchedSlice& slice) {
 void Prefetch::read_bytes(const PrefetchedSlice& slice, std::uint64_t k, std::span<std::byte> value) {
     prefetching::EntryBuffer& copies = buffer("read", slice);
     if (k >= slice.bytes_ / value.size())
-        throw RangeError{fmt::format("{}: value {} of {} bytes is outside of the slice of {} bytes; read below PrefetchedSlice::size()",
-                                     copies.window().who("Prefetch::read"), k, value.size(), slice.bytes_)};
+        throw RangeError{fmt::format(
+            "{}: value {} of {} bytes is outside of the slice of {} bytes; read below PrefetchedSlice::size()",
+            copies.window().who("Prefetch::read"), k, value.size(), slice.bytes_)};
     const std::byte* const copy = slice.copy_ + k * value.size();
     while (!copies.state().read_bytes(copy, value)) copies.refresh();
     copies.state().count_hit();

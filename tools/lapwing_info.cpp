@@ -1,5 +1,5 @@
-// lapwing-info: what this Lapwing is, what MPI offers it, and every setting with its effective value. Started by mpirun it
-// also says which ranks share a node and which path leads to the others.
+// lapwing-info: what this Lapwing is, what MPI offers it, and every setting with its effective value. Started by mpirun
+// it also says which ranks share a node and which path leads to the others.
 #include <lapwing/detail/config.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/settings.hpp>
@@ -41,8 +41,8 @@ struct Ranks {
     std::string report;
 };
 
-/// Whether a launcher has started this process as one of several ranks. Without one MPI is left alone: on the login nodes
-/// of some clusters MPI_Init ends the process.
+/// Whether a launcher has started this process as one of several ranks. Without one MPI is left alone: on the login
+/// nodes of some clusters MPI_Init ends the process.
 bool started_by_launcher() {
     constexpr std::array<const char*, 4> marks{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK"};
     return std::ranges::any_of(marks, [](const char* mark) { return std::getenv(mark) != nullptr; });
@@ -103,8 +103,11 @@ std::vector<Node> gather_nodes(const Runtime& runtime) {
 std::string markdown() {
     std::string text = "| setting | default | unit | values | meaning |\n|---|---|---|---|---|\n";
     for (const SettingInfo& info : all_settings()) {
-        const auto code = [](const std::string& word) { return word.empty() ? std::string{} : fmt::format("`{}`", word); };
-        const std::string values = info.choices.empty() ? info.range : fmt::format("`{}`", fmt::join(info.choices, "`, `"));
+        const auto code = [](const std::string& word) {
+            return word.empty() ? std::string{} : fmt::format("`{}`", word);
+        };
+        const std::string values =
+            info.choices.empty() ? info.range : fmt::format("`{}`", fmt::join(info.choices, "`, `"));
         text += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", info.name, code(info.default_value), info.unit, values,
                             info.help, info.collective ? " (the same on all ranks)" : "");
     }
@@ -158,8 +161,9 @@ std::string as_ranges(const std::vector<int>& ranks) {
 }
 
 std::string as_text(const Settings& settings, const std::optional<Ranks>& ranks) {
-    std::string text = fmt::format("Lapwing {} ({} library, assertion level {})\nMPI: {}, MPI standard {}\n",
-                                   LAPWING_VERSION_STRING, LAPWING_LIBRARY_KIND, assertion_level, mpi_library(), mpi_standard());
+    std::string text =
+        fmt::format("Lapwing {} ({} library, assertion level {})\nMPI: {}, MPI standard {}\n", LAPWING_VERSION_STRING,
+                    LAPWING_LIBRARY_KIND, assertion_level, mpi_library(), mpi_standard());
     if (ranks) {
         text += "\n" + ranks->report + "\n\n";
         for (std::size_t i = 0; i < ranks->nodes.size(); ++i)
@@ -202,13 +206,15 @@ void run(bool json, bool with_mpi) {
 } // namespace
 
 int main(int argument_count, char** arguments) {
-    CLI::App app{"Prints what this Lapwing is, what MPI offers it and all its settings. Start it with mpirun, like the program "
-                 "in question, to see the nodes and the paths between the ranks."};
+    CLI::App app{
+        "Prints what this Lapwing is, what MPI offers it and all its settings. Start it with mpirun, like the program "
+        "in question, to see the nodes and the paths between the ranks."};
     bool as_markdown = false;
     bool json = false;
     bool with_mpi = false;
     app.set_version_flag("--version", LAPWING_VERSION_STRING);
-    auto* const markdown_flag = app.add_flag("--markdown", as_markdown, "the settings alone, as the table in docs/settings.md");
+    auto* const markdown_flag =
+        app.add_flag("--markdown", as_markdown, "the settings alone, as the table in docs/settings.md");
     app.add_flag("--json", json, "everything, for programs")->excludes(markdown_flag);
     app.add_flag("--with-mpi", with_mpi, "start MPI although no launcher is seen");
     CLI11_PARSE(app, argument_count, arguments);

@@ -1,8 +1,8 @@
-// lapwing-tune: measures how long contiguous transfers and copies of blocks take on this machine, MPI and network, fits the
-// cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with the same
-// mpirun options, on two hosts or more where that is what the network joins.
-#include "src/kernels/measure_kernels.hpp"
+// lapwing-tune: measures how long contiguous transfers and copies of blocks take on this machine, MPI and network, fits
+// the cost model to it, and stores a profile that runtimes find by themselves. Start it as the program will be: with
+// the same mpirun options, on two hosts or more where that is what the network joins.
 #include "pipeline/fit_overlap.hpp"
+#include "src/kernels/measure_kernels.hpp"
 #include "src/model/copy_model.hpp"
 #include "src/model/measure_transfers.hpp"
 #include "src/model/profile.hpp"
@@ -57,10 +57,10 @@ std::optional<Rank> target_on(Team& team, Path path) {
 }
 
 void print_model(Path path, const model::TransferModel& model, Direction direction, const model::FitQuality& quality) {
-    fmt::print("\n{} {}: R squared {:.4f}, {:.0f} % of the times within 15 %, overlap {:.2f}\n", name(path), name(direction),
-               quality.r_squared, 100 * quality.within_15, model.overlap());
-    fmt::print("  {:>12} {:>10} {:>14} {:>12} {:>10} {:>10} {:>12} {:>12}\n", "from bytes", "L us", "L of several us", "L ns/byte", "o us",
-               "G ns/byte", "GB/s", "a message us");
+    fmt::print("\n{} {}: R squared {:.4f}, {:.0f} % of the times within 15 %, overlap {:.2f}\n", name(path),
+               name(direction), quality.r_squared, 100 * quality.within_15, model.overlap());
+    fmt::print("  {:>12} {:>10} {:>14} {:>12} {:>10} {:>10} {:>12} {:>12}\n", "from bytes", "L us", "L of several us",
+               "L ns/byte", "o us", "G ns/byte", "GB/s", "a message us");
     for (const model::TransferLine& line : model.lines())
         fmt::print("  {:>12} {:>10.2f} {:>14.2f} {:>12.4f} {:>10.3f} {:>10.4f} {:>12.2f} {:>12.2f}\n", line.begin_bytes,
                    1e6 * line.latency, 1e6 * line.batch_latency, 1e9 * line.latency_per_byte, 1e6 * line.overhead,
@@ -69,7 +69,8 @@ void print_model(Path path, const model::TransferModel& model, Direction directi
 
 /// The paper's figure 7: where a put takes longer than the copy that precedes it, copying more of it first is cheap.
 void print_quotients(Path path, const model::TransferModel& put, const model::CopyModel& copy) {
-    fmt::print("\n{}: T_put / T_copy by size, for blocks of 8, 64 and 1024 bytes with as much between them\n", name(path));
+    fmt::print("\n{}: T_put / T_copy by size, for blocks of 8, 64 and 1024 bytes with as much between them\n",
+               name(path));
     for (std::uint64_t bytes = 1024; bytes <= 16 * 1024 * 1024; bytes *= 8) {
         fmt::print("  {:>12}", bytes);
         for (const std::uint64_t block : {8U, 64U, 1024U}) {
@@ -93,23 +94,27 @@ void tune(Path path, const Settings& settings, double seconds, const Options& op
     }
     const std::optional<Rank> target = target_on(*runtime, path);
     if (!target) {
-        if (runtime->rank() == Rank{0}) fmt::print("\n{}: not measured: no two of these ranks are joined by it\n", name(path));
+        if (runtime->rank() == Rank{0})
+            fmt::print("\n{}: not measured: no two of these ranks are joined by it\n", name(path));
         return;
     }
     Window window{*runtime, options.largest_bytes};
     if (runtime->rank() == Rank{0}) {
-        const support::AlignedMemory buffer = support::allocate_zeroed(options.largest_bytes); // as those of packed chunks
+        const support::AlignedMemory buffer =
+            support::allocate_zeroed(options.largest_bytes); // as those of packed chunks
         const std::span memory{buffer.get(), options.largest_bytes};
         const auto cells = model::transfer_grid(options.largest_bytes);
         for (const Direction direction : directions) {
             const auto samples = model::measure_transfers(window, *target, direction, cells, memory, 0.35 * seconds);
-            model::TransferModel model = model::fit_transfers(samples, model::aggregation_of(runtime->state(), path, direction));
+            model::TransferModel model =
+                model::fit_transfers(samples, model::aggregation_of(runtime->state(), path, direction));
             model::refine_changes(model, window, *target, direction, memory, 0.05 * seconds);
             const model::FitQuality quality = model::judge(model, samples);
             constexpr std::uint64_t overlap_bytes = 4 * 1024 * 1024;
             if (path != Path::direct) // the processor that would compute is the one that copies
                 model.set_overlap(pipeline::fit_overlap(window, *target, direction, model, tables.copy,
-                                                        std::min(overlap_bytes, options.largest_bytes / 2), memory, 0.1 * seconds));
+                                                        std::min(overlap_bytes, options.largest_bytes / 2), memory,
+                                                        0.1 * seconds));
             tables.transfers(path, direction) = model;
             print_model(path, model, direction, quality);
         }
@@ -125,9 +130,10 @@ void print_copies(const model::CopyModel& copy) {
     fmt::print("\ncopies: ns a block in the cache, by its length in bytes\n  ");
     for (std::size_t i = 0; i < model::CopyModel::lengths.size(); ++i)
         fmt::print("{}: {:.2f}  ", model::CopyModel::lengths[i], 1e9 * copy.block[i]);
-    fmt::print("\n  {:.2f} ns more where offsets are read, {:.2f} ns for lengths on top\n", 1e9 * copy.offset, 1e9 * copy.list);
-    fmt::print("  a cache line from memory: {:.2f} ns near the one before, {:.2f} ns in another page\n", 1e9 * copy.line_near,
-               1e9 * copy.line_far);
+    fmt::print("\n  {:.2f} ns more where offsets are read, {:.2f} ns for lengths on top\n", 1e9 * copy.offset,
+               1e9 * copy.list);
+    fmt::print("  a cache line from memory: {:.2f} ns near the one before, {:.2f} ns in another page\n",
+               1e9 * copy.line_near, 1e9 * copy.line_far);
 }
 
 /// Puts the fastest copy kernels into use, and returns where they are not the built-in ones.
@@ -146,7 +152,7 @@ std::vector<kernels::CopyChoice> measure_choices(double seconds) {
 void run(const Options& options) {
     const Settings given;
     Settings without_profile;
-    without_profile.set("LAPWING_PROFILE", "none"); // the profile to be measured goes there
+    without_profile.set("LAPWING_PROFILE", "none");   // the profile to be measured goes there
     Runtime runtime{MPI_COMM_WORLD, without_profile}; // keeps MPI from start to end, and tells what there is
     const bool first = runtime.rank() == Rank{0};
     if (runtime.size() < 2) throw UsageError{"lapwing-tune measures between ranks; start it with mpirun -n 2 at least"};
@@ -191,8 +197,9 @@ void run(const Options& options) {
 } // namespace
 
 int main(int argument_count, char** arguments) {
-    CLI::App app{"Measures transfers and copies, and stores the profile that Lapwing plans with. An MPI program: start it as "
-                 "the program will be, with two ranks or more."};
+    CLI::App app{
+        "Measures transfers and copies, and stores the profile that Lapwing plans with. An MPI program: start it as "
+        "the program will be, with two ranks or more."};
     Options options;
     app.add_option("--seconds", options.seconds, "for all measurements together")
         ->check(CLI::Range(0.1, 3600.0))

@@ -14,13 +14,13 @@
 
 #include <algorithm>
 
-
 namespace lapwing::upc {
 
 namespace {
 
 [[nodiscard]] bool is_strict(detail::Order order) noexcept {
-    return order == detail::Order::strict || (order == detail::Order::as_the_program && detail::heap_access.consistency == Consistency::strict);
+    return order == detail::Order::strict ||
+           (order == detail::Order::as_the_program && detail::heap_access.consistency == Consistency::strict);
 }
 
 } // namespace
@@ -75,11 +75,13 @@ void require_object(lapwing_upc_pointer place, std::size_t bytes) {
     });
 }
 
-lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes, std::size_t block_size, std::ptrdiff_t elements) {
+lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes, std::size_t block_size,
+                                std::ptrdiff_t elements) {
     return guarded([&] {
         ProgramState& here = program("pointer arithmetic");
         if (block_size > 1 && p.phase >= block_size)
-            throw RangeError{fmt::format("{}: a pointer to {} in blocks of {} elements, whose phases are below that; cast it to its own block size",
+            throw RangeError{fmt::format("{}: a pointer to {} in blocks of {} elements, whose phases are below that; "
+                                         "cast it to its own block size",
                                          here.who("pointer arithmetic"), text(p), block_size)};
         const lapwing_upc_pointer result = here.threads().add(p, element_bytes, block_size, elements);
         here.allocation().require_same_object("pointer arithmetic", p, result);
@@ -93,9 +95,12 @@ BlockCount blocks_of(std::size_t size, std::size_t block_size) {
         block_size = size == 0 ? 1 : (size - 1) / threads + 1;
     }
     if (block_size > UINT32_MAX)
-        guarded([&] { throw RangeError{fmt::format("{}: blocks of {} elements; they have at most 2^32 - 1 (UPC_MAX_BLOCK_SIZE): use more threads, or larger "
-                                                   "elements",
-                                                   program("a shared array").who("a shared array"), block_size)}; });
+        guarded([&] {
+            throw RangeError{fmt::format("{}: blocks of {} elements; they have at most 2^32 - 1 (UPC_MAX_BLOCK_SIZE): "
+                                         "use more threads, or larger "
+                                         "elements",
+                                         program("a shared array").who("a shared array"), block_size)};
+        });
     if (block_size == indefinite) return {size == 0 ? std::size_t{0} : std::size_t{1}, indefinite};
     return {size == 0 ? 0 : (size - 1) / block_size + 1, block_size};
 }
@@ -104,8 +109,11 @@ std::size_t product(const std::size_t* extents, std::size_t dimensions) {
     std::size_t elements = 1;
     for (std::size_t d = 0; d < dimensions; ++d)
         if (__builtin_mul_overflow(elements, extents[d], &elements))
-            guarded([&] { throw RangeError{fmt::format("{}: the extents {} are more than 2^64 elements", program("a shared array").who("a shared array"),
-                                                       fmt::join(extents, extents + dimensions, " x "))}; });
+            guarded([&] {
+                throw RangeError{fmt::format("{}: the extents {} are more than 2^64 elements",
+                                             program("a shared array").who("a shared array"),
+                                             fmt::join(extents, extents + dimensions, " x "))};
+            });
     return elements;
 }
 
@@ -113,7 +121,8 @@ lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, s
     return guarded([&] { return program("a shared array").allocation().allocate_array(blocks, size, element_bytes); });
 }
 
-NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size, std::size_t element_bytes) {
+NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
+                           std::size_t element_bytes) {
     // From the window itself, since heap_access may be closed for the moment.
     const transport::MemoryMap& map = program("a shared array").heap().map();
     if (begin.address == 0 || map.node_index != nullptr || map.node_count == 0) return {};
@@ -145,16 +154,23 @@ NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, s
 }
 
 void index_is_outside(std::int64_t index, std::size_t size) {
-    guarded([&] { throw RangeError{fmt::format("{}: element {} of an array of {}; indices go from 0 to {}", program("an access").who("an access"), index, size,
-                                               static_cast<std::int64_t>(size) - 1)}; });
+    guarded([&] {
+        throw RangeError{fmt::format("{}: element {} of an array of {}; indices go from 0 to {}",
+                                     program("an access").who("an access"), index, size,
+                                     static_cast<std::int64_t>(size) - 1)};
+    });
 }
 
-Window& heap_window() { return guarded([]() -> Window& { return program("a prefetch").heap(); }); }
+Window& heap_window() {
+    return guarded([]() -> Window& { return program("a prefetch").heap(); });
+}
 
 void require_range(std::int64_t begin, std::int64_t end, std::size_t size) {
     if (begin <= end && begin >= 0 && static_cast<std::uint64_t>(end) <= size) return;
-    guarded([&] { throw RangeError{fmt::format("{}: elements from {} to {} of an array of {}; name a range that it has", program("a prefetch").who("a prefetch"), begin,
-                                               end, size)}; });
+    guarded([&] {
+        throw RangeError{fmt::format("{}: elements from {} to {} of an array of {}; name a range that it has",
+                                     program("a prefetch").who("a prefetch"), begin, end, size)};
+    });
 }
 
 } // namespace detail

@@ -28,12 +28,12 @@ struct HeapRegions {
     Region blocks;
     Region local;
 };
-/// Collective. As the program's start says, or the settings; where neither does, less than the default if a node has not so much memory.
-/// Throws RangeError where it is not allowed.
+/// Collective. As the program's start says, or the settings; where neither does, less than the default if a node has
+/// not so much memory. Throws RangeError where it is not allowed.
 [[nodiscard]] HeapRegions heap_regions(const ProgramOptions& options, Team& team);
 
-/// upc_all_alloc and its like: which heap, how many bytes of each thread, and what an error says. `call` is the name in messages. Throws RangeError when a
-/// heap has no room, UsageError for what cannot be freed.
+/// upc_all_alloc and its like: which heap, how many bytes of each thread, and what an error says. `call` is the name in
+/// messages. Throws RangeError when a heap has no room, UsageError for what cannot be freed.
 class Allocation {
 public:
     explicit Allocation(ProgramState& program) : program_{program} {}
@@ -51,16 +51,18 @@ public:
 
     [[nodiscard]] lapwing_upc_pointer allocate_blocks(const char* call, std::size_t blocks, std::size_t block_bytes);
     /// Collective.
-    [[nodiscard]] lapwing_upc_pointer allocate_blocks_together(const char* call, std::size_t blocks, std::size_t block_bytes);
+    [[nodiscard]] lapwing_upc_pointer allocate_blocks_together(const char* call, std::size_t blocks,
+                                                               std::size_t block_bytes);
     /// The same of zeros.
-    [[nodiscard]] lapwing_upc_pointer allocate_array(const detail::BlockCount& blocks, std::size_t size, std::size_t element_bytes);
+    [[nodiscard]] lapwing_upc_pointer allocate_array(const detail::BlockCount& blocks, std::size_t size,
+                                                     std::size_t element_bytes);
     [[nodiscard]] lapwing_upc_pointer allocate(const char* call, std::size_t bytes);
     void free(const char* call, const lapwing_upc_pointer& pointer);
     /// Collective.
     void free_together(const char* call, const lapwing_upc_pointer& pointer);
 
-    /// Collective. What thread 0's step gives, or throws, on all. `asked` is what the call was given: where that of thread 0 is another, a thread throws
-    /// MismatchError.
+    /// Collective. What thread 0's step gives, or throws, on all. `asked` is what the call was given: where that of
+    /// thread 0 is another, a thread throws MismatchError.
     template <class Step>
     [[nodiscard]] lapwing_upc_pointer from_first(const char* call, const Asked& asked, Step&& step) {
         FromFirst result{.asked = asked};
@@ -79,8 +81,8 @@ public:
         return agree(call, asked, result, std::move(problem));
     }
 
-    /// Throws RangeError unless the bytes are in one object that is allocated, whose part it returns. Cost: reads the books of a heap, from its begin on for an object that is
-    /// met for the first time.
+    /// Throws RangeError unless the bytes are in one object that is allocated, whose part it returns. Cost: reads the
+    /// books of a heap, from its begin on for an object that is met for the first time.
     Region require_object(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
     /// Throws RangeError unless both are in one object, of which the end counts.
     void require_same_object(const char* call, const lapwing_upc_pointer& from, const lapwing_upc_pointer& to);
@@ -96,16 +98,18 @@ private:
         Asked asked{};
     };
     /// Collective. Thread 0's, on all: a pointer, or a problem that is thrown.
-    [[nodiscard]] lapwing_upc_pointer agree(const char* call, const Asked& asked, FromFirst result, std::string problem);
+    [[nodiscard]] lapwing_upc_pointer agree(const char* call, const Asked& asked, FromFirst result,
+                                            std::string problem);
     /// The heap that is kept at a thread: for blocks of all threads at thread 0 only.
     [[nodiscard]] Heap heap(const Region& region, int thread);
     /// The allocated block that an address is in, its end included; empty where there is none.
     [[nodiscard]] Region object_at(const lapwing_upc_pointer& pointer);
-    [[noreturn]] void throw_exhausted(const char* call, std::uint64_t bytes, const char* each, const Heap::Allocated& found, const Region& region,
-                                      const char* setting) const;
+    [[noreturn]] void throw_exhausted(const char* call, std::uint64_t bytes, const char* each,
+                                      const Heap::Allocated& found, const Region& region, const char* setting) const;
 
     ProgramState& program_;
-    std::map<std::pair<int, std::uint64_t>, std::uint64_t> known_; ///< blocks that were met: by the thread of the books and the begin, their end
+    std::map<std::pair<int, std::uint64_t>, std::uint64_t>
+        known_; ///< blocks that were met: by the thread of the books and the begin, their end
 };
 
 } // namespace lapwing::upc

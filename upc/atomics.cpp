@@ -22,8 +22,8 @@ namespace {
 
 constexpr int access_operations = LAPWING_UPC_GET | LAPWING_UPC_SET | LAPWING_UPC_CSWAP;
 constexpr int bit_operations = LAPWING_UPC_AND | LAPWING_UPC_OR | LAPWING_UPC_XOR;
-constexpr int number_operations =
-    LAPWING_UPC_ADD | LAPWING_UPC_SUB | LAPWING_UPC_MULT | LAPWING_UPC_INC | LAPWING_UPC_DEC | LAPWING_UPC_MIN | LAPWING_UPC_MAX;
+constexpr int number_operations = LAPWING_UPC_ADD | LAPWING_UPC_SUB | LAPWING_UPC_MULT | LAPWING_UPC_INC |
+                                  LAPWING_UPC_DEC | LAPWING_UPC_MIN | LAPWING_UPC_MAX;
 
 /// Calls `step` with a value of the type; false for a type that has no atomics on numbers.
 template <class Step>
@@ -43,7 +43,9 @@ bool with_number(lapwing_upc_type type, Step&& step) {
     }
 }
 
-[[nodiscard]] bool is_floating(lapwing_upc_type type) noexcept { return type == LAPWING_UPC_FLOAT || type == LAPWING_UPC_DOUBLE; }
+[[nodiscard]] bool is_floating(lapwing_upc_type type) noexcept {
+    return type == LAPWING_UPC_FLOAT || type == LAPWING_UPC_DOUBLE;
+}
 
 /// Operations that a type has; 0 for one that has no atomics.
 [[nodiscard]] int operations_of(lapwing_upc_type type) {
@@ -64,12 +66,14 @@ bool with_number(lapwing_upc_type type, Step&& step) {
 
 template <class T>
 [[nodiscard]] T negated(T value) noexcept {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(value)); // modulo 2^n, as the sum is
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(value)); // modulo 2^n, as the sum is
     else return -value;
 }
 template <class T>
 [[nodiscard]] T multiplied(T a, T b) noexcept {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
     else return a * b;
 }
 template <class T>
@@ -97,7 +101,8 @@ template <class T>
 }
 
 template <class T>
-void perform(Window& heap, lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first, const void* second, void* before) {
+void perform(Window& heap, lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first,
+             const void* second, void* before) {
     const Rank rank = rank_of(target);
     const Offset offset = offset_of(target);
     const T operand = first == nullptr ? T{1} : loaded<T>(first);
@@ -135,8 +140,8 @@ void perform(Window& heap, lapwing_upc_op operation, const lapwing_upc_pointer& 
 }
 
 /// Pointers have 16 bytes, of which no network has atomics: all of a thread's take turns under one lock.
-void perform_on_pointer(ProgramState& program, lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first, const void* second,
-                        void* before) {
+void perform_on_pointer(ProgramState& program, lapwing_upc_op operation, const lapwing_upc_pointer& target,
+                        const void* first, const void* second, void* before) {
     Window& heap = program.heap();
     const LockPlace lock{static_cast<int>(target.thread), offsetof(PartHeader, pointers_lock)};
     const lapwing_upc_pointer found = under_lock(program.locks().queues(), lock, [&] {
@@ -163,25 +168,31 @@ lapwing_upc_atomicdomain* make_atomic_domain(ProgramState& program, lapwing_upc_
     }
     const int possible = operations_of(type);
     if (possible == 0)
-        throw UsageError{fmt::format("{}: there are no atomics of type {}; there are of INT, UINT, LONG, ULONG, INT32, UINT32, INT64, UINT64, FLOAT, DOUBLE "
+        throw UsageError{fmt::format("{}: there are no atomics of type {}; there are of INT, UINT, LONG, ULONG, INT32, "
+                                     "UINT32, INT64, UINT64, FLOAT, DOUBLE "
                                      "and PTS",
                                      program.who(call), static_cast<int>(type))};
     if (operations == 0 || (operations & ~possible) != 0)
-        throw UsageError{fmt::format("{}: operations {:#x} of type {}, which has {:#x}; name one or more of those", program.who(call), operations,
-                                     static_cast<int>(type), possible)};
+        throw UsageError{fmt::format("{}: operations {:#x} of type {}, which has {:#x}; name one or more of those",
+                                     program.who(call), operations, static_cast<int>(type), possible)};
     return std::make_unique<lapwing_upc_atomicdomain>(lapwing_upc_atomicdomain{type, operations}).release();
 }
 
-void perform_atomic(ProgramState& program, const char* call, const lapwing_upc_atomicdomain* domain, void* before, lapwing_upc_op operation,
-                    const lapwing_upc_pointer& target, const void* first, const void* second) {
-    if (domain == nullptr) throw UsageError{fmt::format("{}: the domain is null; make it by upc_all_atomicdomain_alloc", program.who(call))};
+void perform_atomic(ProgramState& program, const char* call, const lapwing_upc_atomicdomain* domain, void* before,
+                    lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first,
+                    const void* second) {
+    if (domain == nullptr)
+        throw UsageError{
+            fmt::format("{}: the domain is null; make it by upc_all_atomicdomain_alloc", program.who(call))};
     const auto bits = static_cast<unsigned>(operation);
     if ((bits & (bits - 1)) != 0 || (static_cast<int>(operation) & domain->operations) == 0)
-        throw UsageError{fmt::format("{}: operation {:#x} in a domain that was made for {:#x}; name it in upc_all_atomicdomain_alloc", program.who(call), bits,
-                                     domain->operations)};
+        throw UsageError{fmt::format(
+            "{}: operation {:#x} in a domain that was made for {:#x}; name it in upc_all_atomicdomain_alloc",
+            program.who(call), bits, domain->operations)};
     const int operands = operands_of(operation);
     if ((first != nullptr) != (operands > 0) || (second != nullptr) != (operands > 1))
-        throw UsageError{fmt::format("{}: operation {:#x} takes {} operands, the others are null", program.who(call), bits, operands)};
+        throw UsageError{fmt::format("{}: operation {:#x} takes {} operands, the others are null", program.who(call),
+                                     bits, operands)};
     if (operation == LAPWING_UPC_GET && before == nullptr)
         throw UsageError{fmt::format("{}: a GET without a place for the value; pass a fetch_ptr", program.who(call))};
     if (domain->type == LAPWING_UPC_PTS) {
@@ -191,7 +202,8 @@ void perform_atomic(ProgramState& program, const char* call, const lapwing_upc_a
     with_number(domain->type, [&]<class T>(T) {
         program.require_within(call, target, sizeof(T));
         if (target.address % sizeof(T) != 0)
-            throw UsageError{fmt::format("{}: {}: the address is no multiple of {}, the size of the object", program.who(call), text(target), sizeof(T))};
+            throw UsageError{fmt::format("{}: {}: the address is no multiple of {}, the size of the object",
+                                         program.who(call), text(target), sizeof(T))};
         perform<T>(program.heap(), operation, target, first, second, before);
     });
 }
@@ -201,7 +213,9 @@ void perform_atomic(ProgramState& program, const char* call, const lapwing_upc_a
 extern "C" {
 
 lapwing_upc_atomicdomain* lapwing_upc_all_atomicdomain_alloc(lapwing_upc_type type, int ops, int /*hints*/) {
-    return lapwing::upc::guarded([&] { return lapwing::upc::make_atomic_domain(lapwing::upc::program("upc_all_atomicdomain_alloc"), type, ops); });
+    return lapwing::upc::guarded([&] {
+        return lapwing::upc::make_atomic_domain(lapwing::upc::program("upc_all_atomicdomain_alloc"), type, ops);
+    });
 }
 
 void lapwing_upc_all_atomicdomain_free(lapwing_upc_atomicdomain* domain) {
@@ -210,15 +224,16 @@ void lapwing_upc_all_atomicdomain_free(lapwing_upc_atomicdomain* domain) {
     delete domain;
 }
 
-void lapwing_upc_atomic_relaxed(lapwing_upc_atomicdomain* domain, void* fetch_ptr, lapwing_upc_op op, lapwing_upc_pointer target, const void* operand1,
-                                const void* operand2) {
+void lapwing_upc_atomic_relaxed(lapwing_upc_atomicdomain* domain, void* fetch_ptr, lapwing_upc_op op,
+                                lapwing_upc_pointer target, const void* operand1, const void* operand2) {
     lapwing::upc::guarded([&] {
-        lapwing::upc::perform_atomic(lapwing::upc::program("upc_atomic_relaxed"), "upc_atomic_relaxed", domain, fetch_ptr, op, target, operand1, operand2);
+        lapwing::upc::perform_atomic(lapwing::upc::program("upc_atomic_relaxed"), "upc_atomic_relaxed", domain,
+                                     fetch_ptr, op, target, operand1, operand2);
     });
 }
 
-void lapwing_upc_atomic_strict(lapwing_upc_atomicdomain* domain, void* fetch_ptr, lapwing_upc_op op, lapwing_upc_pointer target, const void* operand1,
-                               const void* operand2) {
+void lapwing_upc_atomic_strict(lapwing_upc_atomicdomain* domain, void* fetch_ptr, lapwing_upc_op op,
+                               lapwing_upc_pointer target, const void* operand1, const void* operand2) {
     lapwing::upc::guarded([&] {
         lapwing::upc::ProgramState& here = lapwing::upc::program("upc_atomic_strict");
         here.fence();
@@ -231,7 +246,8 @@ int lapwing_upc_atomic_isfast(lapwing_upc_type type, int ops, lapwing_upc_pointe
     return lapwing::upc::guarded([&] {
         // MPI's own minimum and maximum are of signed integers; of others they are found by comparing and swapping.
         const bool by_mpi = lapwing::upc::program("upc_atomic_isfast").team().network_path() == lapwing::Path::rma;
-        const bool is_unsigned = type == LAPWING_UPC_UINT || type == LAPWING_UPC_UINT32 || type == LAPWING_UPC_ULONG || type == LAPWING_UPC_UINT64;
+        const bool is_unsigned = type == LAPWING_UPC_UINT || type == LAPWING_UPC_UINT32 || type == LAPWING_UPC_ULONG ||
+                                 type == LAPWING_UPC_UINT64;
         const int slow = LAPWING_UPC_MULT | (by_mpi && is_unsigned ? LAPWING_UPC_MIN | LAPWING_UPC_MAX : 0);
         return type != LAPWING_UPC_PTS && (ops & slow) == 0 ? 1 : 0;
     });

@@ -91,15 +91,21 @@ lapwing_upc_error_handler lapwing_upc_set_error_handler(lapwing_upc_error_handle
     return before;
 }
 
-lapwing_upc_pointer lapwing_upc_add(lapwing_upc_pointer p, size_t element_bytes, size_t block_size, ptrdiff_t elements) {
-    if constexpr (lapwing::assertion_level >= 2) return lapwing::upc::detail::checked_add(p, element_bytes, block_size, elements);
-    if (lapwing::upc::detail::heap_access.own == nullptr) guarded([] { static_cast<void>(program("upc_add")); }); // an error
+lapwing_upc_pointer lapwing_upc_add(lapwing_upc_pointer p, size_t element_bytes, size_t block_size,
+                                    ptrdiff_t elements) {
+    if constexpr (lapwing::assertion_level >= 2)
+        return lapwing::upc::detail::checked_add(p, element_bytes, block_size, elements);
+    if (lapwing::upc::detail::heap_access.own == nullptr)
+        guarded([] { static_cast<void>(program("upc_add")); }); // an error
     return lapwing::upc::detail::heap_access.threads.add(p, element_bytes, block_size, elements);
 }
-ptrdiff_t lapwing_upc_difference(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes, size_t block_size) {
+ptrdiff_t lapwing_upc_difference(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes,
+                                 size_t block_size) {
     return guarded([&] { return program("upc_difference").threads().difference(to, from, element_bytes, block_size); });
 }
-int lapwing_upc_equal(lapwing_upc_pointer a, lapwing_upc_pointer b) { return a.address == b.address && a.thread == b.thread; }
+int lapwing_upc_equal(lapwing_upc_pointer a, lapwing_upc_pointer b) {
+    return a.address == b.address && a.thread == b.thread;
+}
 int lapwing_upc_is_null(lapwing_upc_pointer p) { return p.address == 0; }
 size_t lapwing_upc_threadof(lapwing_upc_pointer p) { return p.thread; }
 size_t lapwing_upc_phaseof(lapwing_upc_pointer p) { return p.phase; }
@@ -126,8 +132,10 @@ lapwing_upc_thread_info_t lapwing_upc_thread_info(size_t thread) {
     return guarded([&] {
         lapwing::upc::ProgramState& here = program("upc_thread_info");
         if (thread >= static_cast<size_t>(here.threads().threads()))
-            throw lapwing::RangeError{fmt::format("{}: thread {}, and there are threads 0 to {}", here.who("upc_thread_info"), thread, here.threads().threads() - 1)};
-        const bool castable = here.reachable({here.regions().blocks.begin, static_cast<uint32_t>(thread), 0}) != nullptr;
+            throw lapwing::RangeError{fmt::format("{}: thread {}, and there are threads 0 to {}",
+                                                  here.who("upc_thread_info"), thread, here.threads().threads() - 1)};
+        const bool castable =
+            here.reachable({here.regions().blocks.begin, static_cast<uint32_t>(thread), 0}) != nullptr;
         const int objects = castable ? LAPWING_UPC_CASTABLE_ALL : 0;
         return lapwing_upc_thread_info_t{objects, objects};
     });
@@ -146,15 +154,11 @@ void lapwing_upc_put(lapwing_upc_pointer destination, const void* source, size_t
 }
 void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes) {
     call_site = __builtin_return_address(0);
-    guarded([&] {
-        program("get_strict").get_strict("get_strict", destination, source, bytes);
-    });
+    guarded([&] { program("get_strict").get_strict("get_strict", destination, source, bytes); });
 }
 void lapwing_upc_put_strict(lapwing_upc_pointer destination, const void* source, size_t bytes) {
     call_site = __builtin_return_address(0);
-    guarded([&] {
-        program("put_strict").put_strict("put_strict", destination, source, bytes);
-    });
+    guarded([&] { program("put_strict").put_strict("put_strict", destination, source, bytes); });
 }
 void lapwing_upc_memget(void* destination, lapwing_upc_pointer source, size_t bytes) {
     call_site = __builtin_return_address(0);
@@ -175,15 +179,24 @@ void lapwing_upc_memset(lapwing_upc_pointer destination, int value, size_t bytes
 
 lapwing_upc_handle lapwing_upc_memget_nb(void* destination, lapwing_upc_pointer source, size_t bytes) {
     call_site = __builtin_return_address(0);
-    return guarded([&] { return Transfers::handle_of(program("upc_memget_nb").transfers().start_get("upc_memget_nb", destination, source, bytes)); });
+    return guarded([&] {
+        return Transfers::handle_of(
+            program("upc_memget_nb").transfers().start_get("upc_memget_nb", destination, source, bytes));
+    });
 }
 lapwing_upc_handle lapwing_upc_memput_nb(lapwing_upc_pointer destination, const void* source, size_t bytes) {
     call_site = __builtin_return_address(0);
-    return guarded([&] { return Transfers::handle_of(program("upc_memput_nb").transfers().start_put("upc_memput_nb", destination, source, bytes)); });
+    return guarded([&] {
+        return Transfers::handle_of(
+            program("upc_memput_nb").transfers().start_put("upc_memput_nb", destination, source, bytes));
+    });
 }
 lapwing_upc_handle lapwing_upc_memcpy_nb(lapwing_upc_pointer destination, lapwing_upc_pointer source, size_t bytes) {
     call_site = __builtin_return_address(0);
-    return guarded([&] { return Transfers::handle_of(program("upc_memcpy_nb").transfers().start_copy("upc_memcpy_nb", destination, source, bytes)); });
+    return guarded([&] {
+        return Transfers::handle_of(
+            program("upc_memcpy_nb").transfers().start_copy("upc_memcpy_nb", destination, source, bytes));
+    });
 }
 lapwing_upc_handle lapwing_upc_memset_nb(lapwing_upc_pointer destination, int value, size_t bytes) {
     call_site = __builtin_return_address(0);
@@ -237,10 +250,14 @@ void lapwing_upc_prefetch(lapwing_upc_pointer source, size_t bytes) {
 }
 
 lapwing_upc_pointer lapwing_upc_all_alloc(size_t blocks, size_t block_bytes) {
-    return guarded([&] { return program("upc_all_alloc").allocation().allocate_blocks_together("upc_all_alloc", blocks, block_bytes); });
+    return guarded([&] {
+        return program("upc_all_alloc").allocation().allocate_blocks_together("upc_all_alloc", blocks, block_bytes);
+    });
 }
 lapwing_upc_pointer lapwing_upc_global_alloc(size_t blocks, size_t block_bytes) {
-    return guarded([&] { return program("upc_global_alloc").allocation().allocate_blocks("upc_global_alloc", blocks, block_bytes); });
+    return guarded([&] {
+        return program("upc_global_alloc").allocation().allocate_blocks("upc_global_alloc", blocks, block_bytes);
+    });
 }
 lapwing_upc_pointer lapwing_upc_alloc(size_t bytes) {
     return guarded([&] { return program("upc_alloc").allocation().allocate("upc_alloc", bytes); });
@@ -288,7 +305,9 @@ void lapwing_upc_unlock(lapwing_upc_pointer lock) {
 }
 
 uint64_t lapwing_upc_ticks_now(void) {
-    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+    return static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
 }
 uint64_t lapwing_upc_ticks_to_ns(uint64_t ticks) { return ticks; }
 

@@ -21,13 +21,15 @@ namespace {
 
 constexpr int in_flags = LAPWING_UPC_IN_ALLSYNC | LAPWING_UPC_IN_MYSYNC | LAPWING_UPC_IN_NOSYNC;
 constexpr int out_flags = LAPWING_UPC_OUT_ALLSYNC | LAPWING_UPC_OUT_MYSYNC | LAPWING_UPC_OUT_NOSYNC;
-/// Up to so many bytes of a result go through MPI_Allgather, whose number of messages grows with the logarithm of the threads.
+/// Up to so many bytes of a result go through MPI_Allgather, whose number of messages grows with the logarithm of the
+/// threads.
 constexpr std::size_t largest_gathered = std::size_t{4} << 20;
 
 [[nodiscard]] std::size_t product(ProgramState& program, const char* call, std::size_t a, std::size_t b) {
     std::size_t result = 0;
     if (__builtin_mul_overflow(a, b, &result))
-        throw RangeError{fmt::format("{}: blocks of {} bytes of {} threads are more than 2^64 bytes; ask for less", program.who(call), a, b)};
+        throw RangeError{fmt::format("{}: blocks of {} bytes of {} threads are more than 2^64 bytes; ask for less",
+                                     program.who(call), a, b)};
     return result;
 }
 
@@ -39,8 +41,8 @@ constexpr std::size_t largest_gathered = std::size_t{4} << 20;
 /// The arrays of blocks of all threads begin with thread 0's block.
 void require_first_block(ProgramState& program, const char* call, const char* name, const lapwing_upc_pointer& object) {
     if (object.thread != 0)
-        throw RangeError{
-            fmt::format("{}: {} points to {}; it must point to the first block, which thread 0 has", program.who(call), name, text(object))};
+        throw RangeError{fmt::format("{}: {} points to {}; it must point to the first block, which thread 0 has",
+                                     program.who(call), name, text(object))};
 }
 
 /// Whether every thread can load from the parts of all: the same on all of them.
@@ -51,23 +53,28 @@ void require_first_block(ProgramState& program, const char* call, const char* na
 } // namespace
 
 CollectiveCall::CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
-                               std::initializer_list<lapwing_upc_pointer> objects, std::initializer_list<std::size_t> sizes)
+                               std::initializer_list<lapwing_upc_pointer> objects,
+                               std::initializer_list<std::size_t> sizes)
     : program_{program} {
     if constexpr (assertion_level >= 3) {
         std::vector<std::int64_t> arguments{flags};
         for (const lapwing_upc_pointer& object : objects)
-            for (const std::uint64_t number : {object.address, std::uint64_t{object.thread}, std::uint64_t{object.phase}})
+            for (const std::uint64_t number :
+                 {object.address, std::uint64_t{object.thread}, std::uint64_t{object.phase}})
                 arguments.push_back(static_cast<std::int64_t>(number));
         for (const std::size_t size : sizes) arguments.push_back(static_cast<std::int64_t>(size));
         program.team().require_same(arguments, call, "what the call was given (flags, pointers, sizes)");
     }
     if ((flags & ~(in_flags | out_flags)) != 0 || std::popcount(static_cast<unsigned>(flags & in_flags)) > 1 ||
         std::popcount(static_cast<unsigned>(flags & out_flags)) > 1)
-        throw UsageError{fmt::format("{}: flags {:#x}; pass one of IN_ALLSYNC, IN_MYSYNC and IN_NOSYNC with one of OUT_ALLSYNC, OUT_MYSYNC and "
-                                     "OUT_NOSYNC",
-                                     program.who(call), flags)};
+        throw UsageError{fmt::format(
+            "{}: flags {:#x}; pass one of IN_ALLSYNC, IN_MYSYNC and IN_NOSYNC with one of OUT_ALLSYNC, OUT_MYSYNC and "
+            "OUT_NOSYNC",
+            program.who(call), flags)};
     for (const lapwing_upc_pointer& object : objects) program.require_in_part(call, object, 0);
-    const auto waits = [&](int none, int mine) { return (flags & none) == 0 && (touches == Touches::others || (flags & mine) == 0); };
+    const auto waits = [&](int none, int mine) {
+        return (flags & none) == 0 && (touches == Touches::others || (flags & mine) == 0);
+    };
     waits_at_end_ = waits(LAPWING_UPC_OUT_NOSYNC, LAPWING_UPC_OUT_MYSYNC);
     if (waits(LAPWING_UPC_IN_NOSYNC, LAPWING_UPC_IN_MYSYNC)) program.team().barrier();
 }
@@ -78,7 +85,8 @@ void CollectiveCall::finish() {
 
 namespace {
 
-void broadcast(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+void broadcast(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes,
+               int flags) {
     constexpr const char* call = "upc_all_broadcast";
     // A copy from the block that has it is cheaper than any message.
     const bool by_copy = on_one_node(program);
@@ -98,7 +106,8 @@ void broadcast(ProgramState& program, const lapwing_upc_pointer& dst, const lapw
     entered.finish();
 }
 
-void scatter(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+void scatter(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes,
+             int flags) {
     constexpr const char* call = "upc_all_scatter";
     const auto threads = static_cast<std::size_t>(program.threads().threads());
     const auto own = static_cast<std::size_t>(program.own_thread());
@@ -107,11 +116,13 @@ void scatter(ProgramState& program, const lapwing_upc_pointer& dst, const lapwin
     require_first_block(program, call, "dst", dst);
     program.require_within(call, src, all);
     program.require_within(call, part_of(dst, program.own_thread()), bytes);
-    program.memory().get(call, program.heap().local().data() + dst.address, {src.address + own * bytes, src.thread, 0}, bytes);
+    program.memory().get(call, program.heap().local().data() + dst.address, {src.address + own * bytes, src.thread, 0},
+                         bytes);
     entered.finish();
 }
 
-void gather(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+void gather(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes,
+            int flags) {
     constexpr const char* call = "upc_all_gather";
     const auto threads = static_cast<std::size_t>(program.threads().threads());
     const auto own = static_cast<std::size_t>(program.own_thread());
@@ -120,11 +131,13 @@ void gather(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing
     require_first_block(program, call, "src", src);
     program.require_within(call, dst, all);
     program.require_within(call, part_of(src, program.own_thread()), bytes);
-    program.memory().put(call, {dst.address + own * bytes, dst.thread, 0}, program.heap().local().data() + src.address, bytes);
+    program.memory().put(call, {dst.address + own * bytes, dst.thread, 0}, program.heap().local().data() + src.address,
+                         bytes);
     entered.finish();
 }
 
-void gather_all(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+void gather_all(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src,
+                std::size_t bytes, int flags) {
     constexpr const char* call = "upc_all_gather_all";
     const auto threads = static_cast<std::size_t>(program.threads().threads());
     const std::size_t all = product(program, call, bytes, threads);
@@ -138,12 +151,14 @@ void gather_all(ProgramState& program, const lapwing_upc_pointer& dst, const lap
     if (small) program.team().all_gather(std::span{local + src.address, bytes}, std::span{local + dst.address, all});
     else
         transfer_with_all(program, [&](int t) {
-            return program.transfers().start_get(call, local + dst.address + static_cast<std::size_t>(t) * bytes, part_of(src, t), bytes);
+            return program.transfers().start_get(call, local + dst.address + static_cast<std::size_t>(t) * bytes,
+                                                 part_of(src, t), bytes);
         });
     entered.finish();
 }
 
-void exchange(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes, int flags) {
+void exchange(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t bytes,
+              int flags) {
     constexpr const char* call = "upc_all_exchange";
     const auto threads = static_cast<std::size_t>(program.threads().threads());
     const auto own = static_cast<std::size_t>(program.own_thread());
@@ -161,8 +176,8 @@ void exchange(ProgramState& program, const lapwing_upc_pointer& dst, const lapwi
     entered.finish();
 }
 
-void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, const lapwing_upc_pointer& perm,
-             std::size_t bytes, int flags) {
+void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src,
+             const lapwing_upc_pointer& perm, std::size_t bytes, int flags) {
     constexpr const char* call = "upc_all_permute";
     CollectiveCall entered{program, call, flags, Touches::others, {dst, src, perm}, {bytes}};
     require_first_block(program, call, "dst", dst);
@@ -179,8 +194,8 @@ void permute(ProgramState& program, const lapwing_upc_pointer& dst, const lapwin
     if (exists) program.memory().put(call, part_of(dst, to), local + src.address, bytes);
     entered.finish();
     if (!exists)
-        throw RangeError{fmt::format("{}: perm[{}] is {}, and there are threads 0 to {}", program.who(call), program.own_thread(), to,
-                                     program.threads().threads() - 1)};
+        throw RangeError{fmt::format("{}: perm[{}] is {}, and there are threads 0 to {}", program.who(call),
+                                     program.own_thread(), to, program.threads().threads() - 1)};
 }
 
 } // namespace
@@ -190,27 +205,34 @@ extern "C" {
 
 void lapwing_upc_all_broadcast(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
     lapwing::upc::call_site = __builtin_return_address(0);
-    lapwing::upc::guarded([&] { lapwing::upc::broadcast(lapwing::upc::program("upc_all_broadcast"), dst, src, nbytes, flags); });
+    lapwing::upc::guarded(
+        [&] { lapwing::upc::broadcast(lapwing::upc::program("upc_all_broadcast"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_scatter(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
     lapwing::upc::call_site = __builtin_return_address(0);
-    lapwing::upc::guarded([&] { lapwing::upc::scatter(lapwing::upc::program("upc_all_scatter"), dst, src, nbytes, flags); });
+    lapwing::upc::guarded(
+        [&] { lapwing::upc::scatter(lapwing::upc::program("upc_all_scatter"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_gather(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
     lapwing::upc::call_site = __builtin_return_address(0);
-    lapwing::upc::guarded([&] { lapwing::upc::gather(lapwing::upc::program("upc_all_gather"), dst, src, nbytes, flags); });
+    lapwing::upc::guarded(
+        [&] { lapwing::upc::gather(lapwing::upc::program("upc_all_gather"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_gather_all(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
     lapwing::upc::call_site = __builtin_return_address(0);
-    lapwing::upc::guarded([&] { lapwing::upc::gather_all(lapwing::upc::program("upc_all_gather_all"), dst, src, nbytes, flags); });
+    lapwing::upc::guarded(
+        [&] { lapwing::upc::gather_all(lapwing::upc::program("upc_all_gather_all"), dst, src, nbytes, flags); });
 }
 void lapwing_upc_all_exchange(lapwing_upc_pointer dst, lapwing_upc_pointer src, size_t nbytes, int flags) {
     lapwing::upc::call_site = __builtin_return_address(0);
-    lapwing::upc::guarded([&] { lapwing::upc::exchange(lapwing::upc::program("upc_all_exchange"), dst, src, nbytes, flags); });
+    lapwing::upc::guarded(
+        [&] { lapwing::upc::exchange(lapwing::upc::program("upc_all_exchange"), dst, src, nbytes, flags); });
 }
-void lapwing_upc_all_permute(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_pointer perm, size_t nbytes, int flags) {
+void lapwing_upc_all_permute(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_pointer perm, size_t nbytes,
+                             int flags) {
     lapwing::upc::call_site = __builtin_return_address(0);
-    lapwing::upc::guarded([&] { lapwing::upc::permute(lapwing::upc::program("upc_all_permute"), dst, src, perm, nbytes, flags); });
+    lapwing::upc::guarded(
+        [&] { lapwing::upc::permute(lapwing::upc::program("upc_all_permute"), dst, src, perm, nbytes, flags); });
 }
 
 } // extern "C"

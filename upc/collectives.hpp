@@ -18,10 +18,11 @@ enum class Touches : std::uint8_t { own, others };
 /// A collective call from its entry to its exit, with the synchronisation that its flags ask for.
 class CollectiveCall {
 public:
-    /// Collective. Throws RangeError for pointers that are null or of no thread, UsageError for flags that there are not; at assertion level 3
-    /// MismatchError on all threads where their arguments differ, before any of them is judged.
-    CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches, std::initializer_list<lapwing_upc_pointer> objects,
-                   std::initializer_list<std::size_t> sizes);
+    /// Collective. Throws RangeError for pointers that are null or of no thread, UsageError for flags that there are
+    /// not; at assertion level 3 MismatchError on all threads where their arguments differ, before any of them is
+    /// judged.
+    CollectiveCall(ProgramState& program, const char* call, int flags, Touches touches,
+                   std::initializer_list<lapwing_upc_pointer> objects, std::initializer_list<std::size_t> sizes);
     CollectiveCall(const CollectiveCall&) = delete;
     CollectiveCall& operator=(const CollectiveCall&) = delete;
     /// Collective. At its end, when all is done.
@@ -32,13 +33,15 @@ private:
     bool waits_at_end_ = false;
 };
 
-/// Transfers from or to all threads, each thread beginning with its right neighbour, many under way at a time. start(t) starts that of thread t.
+/// Transfers from or to all threads, each thread beginning with its right neighbour, many under way at a time. start(t)
+/// starts that of thread t.
 template <class Start>
 void transfer_with_all(ProgramState& program, Start start) {
     constexpr std::size_t under_way = 64;
     std::array<Completion, under_way> transfers;
     const int threads = program.threads().threads();
-    for (int k = 1; k <= threads; ++k) transfers[static_cast<std::size_t>(k) % under_way] = start((program.own_thread() + k) % threads);
+    for (int k = 1; k <= threads; ++k)
+        transfers[static_cast<std::size_t>(k) % under_way] = start((program.own_thread() + k) % threads);
     for (Completion& transfer : transfers) transfer.wait();
 }
 

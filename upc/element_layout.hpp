@@ -14,13 +14,19 @@ struct Run {
     std::uint64_t address = 0;
 };
 
-/// `shared [block] T object[elements]` from a pointer with a phase on: in round r each thread has at most one run, and the runs of a round follow
-/// each other in the order of the threads.
+/// `shared [block] T object[elements]` from a pointer with a phase on: in round r each thread has at most one run, and
+/// the runs of a round follow each other in the order of the threads.
 class ElementLayout {
 public:
-    /// Of one element or more; block 0: indefinite. As in pointer arithmetic there is no phase in blocks of one element, or without blocks.
-    ElementLayout(const lapwing_upc_pointer& begin, std::uint64_t element_bytes, std::uint64_t block, std::uint64_t elements, int threads) noexcept
-        : begin_{begin.address, begin.thread, block <= 1 ? 0 : begin.phase}, element_bytes_{element_bytes}, block_{block}, elements_{elements}, threads_{static_cast<std::uint64_t>(threads)} {}
+    /// Of one element or more; block 0: indefinite. As in pointer arithmetic there is no phase in blocks of one
+    /// element, or without blocks.
+    ElementLayout(const lapwing_upc_pointer& begin, std::uint64_t element_bytes, std::uint64_t block,
+                  std::uint64_t elements, int threads) noexcept
+        : begin_{begin.address, begin.thread, block <= 1 ? 0 : begin.phase},
+          element_bytes_{element_bytes},
+          block_{block},
+          elements_{elements},
+          threads_{static_cast<std::uint64_t>(threads)} {}
 
     [[nodiscard]] std::uint64_t block() const noexcept { return block_; }
     [[nodiscard]] std::uint64_t elements() const noexcept { return elements_; }
@@ -38,7 +44,8 @@ public:
         const std::uint64_t from = std::max<std::uint64_t>(block_begin, begin_.phase);
         const std::uint64_t to = std::min(block_begin + block_, begin_.phase + elements_);
         if (from >= to) return {};
-        const std::uint64_t round_begin = begin_.address - begin_.phase * element_bytes_ + round * block_ * element_bytes_;
+        const std::uint64_t round_begin =
+            begin_.address - begin_.phase * element_bytes_ + round * block_ * element_bytes_;
         return {from - begin_.phase, to - from, round_begin + (from - block_begin) * element_bytes_};
     }
     /// All elements of a thread, which lie one behind the other; `first` is that of the first.
@@ -48,7 +55,8 @@ public:
         if (first.count == 0 && last_round > 0) first = run(1, thread);
         Run last = run(last_round, thread);
         if (last.count == 0 && last_round > 0) last = run(last_round - 1, thread);
-        return {first.first, first.count == 0 ? 0 : (last.address - first.address) / element_bytes_ + last.count, first.address};
+        return {first.first, first.count == 0 ? 0 : (last.address - first.address) / element_bytes_ + last.count,
+                first.address};
     }
     /// How many elements of a thread there are before element number `element`.
     [[nodiscard]] std::uint64_t before(std::uint64_t element, int thread) const noexcept {
@@ -57,8 +65,8 @@ public:
         const std::uint64_t place = begin_.phase + element;
         const std::uint64_t position = begin_.thread + place / block_;
         const auto blocks_before = [&](std::uint64_t p) { return (p + threads_ - 1 - own) / threads_; };
-        return (blocks_before(position) - blocks_before(begin_.thread)) * block_ + (position % threads_ == own ? place % block_ : 0) -
-               (own == begin_.thread ? begin_.phase : 0);
+        return (blocks_before(position) - blocks_before(begin_.thread)) * block_ +
+               (position % threads_ == own ? place % block_ : 0) - (own == begin_.thread ? begin_.phase : 0);
     }
     /// Whose element a number is, and how many of its block follow it, itself included.
     struct Place {

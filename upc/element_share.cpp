@@ -7,12 +7,15 @@
 
 namespace lapwing::upc {
 
-ElementShare::ElementShare(ProgramState& program, const char* call, const ElementLayout& layout, std::size_t element_bytes)
+ElementShare::ElementShare(ProgramState& program, const char* call, const ElementLayout& layout,
+                           std::size_t element_bytes)
     : program_{program}, call_{call}, layout_{layout}, element_bytes_{element_bytes} {
     const auto threads = static_cast<std::uint64_t>(program.threads().threads());
     const auto own = static_cast<std::uint64_t>(program.own_thread());
     // Without the product of elements and threads, which may not fit.
-    const auto begin_of = [&](std::uint64_t t) { return layout.elements() / threads * t + std::min(layout.elements() % threads, t); };
+    const auto begin_of = [&](std::uint64_t t) {
+        return layout.elements() / threads * t + std::min(layout.elements() % threads, t);
+    };
     first_ = begin_of(own);
     last_ = begin_of(own + 1);
     begins_.push_back(0);
@@ -35,8 +38,8 @@ void ElementShare::get() {
         const std::uint64_t elements = begins_[thread + 1] - begins_[thread];
         if (elements == 0) return Completion{};
         const std::uint64_t address = layout_.all(t).address + layout_.before(first_, t) * element_bytes_;
-        return program_.transfers().start_get(call_, data_.data() + begins_[thread] * element_bytes_, {address, static_cast<std::uint32_t>(t), 0},
-                                              elements * element_bytes_);
+        return program_.transfers().start_get(call_, data_.data() + begins_[thread] * element_bytes_,
+                                              {address, static_cast<std::uint32_t>(t), 0}, elements * element_bytes_);
     });
 }
 
@@ -46,7 +49,8 @@ void ElementShare::put() {
         const std::uint64_t elements = begins_[thread + 1] - begins_[thread];
         if (elements == 0) return Completion{};
         const std::uint64_t address = layout_.all(t).address + layout_.before(first_, t) * element_bytes_;
-        return program_.transfers().start_put(call_, {address, static_cast<std::uint32_t>(t), 0}, data_.data() + begins_[thread] * element_bytes_,
+        return program_.transfers().start_put(call_, {address, static_cast<std::uint32_t>(t), 0},
+                                              data_.data() + begins_[thread] * element_bytes_,
                                               elements * element_bytes_);
     });
 }

@@ -10,8 +10,9 @@ namespace lapwing::upc {
 
 class ProgramState;
 
-/// A thread's equal share of the elements of an object, in the order of their numbers: elements [elements t / THREADS, elements (t + 1) / THREADS). Where
-/// blocks are small, a share comes in one transfer from each thread, since what a thread has of it lies in one piece.
+/// A thread's equal share of the elements of an object, in the order of their numbers: elements [elements t / THREADS,
+/// elements (t + 1) / THREADS). Where blocks are small, a share comes in one transfer from each thread, since what a
+/// thread has of it lies in one piece.
 class ElementShare {
 public:
     /// Memory for the share. `call` is the name in messages.
@@ -40,10 +41,10 @@ private:
     std::size_t element_bytes_;
     std::uint64_t first_ = 0;
     std::uint64_t last_ = 0;
-    std::vector<std::byte> data_;          ///< what each thread has of it, thread by thread
-    std::vector<std::uint64_t> begins_;    ///< of each thread's in data_, in elements, and the end
-    std::vector<std::uint64_t> cursors_;   ///< of each thread: the next element in data_
-    std::uint64_t at_ = 0;                 ///< the next element's number
+    std::vector<std::byte> data_;        ///< what each thread has of it, thread by thread
+    std::vector<std::uint64_t> begins_;  ///< of each thread's in data_, in elements, and the end
+    std::vector<std::uint64_t> cursors_; ///< of each thread: the next element in data_
+    std::uint64_t at_ = 0;               ///< the next element's number
 };
 
 } // namespace lapwing::upc

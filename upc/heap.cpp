@@ -16,7 +16,8 @@ constexpr std::uint64_t first_link = 2 * sizeof(std::uint64_t); // in the root, 
 } // namespace
 
 void Heap::make() {
-    write(region_.begin, {.size_and_state = mark | (region_.end - region_.begin), .size_before = 0, .next = 0, .previous = 0});
+    write(region_.begin,
+          {.size_and_state = mark | (region_.end - region_.begin), .size_before = 0, .next = 0, .previous = 0});
     window_.put(Rank{owner_}, Offset{root_ + first_link}, region_.begin);
 }
 
@@ -56,7 +57,9 @@ Heap::Allocated Heap::allocate_locked(std::uint64_t bytes) {
             // The rest takes the block's place in the list.
             taken = wanted;
             const std::uint64_t behind = at + taken;
-            write(behind, {.size_and_state = mark | rest, .size_before = taken, .next = block.next, .previous = block.previous});
+            write(
+                behind,
+                {.size_and_state = mark | rest, .size_before = taken, .next = block.next, .previous = block.previous});
             link(block.previous, behind);
             if (block.next != 0) window_.put(Rank{owner_}, Offset{block.next + offsetof(Block, previous)}, behind);
             note_size_before(at + size, rest);
@@ -73,7 +76,8 @@ Heap::Allocated Heap::allocate_locked(std::uint64_t bytes) {
 }
 
 Heap::Freed Heap::free(std::uint64_t address) {
-    if (address % granule != 0 || address < region_.begin + block_header_bytes || address >= region_.end) return Freed::no_block;
+    if (address % granule != 0 || address < region_.begin + block_header_bytes || address >= region_.end)
+        return Freed::no_block;
     return under_lock(locks_, lock(), [&] { return free_locked(address); });
 }
 
@@ -119,7 +123,9 @@ Region Heap::find(std::uint64_t address) {
             const std::uint64_t behind = at + size_of(block);
             if (address <= behind) {
                 const std::uint64_t begin = at + block_header_bytes;
-                return is_allocated(block) && address >= begin && address <= begin + block.next ? Region{begin, begin + block.next} : Region{};
+                return is_allocated(block) && address >= begin && address <= begin + block.next
+                           ? Region{begin, begin + block.next}
+                           : Region{};
             }
             at = behind;
         }
@@ -130,7 +136,8 @@ Region Heap::find(std::uint64_t address) {
 Heap::Block Heap::read_block(std::uint64_t at) {
     const Block block = read(at);
     if (!is_block(block) || size_of(block) < granule || size_of(block) > region_.end - at)
-        throw UsageError{fmt::format("the books of the shared heap at thread {} are overwritten at {:#x}: a write went past the end of the object before, or before "
+        throw UsageError{fmt::format("the books of the shared heap at thread {} are overwritten at {:#x}: a write went "
+                                     "past the end of the object before, or before "
                                      "the start of the one behind; assertion level 2 finds it",
                                      owner_, at)};
     return block;

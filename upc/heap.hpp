@@ -9,12 +9,12 @@
 
 namespace lapwing::upc {
 
-/// A heap whose memory is a region of one thread's part, or of all parts alike, and whose books are kept in the part of one thread. Any thread
-/// allocates and frees, by reading and writing the books under a lock, while their owner computes on: first-fit over a list of the free blocks,
-/// which are joined to their neighbours when they are freed.
+/// A heap whose memory is a region of one thread's part, or of all parts alike, and whose books are kept in the part of
+/// one thread. Any thread allocates and frees, by reading and writing the books under a lock, while their owner
+/// computes on: first-fit over a list of the free blocks, which are joined to their neighbours when they are freed.
 ///
-/// In front of each block stand 32 bytes. Cost: between nodes two atomics of the lock, a round trip for each free block that is looked at, and
-/// two to four more.
+/// In front of each block stand 32 bytes. Cost: between nodes two atomics of the lock, a round trip for each free block
+/// that is looked at, and two to four more.
 class Heap {
 public:
     /// `root`: offset of 64 bytes of the owner's part, zero at first; the lock is the first of them.
@@ -34,7 +34,8 @@ public:
     /// `bytes` is above 0.
     [[nodiscard]] Allocated allocate(std::uint64_t bytes);
     [[nodiscard]] Freed free(std::uint64_t address);
-    /// The memory of the allocated block that an address is in, its end included; empty where there is none. Goes through all blocks before it.
+    /// The memory of the allocated block that an address is in, its end included; empty where there is none. Goes
+    /// through all blocks before it.
     [[nodiscard]] Region find(std::uint64_t address);
     /// The memory of the allocated block whose memory begins at an address; empty where there is none.
     [[nodiscard]] Region object(std::uint64_t begin);
@@ -56,9 +57,13 @@ private:
         std::uint64_t first; ///< in the list of free blocks
     };
 
-    [[nodiscard]] static std::uint64_t size_of(const Block& block) noexcept { return block.size_and_state & size_mask & ~std::uint64_t{1}; }
+    [[nodiscard]] static std::uint64_t size_of(const Block& block) noexcept {
+        return block.size_and_state & size_mask & ~std::uint64_t{1};
+    }
     [[nodiscard]] static bool is_allocated(const Block& block) noexcept { return (block.size_and_state & 1) != 0; }
-    [[nodiscard]] static bool is_block(const Block& block) noexcept { return (block.size_and_state & ~size_mask) == mark; }
+    [[nodiscard]] static bool is_block(const Block& block) noexcept {
+        return (block.size_and_state & ~size_mask) == mark;
+    }
     static constexpr std::uint64_t mark = std::uint64_t{0xb10c} << 48;
     static constexpr std::uint64_t size_mask = (std::uint64_t{1} << 48) - 1;
 

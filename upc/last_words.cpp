@@ -26,7 +26,7 @@ constexpr std::chrono::seconds patience{1};
 
 /// Whether all that was written to a pipe has been read; of anything else nothing waits in this process' keeping.
 [[nodiscard]] bool is_read(int descriptor) noexcept {
-    struct stat what {};
+    struct stat what{};
     if (fstat(descriptor, &what) != 0 || !S_ISFIFO(what.st_mode)) return true;
     int unread = 0;
     return ioctl(descriptor, FIONREAD, &unread) != 0 || unread == 0;
@@ -53,7 +53,8 @@ void flush_output() noexcept {
 }
 
 LastWords::LastWords(Team& team) : team_{team}, states_(static_cast<std::size_t>(team.size())) {
-    team.state().engine().register_handler(handler, [this](int origin, std::span<const std::byte> bytes) { on_word(origin, bytes); });
+    team.state().engine().register_handler(
+        handler, [this](int origin, std::span<const std::byte> bytes) { on_word(origin, bytes); });
     registered_ = true;
 }
 
@@ -96,7 +97,8 @@ void LastWords::ask() noexcept {
                 const State before = state.load(std::memory_order_acquire);
                 all = all && before == State::done;
                 if (before != State::to_ask) continue;
-                state.store(State::asked, std::memory_order_relaxed); // first: the answer may be here before the call returns
+                state.store(State::asked,
+                            std::memory_order_relaxed); // first: the answer may be here before the call returns
                 if (!team.engine().try_call(t, handler, std::as_bytes(std::span{&question, 1}))) {
                     state.store(State::to_ask, std::memory_order_relaxed);
                     break; // no room now

@@ -12,12 +12,12 @@ class Team;
 
 namespace lapwing::upc {
 
-/// Writes out what this process has printed, and waits, for a second at most, until whoever reads its output has it: launchers that end all processes read no
-/// more of their pipes (Hydra, of MPICH 4.0.2).
+/// Writes out what this process has printed, and waits, for a second at most, until whoever reads its output has it:
+/// launchers that end all processes read no more of their pipes (Hydra, of MPICH 4.0.2).
 void flush_output() noexcept;
 
-/// What upc_global_exit does before all threads end: it has the output of all of them written out, by whichever thread makes progress there. A thread that
-/// makes none is not waited for.
+/// What upc_global_exit does before all threads end: it has the output of all of them written out, by whichever thread
+/// makes progress there. A thread that makes none is not waited for.
 class LastWords {
 public:
     /// On all threads before a barrier behind which one may ask.

@@ -59,7 +59,8 @@ lapwing_upc_pointer Locks::allocate() {
     const std::uint64_t at = free_places_.back();
     free_places_.pop_back();
     auto& words = *reinterpret_cast<LockWords*>(program_.heap().local().data() + at);
-    const std::uint32_t generation = std::max(1U, generation_of(words.mark) + 1); // 0 is none: of the runtime's own locks
+    const std::uint32_t generation =
+        std::max(1U, generation_of(words.mark) + 1); // 0 is none: of the runtime's own locks
     words = {.tail = 0, .mark = lock_mark(generation)};
     return {at, static_cast<std::uint32_t>(program_.own_thread()), generation};
 }
@@ -73,13 +74,16 @@ lapwing_upc_pointer Locks::allocate_together() {
 }
 
 void Locks::throw_no_lock(const char* call, const lapwing_upc_pointer& lock) const {
-    throw UsageError{fmt::format("{}: thread {}, address {:#x}: there is no lock, or it was freed; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
+    throw UsageError{fmt::format("{}: thread {}, address {:#x}: there is no lock, or it was freed; pass what "
+                                 "upc_all_lock_alloc or upc_global_lock_alloc returned",
                                  program_.who(call), lock.thread, lock.address)};
 }
 
 LockPlace Locks::place(const char* call, const lapwing_upc_pointer& lock) {
     if (is_null(lock))
-        throw UsageError{fmt::format("{}: the null pointer is no lock; pass what upc_all_lock_alloc or upc_global_lock_alloc returned", program_.who(call))};
+        throw UsageError{fmt::format(
+            "{}: the null pointer is no lock; pass what upc_all_lock_alloc or upc_global_lock_alloc returned",
+            program_.who(call))};
     program_.require_in_part(call, lock, sizeof(LockWords));
     const LockPlace place{static_cast<int>(lock.thread), lock.address, lock.phase};
     LockPlace& seen = seen_[(lock.address / sizeof(LockWords) + lock.thread) % most_seen];
@@ -94,12 +98,15 @@ void Locks::free(const char* call, const lapwing_upc_pointer& lock) {
     const LockPlace place = this->place(call, lock);
     if (!queues().is_lock(place)) throw_no_lock(call, lock); // seen before, and freed since
     if (!queues().retire(place))
-        throw UsageError{fmt::format("{}: {}: this thread holds the lock, and others wait for it, and would for ever; unlock it first", program_.who(call), text(lock))};
+        throw UsageError{fmt::format(
+            "{}: {}: this thread holds the lock, and others wait for it, and would for ever; unlock it first",
+            program_.who(call), text(lock))};
     if (place.thread == program_.own_thread()) {
         reinterpret_cast<LockWords*>(program_.heap().local().data() + place.address)->mark = place.generation;
         free_places_.push_back(place.address);
     } else {
-        program_.heap().put(rank_of(lock), Offset{lock.address + offsetof(LockWords, mark)}, std::uint64_t{place.generation});
+        program_.heap().put(rank_of(lock), Offset{lock.address + offsetof(LockWords, mark)},
+                            std::uint64_t{place.generation});
     }
 }
 
@@ -114,7 +121,8 @@ void Locks::lock(const lapwing_upc_pointer& lock) {
     constexpr const char* call = "upc_lock";
     const LockPlace place = this->place(call, lock);
     if (queues().holds(place))
-        throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already, and would wait for itself", program_.who(call), text(lock))};
+        throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already, and would wait for itself",
+                                     program_.who(call), text(lock))};
     if (!queues().lock(place)) throw_no_lock(call, lock);
 }
 
@@ -122,14 +130,16 @@ bool Locks::attempt(const lapwing_upc_pointer& lock) {
     constexpr const char* call = "upc_lock_attempt";
     const LockPlace place = this->place(call, lock);
     if (queues().holds(place))
-        throw UsageError{fmt::format("{}: {}: the calling thread holds the lock already", program_.who(call), text(lock))};
+        throw UsageError{
+            fmt::format("{}: {}: the calling thread holds the lock already", program_.who(call), text(lock))};
     const QueueLocks::Attempt result = queues().attempt(place);
     if (result == QueueLocks::Attempt::freed) throw_no_lock(call, lock);
     if (result == QueueLocks::Attempt::done) {
         failed_attempts_ = 0;
         return true;
     }
-    // Who asks again and again keeps the holder from its work: its processor, and the thread that has the lock's word and serves the holder's accesses, too.
+    // Who asks again and again keeps the holder from its work: its processor, and the thread that has the lock's word
+    // and serves the holder's accesses, too.
     pause(failed_attempts_++);
     return false;
 }
@@ -147,7 +157,9 @@ void Locks::unlock(const lapwing_upc_pointer& lock) {
     constexpr const char* call = "upc_unlock";
     const LockPlace place = this->place(call, lock);
     if (!queues().holds(place))
-        throw UsageError{fmt::format("{}: {}: the calling thread does not hold the lock; only the thread that locked it unlocks it", program_.who(call), text(lock))};
+        throw UsageError{
+            fmt::format("{}: {}: the calling thread does not hold the lock; only the thread that locked it unlocks it",
+                        program_.who(call), text(lock))};
     if (!queues().unlock(place)) throw_no_lock(call, lock);
 }
 

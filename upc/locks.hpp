@@ -14,8 +14,9 @@ namespace lapwing::upc {
 
 class ProgramState;
 
-/// upc_lock_t: locks in the shared heap. A thread takes memory for many at a time, so that most are made and freed without anything but their own two
-/// words. `call` is the name in messages. Throws UsageError for what is no lock, and wrong uses of one.
+/// upc_lock_t: locks in the shared heap. A thread takes memory for many at a time, so that most are made and freed
+/// without anything but their own two words. `call` is the name in messages. Throws UsageError for what is no lock, and
+/// wrong uses of one.
 class Locks {
 public:
     explicit Locks(ProgramState& program) : program_{program} {}
@@ -44,7 +45,8 @@ private:
     /// Throws where no lock is, as far as the thread has not seen it before.
     [[nodiscard]] LockPlace place(const char* call, const lapwing_upc_pointer& lock);
     [[noreturn]] void throw_no_lock(const char* call, const lapwing_upc_pointer& lock) const;
-    /// Behind so many attempts in a row that have failed: gives up the processor, and lets others have their answers, for longer and longer.
+    /// Behind so many attempts in a row that have failed: gives up the processor, and lets others have their answers,
+    /// for longer and longer.
     void pause(std::uint32_t failures);
     /// Finds places that were freed, by whomever, or makes new ones.
     void find_places();

@@ -18,7 +18,8 @@ CacheCounts cache_counts(ProgramState& program) {
     return {values[Counter::cache_hits], values[Counter::cache_misses]};
 }
 
-void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::size_t bytes, bool write, const CacheCounts& before) {
+void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::size_t bytes, bool write,
+                 const CacheCounts& before) {
     const CacheCounts after = cache_counts(program);
     program.memory().recorder().note({.write = write,
                                       .local = place.thread == static_cast<std::uint32_t>(program.own_thread()),
@@ -29,17 +30,21 @@ void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::s
 
 void Memory::get(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes) {
     program_.require_within(call, source, bytes);
-    noted(source, bytes, false,
-          [&] { program_.heap().get_bytes(rank_of(source), offset_of(source), {static_cast<std::byte*>(destination), bytes}); });
+    noted(source, bytes, false, [&] {
+        program_.heap().get_bytes(rank_of(source), offset_of(source), {static_cast<std::byte*>(destination), bytes});
+    });
 }
 
 void Memory::put(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes) {
     program_.require_within(call, destination, bytes);
-    noted(destination, bytes, true,
-          [&] { program_.heap().put_bytes(rank_of(destination), offset_of(destination), {static_cast<const std::byte*>(source), bytes}); });
+    noted(destination, bytes, true, [&] {
+        program_.heap().put_bytes(rank_of(destination), offset_of(destination),
+                                  {static_cast<const std::byte*>(source), bytes});
+    });
 }
 
-void Memory::copy(const char* call, const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source, std::size_t bytes) {
+void Memory::copy(const char* call, const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source,
+                  std::size_t bytes) {
     program_.require_within(call, destination, bytes);
     program_.require_within(call, source, bytes);
     // It is a read and a write; the one that moves the bytes notes itself.
@@ -52,13 +57,15 @@ void Memory::copy(const char* call, const lapwing_upc_pointer& destination, cons
         return get(call, to, source, bytes);
     }
     noted(destination, bytes, true, [] {});
-    // Between two threads elsewhere: piece by piece, so that memory is bounded, and the next piece comes while one leaves.
+    // Between two threads elsewhere: piece by piece, so that memory is bounded, and the next piece comes while one
+    // leaves.
     constexpr std::size_t piece = std::size_t{1} << 20;
     std::array<std::vector<std::byte>, 2> buffers;
     for (std::vector<std::byte>& buffer : buffers) buffer.resize(std::min(bytes, piece));
     const auto start_get = [&](std::size_t begin) {
         const std::size_t size = std::min(piece, bytes - begin);
-        return program_.heap().start_get_bytes(rank_of(source), Offset{source.address + begin}, std::span{buffers[begin / piece % 2]}.first(size));
+        return program_.heap().start_get_bytes(rank_of(source), Offset{source.address + begin},
+                                               std::span{buffers[begin / piece % 2]}.first(size));
     };
     noted(source, bytes, false, [&] {
         Completion coming = bytes > 0 ? start_get(0) : Completion{};

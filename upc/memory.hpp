@@ -10,7 +10,8 @@ namespace lapwing::upc {
 
 class ProgramState;
 
-/// Reads and writes of a program's shared memory, which it records where that is asked for. `call` is the name in messages. Throws RangeError.
+/// Reads and writes of a program's shared memory, which it records where that is asked for. `call` is the name in
+/// messages. Throws RangeError.
 class Memory {
 public:
     explicit Memory(ProgramState& program) : program_{program} {}
@@ -18,7 +19,8 @@ public:
     void get(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes);
     void put(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes);
     /// Between any two threads, through the calling one's memory where it can load neither part.
-    void copy(const char* call, const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source, std::size_t bytes);
+    void copy(const char* call, const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source,
+              std::size_t bytes);
     void set(const char* call, const lapwing_upc_pointer& destination, int value, std::size_t bytes);
 
     void record(bool on) noexcept { recording_ = on; }
@@ -41,7 +43,8 @@ struct CacheCounts {
 };
 [[nodiscard]] CacheCounts cache_counts(ProgramState& program);
 /// Notes an access with what the cache has counted since `before`.
-void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::size_t bytes, bool write, const CacheCounts& before);
+void note_access(ProgramState& program, const lapwing_upc_pointer& place, std::size_t bytes, bool write,
+                 const CacheCounts& before);
 
 template <class Access>
 auto Memory::noted(const lapwing_upc_pointer& place, std::size_t bytes, bool write, Access&& access) {

@@ -23,7 +23,7 @@
 
 namespace lapwing::support::settings_in {
 void upc_program() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing::upc {
 
@@ -43,7 +43,8 @@ enum class Record : std::uint8_t { off, threads, lines };
      .collective = true},
     {{"off", Record::off}, {"threads", Record::threads}, {"lines", Record::lines}}};
 
-/// Strict reads of one object in a row behind which a thread gives up its processor now and then: they wait for another thread.
+/// Strict reads of one object in a row behind which a thread gives up its processor now and then: they wait for another
+/// thread.
 constexpr int patient_reads = 16;
 
 [[nodiscard]] std::optional<std::int64_t> identity_of(const int* name) {
@@ -54,25 +55,31 @@ constexpr int patient_reads = 16;
 } // namespace
 
 std::string text(const lapwing_upc_pointer& pointer) {
-    return is_null(pointer) ? std::string{"the null pointer"} : fmt::format("thread {}, address {:#x}, phase {}", pointer.thread, pointer.address, pointer.phase);
+    return is_null(pointer)
+               ? std::string{"the null pointer"}
+               : fmt::format("thread {}, address {:#x}, phase {}", pointer.thread, pointer.address, pointer.phase);
 }
 
 ProgramState::ProgramState(const ProgramOptions& options, Team* runtime)
-    : session_{open_session(runtime)}, threads_{session_->team().size()}, own_thread_{session_->team().rank().value},
-      regions_{heap_regions(options, session_->team())}, one_node_{session_->team().nodes() == 1},
-      window_{session_->team(),
-              regions_.local.end,
-              {.name = "UPC's shared heap",
-               .cache = options.cache,
-               .zeroed_bytes = sizeof(PartHeader),
-               .identity = {.value = regions_.local.begin ^ regions_.local.end << 20, .what = "the sizes of the heaps"}}} {
+    : session_{open_session(runtime)},
+      threads_{session_->team().size()},
+      own_thread_{session_->team().rank().value},
+      regions_{heap_regions(options, session_->team())},
+      one_node_{session_->team().nodes() == 1},
+      window_{
+          session_->team(),
+          regions_.local.end,
+          {.name = "UPC's shared heap",
+           .cache = options.cache,
+           .zeroed_bytes = sizeof(PartHeader),
+           .identity = {.value = regions_.local.begin ^ regions_.local.end << 20, .what = "the sizes of the heaps"}}} {
     allocation_.make();
     detail::heap_access = {.heap_begin = regions_.blocks.begin,
-                   .heap_bytes = regions_.local.end - regions_.blocks.begin,
-                   .own = window_.map().own,
-                   .threads = threads_,
-                   .own_thread = own_thread_,
-                   .consistency = options.consistency};
+                           .heap_bytes = regions_.local.end - regions_.blocks.begin,
+                           .own = window_.map().own,
+                           .threads = threads_,
+                           .own_thread = own_thread_,
+                           .consistency = options.consistency};
     const Record recorded = record_setting.get(team().settings());
     record(recorded != Record::off, recorded == Record::lines);
     team().barrier();
@@ -114,19 +121,25 @@ void ProgramState::choose_inline_access() {
     detail::heap_access.hot_pages = all && cached != nullptr ? cached : &window::no_hot_pages;
 }
 
-std::string ProgramState::who(const char* call) const { return fmt::format("thread {} of {}: {}", own_thread_, threads_.threads(), call); }
+std::string ProgramState::who(const char* call) const {
+    return fmt::format("thread {} of {}: {}", own_thread_, threads_.threads(), call);
+}
 
 void ProgramState::require_in_part(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) const {
-    if (is_null(pointer)) throw RangeError{fmt::format("{}: {} bytes at the null pointer; allocate them first", who(call), bytes)};
+    if (is_null(pointer))
+        throw RangeError{fmt::format("{}: {} bytes at the null pointer; allocate them first", who(call), bytes)};
     if (pointer.thread >= static_cast<std::uint32_t>(threads_.threads()))
-        throw RangeError{fmt::format("{}: a pointer to thread {}, and there are threads 0 to {}; has it been initialised?", who(call), pointer.thread,
-                                     threads_.threads() - 1)};
+        throw RangeError{
+            fmt::format("{}: a pointer to thread {}, and there are threads 0 to {}; has it been initialised?",
+                        who(call), pointer.thread, threads_.threads() - 1)};
     if (pointer.address < regions_.blocks.begin)
-        throw RangeError{fmt::format("{}: {} bytes at {}, before the heap: a member or an element of the null pointer; allocate the object first, or look where "
+        throw RangeError{fmt::format("{}: {} bytes at {}, before the heap: a member or an element of the null pointer; "
+                                     "allocate the object first, or look where "
                                      "the pointer comes from",
                                      who(call), bytes, text(pointer))};
     if (pointer.address >= regions_.local.end || bytes > regions_.local.end - pointer.address)
-        throw RangeError{fmt::format("{}: {} bytes at {} leave the thread's part, which ends at {:#x}; what crosses from one thread to the next takes a call "
+        throw RangeError{fmt::format("{}: {} bytes at {} leave the thread's part, which ends at {:#x}; what crosses "
+                                     "from one thread to the next takes a call "
                                      "for each",
                                      who(call), bytes, text(pointer), regions_.local.end)};
 }
@@ -137,7 +150,9 @@ void ProgramState::require_within(const char* call, const lapwing_upc_pointer& p
 }
 
 std::byte* ProgramState::reachable(const lapwing_upc_pointer& pointer) const {
-    if (pointer.address < regions_.blocks.begin || pointer.thread >= static_cast<std::uint32_t>(threads_.threads()) || pointer.address >= regions_.local.end) return nullptr;
+    if (pointer.address < regions_.blocks.begin || pointer.thread >= static_cast<std::uint32_t>(threads_.threads()) ||
+        pointer.address >= regions_.local.end)
+        return nullptr;
     const std::span<std::byte> part = window_.reachable(rank_of(pointer));
     return part.empty() ? nullptr : part.data() + pointer.address;
 }
@@ -146,47 +161,58 @@ lapwing_upc_pointer ProgramState::own_pointer(const void* address) const {
     const auto* const byte = static_cast<const std::byte*>(address);
     const std::span<std::byte> own = window_.local();
     if (byte < own.data() + regions_.blocks.begin || byte >= own.data() + own.size())
-        throw RangeError{fmt::format("{}: address {} is not in the calling thread's part of the shared heap; only shared memory has pointers-to-shared",
+        throw RangeError{fmt::format("{}: address {} is not in the calling thread's part of the shared heap; only "
+                                     "shared memory has pointers-to-shared",
                                      who("own_pointer"), address)};
     return {static_cast<std::uint64_t>(byte - own.data()), static_cast<std::uint32_t>(own_thread_), 0};
 }
 
 void ProgramState::barrier(const int* name) {
-    if (between_phases_) throw UsageError{fmt::format("{}: the upc_wait for the upc_notify before is missing; call it first", who("upc_barrier"))};
+    if (between_phases_)
+        throw UsageError{
+            fmt::format("{}: the upc_wait for the upc_notify before is missing; call it first", who("upc_barrier"))};
     team().barrier(identity_of(name));
 }
 
 void ProgramState::barrier_for(const char* call, const lapwing_upc_pointer& pointer) {
-    // Beyond the names that upc_barrier can have. Of pointers that differ the identities may be equal by accident, and then nothing is found.
-    const std::uint64_t mixed = (pointer.address * 0x9e3779b97f4a7c15U) ^ (std::uint64_t{pointer.thread} * 0xc2b2ae3d27d4eb4fU) ^ (pointer.phase * 0x165667b19e3779f9U);
+    // Beyond the names that upc_barrier can have. Of pointers that differ the identities may be equal by accident, and
+    // then nothing is found.
+    const std::uint64_t mixed = (pointer.address * 0x9e3779b97f4a7c15U) ^
+                                (std::uint64_t{pointer.thread} * 0xc2b2ae3d27d4eb4fU) ^
+                                (pointer.phase * 0x165667b19e3779f9U);
     try {
         team().barrier(static_cast<std::int64_t>((mixed >> 2) | std::uint64_t{1} << 61));
     } catch (const MismatchError&) {
-        throw MismatchError{fmt::format("{}: {} here, and another thread passes another pointer, or is in another call; pass the same on all threads. Nothing was "
+        throw MismatchError{fmt::format("{}: {} here, and another thread passes another pointer, or is in another "
+                                        "call; pass the same on all threads. Nothing was "
                                         "freed",
                                         who(call), text(pointer))};
     }
 }
 
 void ProgramState::notify(const int* name) {
-    if (between_phases_) throw UsageError{fmt::format("{}: the upc_wait for the upc_notify before is missing; call it first", who("upc_notify"))};
+    if (between_phases_)
+        throw UsageError{
+            fmt::format("{}: the upc_wait for the upc_notify before is missing; call it first", who("upc_notify"))};
     team().notify(identity_of(name));
     between_phases_ = true;
     notified_ = identity_of(name);
 }
 
 void ProgramState::wait(const int* name) {
-    if (!between_phases_) throw UsageError{fmt::format("{}: there was no upc_notify before it; call that first", who("upc_wait"))};
+    if (!between_phases_)
+        throw UsageError{fmt::format("{}: there was no upc_notify before it; call that first", who("upc_wait"))};
     // A missing name is no other one (UPC language specification 1.3, section 6.6.1).
     if (name != nullptr && notified_ && identity_of(name) != notified_)
-        throw MismatchError{fmt::format("{}: its name is {}, that of the upc_notify before it {}; pass the same", who("upc_wait"), *name, *notified_)};
+        throw MismatchError{fmt::format("{}: its name is {}, that of the upc_notify before it {}; pass the same",
+                                        who("upc_wait"), *name, *notified_)};
     between_phases_ = false;
     team().wait(notified_);
 }
 
 void ProgramState::fence() {
-    // Among threads of one node all accesses to the heap are loads and stores. Sequentially consistent: of two threads that store, fence and load what
-    // the other stores, one must see it.
+    // Among threads of one node all accesses to the heap are loads and stores. Sequentially consistent: of two threads
+    // that store, fence and load what the other stores, one must see it.
     if (one_node_ && team().state().epoch().only_memory()) {
         team().state().check_usable("upc_fence");
         return std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -194,11 +220,13 @@ void ProgramState::fence() {
     team().fence();
 }
 
-void ProgramState::get_strict(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes) {
+void ProgramState::get_strict(const char* call, void* destination, const lapwing_upc_pointer& source,
+                              std::size_t bytes) {
     fence();
     memory_.get(call, destination, source, bytes);
     fence();
-    // A thread that reads the same object again and again waits for another, which may need this processor, or an answer of this thread.
+    // A thread that reads the same object again and again waits for another, which may need this processor, or an
+    // answer of this thread.
     if (lapwing_upc_equal(source, last_strict_read_) == 0) {
         last_strict_read_ = source;
         strict_reads_ = 0;
@@ -209,7 +237,8 @@ void ProgramState::get_strict(const char* call, void* destination, const lapwing
     }
 }
 
-void ProgramState::put_strict(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes) {
+void ProgramState::put_strict(const char* call, const lapwing_upc_pointer& destination, const void* source,
+                              std::size_t bytes) {
     fence();
     memory_.put(call, destination, source, bytes);
     fence();
@@ -233,7 +262,8 @@ struct Ending {
 };
 Ending ending;
 
-/// exit() is a return from main on its thread, with the barrier that is implied there (UPC language specification 1.3, section 7.2.1).
+/// exit() is a return from main on its thread, with the barrier that is implied there (UPC language specification 1.3,
+/// section 7.2.1).
 void end_at_exit() {
     if (current() == nullptr || ending.begun || ending.process != getpid() || team::TeamRegistry::mpi_ended()) return;
     try {
@@ -248,7 +278,9 @@ void end_at_exit() {
 } // namespace
 
 ProgramState& program(const char* call) {
-    if (current() == nullptr) throw UsageError{fmt::format("{}: UPC has not been started, or has ended; call lapwing_upc_start() first", call)};
+    if (current() == nullptr)
+        throw UsageError{
+            fmt::format("{}: UPC has not been started, or has ended; call lapwing_upc_start() first", call)};
     return *current();
 }
 

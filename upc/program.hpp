@@ -21,8 +21,9 @@
 
 namespace lapwing::upc {
 
-/// Everything of a UPC program's shared memory: one window of parts of equal size, of which both heaps, all locks and all objects are part, so that
-/// a fence is one release and acquire. There is one from lapwing_upc_start() to lapwing_upc_end(). Calls throw lapwing::Error.
+/// Everything of a UPC program's shared memory: one window of parts of equal size, of which both heaps, all locks and
+/// all objects are part, so that a fence is one release and acquire. There is one from lapwing_upc_start() to
+/// lapwing_upc_end(). Calls throw lapwing::Error.
 class ProgramState {
 public:
     /// Collective. On `runtime`, as open_session() has it.
@@ -46,7 +47,8 @@ public:
 
     /// "thread 2 of 4: upc_memput".
     [[nodiscard]] std::string who(const char* call) const;
-    /// Throws RangeError unless all bytes are in the heap of the pointer's thread; at assertion level 2, unless they are in one object of it.
+    /// Throws RangeError unless all bytes are in the heap of the pointer's thread; at assertion level 2, unless they
+    /// are in one object of it.
     void require_within(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes);
     /// The first of these alone.
     void require_in_part(const char* call, const lapwing_upc_pointer& pointer, std::size_t bytes) const;
@@ -55,7 +57,8 @@ public:
     [[nodiscard]] lapwing_upc_pointer own_pointer(const void* address) const;
 
     void barrier(const int* name);
-    /// Collective: a barrier of a call that all threads give the same pointer. Throws MismatchError on all where they do not.
+    /// Collective: a barrier of a call that all threads give the same pointer. Throws MismatchError on all where they
+    /// do not.
     void barrier_for(const char* call, const lapwing_upc_pointer& pointer);
     void notify(const int* name);
     void wait(const int* name);
@@ -92,7 +95,9 @@ private:
 };
 
 [[nodiscard]] inline Offset offset_of(const lapwing_upc_pointer& pointer) noexcept { return Offset{pointer.address}; }
-[[nodiscard]] inline Rank rank_of(const lapwing_upc_pointer& pointer) noexcept { return Rank{static_cast<int>(pointer.thread)}; }
+[[nodiscard]] inline Rank rank_of(const lapwing_upc_pointer& pointer) noexcept {
+    return Rank{static_cast<int>(pointer.thread)};
+}
 [[nodiscard]] inline bool is_null(const lapwing_upc_pointer& pointer) noexcept { return pointer.address == 0; }
 /// "thread 1, address 0x1040, phase 0".
 [[nodiscard]] std::string text(const lapwing_upc_pointer& pointer);
@@ -101,7 +106,8 @@ private:
 [[nodiscard]] ProgramState& program(const char* call);
 /// Collective. Throws UsageError when it is started.
 void start_program(const ProgramOptions& options, Team* runtime);
-/// Collective. Throws UsageError when it was never started; behind the end it does nothing, since `exit` ends the program, too.
+/// Collective. Throws UsageError when it was never started; behind the end it does nothing, since `exit` ends the
+/// program, too.
 void end_program();
 /// `exit` ends no program any more: all threads end in another way.
 void end_by_abort() noexcept;

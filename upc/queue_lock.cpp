@@ -26,7 +26,8 @@ QueueLocks::QueueLocks(Window& heap, std::uint64_t places, std::uint64_t bytes)
 
 std::uint64_t QueueLocks::take_place(const LockPlace& lock) {
     if (free_places_.empty())
-        throw RangeError{fmt::format("thread {}: upc_lock: a thread may hold {} locks at a time, and holds as many; unlock one before it asks for that of "
+        throw RangeError{fmt::format("thread {}: upc_lock: a thread may hold {} locks at a time, and holds as many; "
+                                     "unlock one before it asks for that of "
                                      "thread {} at {:#x}",
                                      thread_, held_.size(), lock.thread, lock.address)};
     const std::uint64_t place = free_places_.back();
@@ -104,12 +105,15 @@ bool QueueLocks::lock(const LockPlace& lock) {
     bool is_there = before != freed_tail;
     if (is_there && before != 0) {
         write(before, offsetof(Words, next), own);
-        is_there = wait_for(place, offsetof(Words, waiting), [](std::int64_t waiting) { return waiting != 1; }) != told_freed;
+        is_there =
+            wait_for(place, offsetof(Words, waiting), [](std::int64_t waiting) { return waiting != 1; }) != told_freed;
     }
     if (!is_there) {
         // Whoever has come since then is told, too.
-        if (const std::int64_t last = compare_swap(lock.thread, lock.address + tail, own, freed_tail); last != own && last != 0)
-            write(wait_for(place, offsetof(Words, next), [](std::int64_t name) { return name != 0; }), offsetof(Words, waiting), told_freed);
+        if (const std::int64_t last = compare_swap(lock.thread, lock.address + tail, own, freed_tail);
+            last != own && last != 0)
+            write(wait_for(place, offsetof(Words, next), [](std::int64_t name) { return name != 0; }),
+                  offsetof(Words, waiting), told_freed);
         free_places_.push_back(place);
         return false;
     }
@@ -170,7 +174,8 @@ void QueueLocks::forget(const LockPlace& lock) {
 
 bool QueueLocks::is_lock(const LockPlace& lock) {
     // Not by a read, which may be cached since before the lock was made.
-    return static_cast<std::uint64_t>(load(lock.thread, lock.address + offsetof(LockWords, mark))) == lock_mark(lock.generation);
+    return static_cast<std::uint64_t>(load(lock.thread, lock.address + offsetof(LockWords, mark))) ==
+           lock_mark(lock.generation);
 }
 
 } // namespace lapwing::upc

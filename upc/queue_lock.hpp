@@ -9,7 +9,8 @@
 
 namespace lapwing::upc {
 
-/// Where a lock is: a thread, and an offset in its part of the heap; and which of those that have been there, one after the other.
+/// Where a lock is: a thread, and an offset in its part of the heap; and which of those that have been there, one after
+/// the other.
 struct LockPlace {
     int thread = 0;
     std::uint64_t address = 0;
@@ -20,34 +21,43 @@ struct LockPlace {
 
 /// What a lock is in memory.
 struct LockWords {
-    std::int64_t tail;  ///< 0: the lock is free; else who asked last, as QueueLocks::name() has it; or it is no lock any more: freed_tail
+    std::int64_t tail; ///< 0: the lock is free; else who asked last, as QueueLocks::name() has it; or it is no lock any
+                       ///< more: freed_tail
     std::uint64_t mark; ///< lock_mark() while it is one; else the last one's generation
 };
 inline constexpr std::int64_t freed_tail = -1;
-[[nodiscard]] constexpr std::uint64_t lock_mark(std::uint32_t generation) noexcept { return std::uint64_t{0x43505531} << 32 | generation; }
+[[nodiscard]] constexpr std::uint64_t lock_mark(std::uint32_t generation) noexcept {
+    return std::uint64_t{0x43505531} << 32 | generation;
+}
 [[nodiscard]] constexpr bool is_lock_mark(std::uint64_t mark) noexcept { return mark >> 32 == 0x43505531; }
-[[nodiscard]] constexpr std::uint32_t generation_of(std::uint64_t mark) noexcept { return static_cast<std::uint32_t>(mark); }
+[[nodiscard]] constexpr std::uint32_t generation_of(std::uint64_t mark) noexcept {
+    return static_cast<std::uint32_t>(mark);
+}
 
-/// The locks that this thread asks for: queue locks of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
-/// Multiprocessors" (1991). A lock is a word at its thread, so that there may be as many as the heap holds; whoever asks waits at a place of its
-/// own memory, of which it needs one for each lock that it holds or waits for. They are granted in the order of the requests.
+/// The locks that this thread asks for: queue locks of Mellor-Crummey and Scott, "Algorithms for Scalable
+/// Synchronization on Shared-Memory Multiprocessors" (1991). A lock is a word at its thread, so that there may be as
+/// many as the heap holds; whoever asks waits at a place of its own memory, of which it needs one for each lock that it
+/// holds or waits for. They are granted in the order of the requests.
 ///
-/// For one thread of the process. Cost: an atomic at the lock's thread to lock and to unlock; while another holds it, one more each.
+/// For one thread of the process. Cost: an atomic at the lock's thread to lock and to unlock; while another holds it,
+/// one more each.
 class QueueLocks {
 public:
-    /// The thread's places are the words from offset `places` of its part on, as many as `bytes` has; they must be zero.
+    /// The thread's places are the words from offset `places` of its part on, as many as `bytes` has; they must be
+    /// zero.
     QueueLocks(Window& heap, std::uint64_t places, std::uint64_t bytes);
 
-    /// Returns when this thread holds the lock; behind it reads, also of the team's other windows, see what was completed before the unlock of the one
-    /// before. False where there was a lock, which has been freed.
+    /// Returns when this thread holds the lock; behind it reads, also of the team's other windows, see what was
+    /// completed before the unlock of the one before. False where there was a lock, which has been freed.
     [[nodiscard]] bool lock(const LockPlace& lock);
     enum class Attempt : std::uint8_t { done, taken, freed };
     [[nodiscard]] Attempt attempt(const LockPlace& lock);
-    /// Completes own writes first, also to the team's other windows. The lock must be held. False where another thread has freed it meanwhile: then it is
-    /// not held any more.
+    /// Completes own writes first, also to the team's other windows. The lock must be held. False where another thread
+    /// has freed it meanwhile: then it is not held any more.
     [[nodiscard]] bool unlock(const LockPlace& lock);
     [[nodiscard]] bool holds(const LockPlace& lock) const noexcept;
-    /// Makes it no lock any more, whoever holds it. False, and nothing is done, where this thread holds it and others wait for it.
+    /// Makes it no lock any more, whoever holds it. False, and nothing is done, where this thread holds it and others
+    /// wait for it.
     [[nodiscard]] bool retire(const LockPlace& lock);
     /// This thread does not hold it any more, if it did: somebody retires it.
     void forget(const LockPlace& lock);
@@ -57,8 +67,9 @@ public:
 private:
     /// A thread's place in a queue.
     struct Words {
-        std::int64_t next;    ///< the name of the place behind it, or 0
-        std::int64_t waiting; ///< 1 until the lock is passed on to it, then 0; or told_freed, where there is no lock any more
+        std::int64_t next; ///< the name of the place behind it, or 0
+        std::int64_t
+            waiting; ///< 1 until the lock is passed on to it, then 0; or told_freed, where there is no lock any more
     };
     static constexpr std::int64_t told_freed = 2;
     /// A lock, and the place of this thread in its queue.
@@ -73,13 +84,16 @@ private:
     }
     [[nodiscard]] std::uint64_t take_place(const LockPlace& lock);
     [[nodiscard]] std::uint64_t offset(std::uint64_t place) const noexcept { return places_ + place * sizeof(Words); }
-    // Atomics on a word of a thread's part. Where all threads are on one node nobody else's atomics meet them, and they are the processor's.
+    // Atomics on a word of a thread's part. Where all threads are on one node nobody else's atomics meet them, and they
+    // are the processor's.
     [[nodiscard]] std::atomic_ref<std::int64_t> word(int thread, std::uint64_t address) const noexcept;
     [[nodiscard]] std::int64_t load(int thread, std::uint64_t address);
     void store(int thread, std::uint64_t address, std::int64_t value);
     [[nodiscard]] std::int64_t swap(int thread, std::uint64_t address, std::int64_t value);
-    [[nodiscard]] std::int64_t compare_swap(int thread, std::uint64_t address, std::int64_t expected, std::int64_t desired);
-    /// Before the atomic that passes a lock on, and behind the one that has given it to this thread: for all windows of the team.
+    [[nodiscard]] std::int64_t compare_swap(int thread, std::uint64_t address, std::int64_t expected,
+                                            std::int64_t desired);
+    /// Before the atomic that passes a lock on, and behind the one that has given it to this thread: for all windows of
+    /// the team.
     void release();
     void acquire();
     /// A word of the place that a name stands for.

@@ -36,22 +36,26 @@ void add_access(lapwing_upc_access_counts& counts, const RecordedAccess& access)
 }
 
 [[nodiscard]] std::string line(const std::string& name, const lapwing_upc_access_counts& counts) {
-    return fmt::format("{:<44} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>14}\n", name, counts.local_reads, counts.local_writes, counts.remote_reads,
-                       counts.remote_writes, counts.cache_hits, counts.cache_misses, counts.remote_bytes);
+    return fmt::format("{:<44} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>14}\n", name, counts.local_reads,
+                       counts.local_writes, counts.remote_reads, counts.remote_writes, counts.cache_hits,
+                       counts.cache_misses, counts.remote_bytes);
 }
 
 /// Of all threads, at all of them.
 [[nodiscard]] BusiestCounts merged(Team& team, BusiestCounts own) {
     team.combine(
         std::as_writable_bytes(std::span{&own, 1}),
-        [](void*, void* left, const void* right) { static_cast<BusiestCounts*>(left)->merge(*static_cast<const BusiestCounts*>(right)); }, nullptr);
+        [](void*, void* left, const void* right) {
+            static_cast<BusiestCounts*>(left)->merge(*static_cast<const BusiestCounts*>(right));
+        },
+        nullptr);
     return own;
 }
 
 template <class Name>
 [[nodiscard]] std::string table(const BusiestCounts& busiest, const char* title, Name name) {
-    std::string text = fmt::format("{:<44} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>14}\n", title, "local reads", "writes", "remote reads", "writes",
-                                   "cache hits", "misses", "remote bytes");
+    std::string text = fmt::format("{:<44} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>14}\n", title, "local reads",
+                                   "writes", "remote reads", "writes", "cache hits", "misses", "remote bytes");
     for (std::uint64_t k = 0; k < busiest.size; ++k) text += line(name(busiest.rows[k].key), busiest.rows[k].counts);
     if (busiest.others > 0) text += line(fmt::format("{} more", busiest.others), busiest.of_others);
     return text;
@@ -70,7 +74,8 @@ void BusiestCounts::add(std::uint64_t key, const lapwing_upc_access_counts& coun
         rows[size++] = {key, counts};
         return;
     }
-    const auto least = std::min_element(rows.begin(), end, [](const Row& a, const Row& b) { return accesses(a.counts) < accesses(b.counts); });
+    const auto least = std::min_element(
+        rows.begin(), end, [](const Row& a, const Row& b) { return accesses(a.counts) < accesses(b.counts); });
     ++others;
     if (accesses(least->counts) < accesses(counts)) {
         of_others += least->counts;
@@ -103,8 +108,10 @@ std::string Recorder::report(Team& team) const {
               [](const auto& a, const auto& b) { return a.key < b.key; });
     std::sort(places.rows.begin(), places.rows.begin() + static_cast<std::ptrdiff_t>(places.size),
               [](const auto& a, const auto& b) { return accesses(a.counts) > accesses(b.counts); });
-    std::string text = table(threads, "UPC: accesses by thread", [](std::uint64_t thread) { return fmt::format("thread {}", thread); });
-    if (places.size > 0) text += table(places, "UPC: accesses by source line", [](std::uint64_t place) { return source_line(place); });
+    std::string text = table(threads, "UPC: accesses by thread",
+                             [](std::uint64_t thread) { return fmt::format("thread {}", thread); });
+    if (places.size > 0)
+        text += table(places, "UPC: accesses by source line", [](std::uint64_t place) { return source_line(place); });
     return text;
 }
 

@@ -14,7 +14,8 @@ class Team;
 
 namespace lapwing::upc {
 
-/// Where the program called the runtime last. Written by each call that a program makes, since a store costs less than to ask whether anybody records.
+/// Where the program called the runtime last. Written by each call that a program makes, since a store costs less than
+/// to ask whether anybody records.
 extern const void* call_site;
 
 /// One access that is being recorded.
@@ -26,7 +27,8 @@ struct RecordedAccess {
     std::uint64_t cache_misses = 0;
 };
 
-/// Counts of the keys that have most of them, of one thread, or of several that were merged: bounded, whatever the number of threads.
+/// Counts of the keys that have most of them, of one thread, or of several that were merged: bounded, whatever the
+/// number of threads.
 struct BusiestCounts {
     static constexpr std::size_t most = 64;
     struct Row {
@@ -58,7 +60,8 @@ private:
     std::unordered_map<const void*, lapwing_upc_access_counts> places_; ///< by the address that the access returns to
 };
 
-/// Where a place is in the programs of all threads alike: its offset in the file that it was loaded from, and which file that is.
+/// Where a place is in the programs of all threads alike: its offset in the file that it was loaded from, and which
+/// file that is.
 [[nodiscard]] std::uint64_t portable_place(const void* address);
 /// The source line of such a place, or its file and offset.
 [[nodiscard]] std::string source_line(std::uint64_t place);

@@ -1,4 +1,5 @@
-// UPC's reductions: own elements are combined where they lie, then one value a thread, or one for each round in which the blocks go to all threads.
+// UPC's reductions: own elements are combined where they lie, then one value a thread, or one for each round in which
+// the blocks go to all threads.
 #include "upc/collectives.hpp"
 #include "upc/element_layout.hpp"
 #include "upc/element_share.hpp"
@@ -22,7 +23,8 @@ namespace lapwing::upc {
 
 namespace {
 
-/// Values that may be missing, one behind the other: of each a word that says whether it is there, and the value, aligned to 16 bytes.
+/// Values that may be missing, one behind the other: of each a word that says whether it is there, and the value,
+/// aligned to 16 bytes.
 class Slots {
 public:
     Slots(const detail::Reduction& reduction, std::size_t count)
@@ -67,7 +69,8 @@ private:
 }
 
 /// A value becomes itself combined with the elements of a run.
-void append_run(Slots& slots, std::size_t k, const detail::Reduction& reduction, const std::byte* elements, std::uint64_t count) {
+void append_run(Slots& slots, std::size_t k, const detail::Reduction& reduction, const std::byte* elements,
+                std::uint64_t count) {
     if (count == 0) return;
     slots.append(k, elements);
     if (count > 1) reduction.fold(reduction.context, slots.value(k), elements + reduction.element_bytes, count - 1);
@@ -78,46 +81,55 @@ void require_operation(ProgramState& program, const char* call, const detail::Re
     if (reduction.combine != nullptr) return;
     if (reduction.operation == LAPWING_UPC_FUNC || reduction.operation == LAPWING_UPC_NONCOMM_FUNC)
         throw UsageError{fmt::format("{}: FUNC without a function; pass one", program.who(call))};
-    throw UsageError{fmt::format("{}: operation {:#x} of {}; name ADD, MULT, MIN, MAX, LOGAND, LOGOR{}", program.who(call), reduction.operation,
-                                 reduction.floating_point ? "floating point" : "integers",
-                                 reduction.floating_point ? ", or FUNC with a function; AND, OR and XOR are for integers"
-                                                          : ", AND, OR, XOR, or FUNC with a function")};
+    throw UsageError{
+        fmt::format("{}: operation {:#x} of {}; name ADD, MULT, MIN, MAX, LOGAND, LOGOR{}", program.who(call),
+                    reduction.operation, reduction.floating_point ? "floating point" : "integers",
+                    reduction.floating_point ? ", or FUNC with a function; AND, OR and XOR are for integers"
+                                             : ", AND, OR, XOR, or FUNC with a function")};
 }
 
 /// Throws RangeError unless all elements are in their threads' parts, on all threads alike.
-void require_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object, const detail::Reduction& reduction,
-                      std::size_t nelems, std::size_t blk_size) {
+void require_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object,
+                      const detail::Reduction& reduction, std::size_t nelems, std::size_t blk_size) {
     const std::size_t bytes = reduction.element_bytes;
     const int threads = program.threads().threads();
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
     if (nelems > most / bytes)
-        throw RangeError{fmt::format("{}: {} elements of {} bytes are more than 2^63 bytes; ask for less", program.who(call), nelems, bytes)};
+        throw RangeError{fmt::format("{}: {} elements of {} bytes are more than 2^63 bytes; ask for less",
+                                     program.who(call), nelems, bytes)};
     if (blk_size > most / bytes / static_cast<std::size_t>(threads))
-        throw RangeError{fmt::format("{}: blocks of {} elements of {} bytes are more than 2^63 bytes; a block size of 0 is an indefinite one",
-                                     program.who(call), blk_size, bytes)};
+        throw RangeError{fmt::format(
+            "{}: blocks of {} elements of {} bytes are more than 2^63 bytes; a block size of 0 is an indefinite one",
+            program.who(call), blk_size, bytes)};
     if (blk_size == 0) return program.require_within(call, object, nelems * bytes);
     if (object.phase >= blk_size)
-        throw RangeError{fmt::format("{}: a pointer of phase {} to elements in blocks of {}; cast it to that block size", program.who(call),
-                                     object.phase, blk_size)};
+        throw RangeError{
+            fmt::format("{}: a pointer of phase {} to elements in blocks of {}; cast it to that block size",
+                        program.who(call), object.phase, blk_size)};
     if (object.phase * bytes > object.address)
-        throw RangeError{fmt::format("{}: a pointer to {}, whose block would begin before the thread's part; has it been initialised?",
-                                     program.who(call), text(object))};
-    // What begins first and what ends last is with the first element's thread or its right neighbour, and with the last element's or its left one.
+        throw RangeError{fmt::format(
+            "{}: a pointer to {}, whose block would begin before the thread's part; has it been initialised?",
+            program.who(call), text(object))};
+    // What begins first and what ends last is with the first element's thread or its right neighbour, and with the last
+    // element's or its left one.
     const ElementLayout layout{object, bytes, blk_size, nelems, threads};
     const auto blocks_behind = static_cast<std::int64_t>((object.phase + nelems - 1) / blk_size);
     const auto first = static_cast<int>(object.thread);
     const auto last = static_cast<int>((object.thread + blocks_behind) % threads);
     for (const int thread : {first, (first + 1) % threads, last, (last + threads - 1) % threads}) {
         const Run run = layout.all(thread);
-        if (run.count > 0) program.require_within(call, {run.address, static_cast<std::uint32_t>(thread), 0}, run.count * bytes);
+        if (run.count > 0)
+            program.require_within(call, {run.address, static_cast<std::uint32_t>(thread), 0}, run.count * bytes);
     }
 }
 
 /// Writes results to elements of an object, wherever they lie.
-void write_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object, std::uint64_t element_bytes, std::uint64_t block,
-                    std::uint64_t first, std::uint64_t count, const std::byte* results) {
+void write_elements(ProgramState& program, const char* call, const lapwing_upc_pointer& object,
+                    std::uint64_t element_bytes, std::uint64_t block, std::uint64_t first, std::uint64_t count,
+                    const std::byte* results) {
     while (count > 0) {
-        const lapwing_upc_pointer at = program.threads().add(object, element_bytes, block, static_cast<std::int64_t>(first));
+        const lapwing_upc_pointer at =
+            program.threads().add(object, element_bytes, block, static_cast<std::int64_t>(first));
         const std::uint64_t now = block == 0 ? count : std::min(count, block - at.phase);
         program.memory().put(call, at, results, now * element_bytes);
         first += now;
@@ -126,8 +138,9 @@ void write_elements(ProgramState& program, const char* call, const lapwing_upc_p
     }
 }
 
-/// Whether the order of the elements is better kept by moving them, each thread an equal share, than a value for each round in which the blocks go to all
-/// threads: where a round's elements are not many more bytes than such a value, which moves several times.
+/// Whether the order of the elements is better kept by moving them, each thread an equal share, than a value for each
+/// round in which the blocks go to all threads: where a round's elements are not many more bytes than such a value,
+/// which moves several times.
 [[nodiscard]] bool moves_shares(const ElementLayout& layout, const detail::Reduction& reduction) noexcept {
     return layout.rounds() >= 64 && layout.block() * reduction.element_bytes <= 256;
 }
@@ -143,8 +156,8 @@ void append_share(Slots& slots, const detail::Reduction& reduction, ElementShare
 }
 
 /// Prefixes of shares that follow each other: what is before a thread's share is one value.
-void prefix_reduce_shares(ProgramState& program, const char* call, const ElementLayout& source, const ElementLayout& target,
-                          const detail::Reduction& reduction) {
+void prefix_reduce_shares(ProgramState& program, const char* call, const ElementLayout& source,
+                          const ElementLayout& target, const detail::Reduction& reduction) {
     ElementShare from{program, call, source, reduction.element_bytes};
     ElementShare to{program, call, target, reduction.element_bytes};
     from.get();
@@ -161,7 +174,8 @@ void prefix_reduce_shares(ProgramState& program, const char* call, const Element
             sum.append(0, at);
             std::memcpy(results.data, sum.value(0), reduction.element_bytes);
             if (results.count > 1)
-                reduction.scan(reduction.context, sum.value(0), at + reduction.element_bytes, results.data + reduction.element_bytes, results.count - 1);
+                reduction.scan(reduction.context, sum.value(0), at + reduction.element_bytes,
+                               results.data + reduction.element_bytes, results.count - 1);
             done += results.count;
         }
         left -= elements.count;
@@ -170,18 +184,21 @@ void prefix_reduce_shares(ProgramState& program, const char* call, const Element
     to.put();
 }
 
-/// What a collective takes a pointer for, as pointer arithmetic does: in blocks of one element, or without blocks, there is no phase.
+/// What a collective takes a pointer for, as pointer arithmetic does: in blocks of one element, or without blocks,
+/// there is no phase.
 [[nodiscard]] lapwing_upc_pointer in_blocks(const lapwing_upc_pointer& pointer, std::size_t blk_size) noexcept {
     return {pointer.address, pointer.thread, blk_size <= 1 ? 0 : pointer.phase};
 }
 
-void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& first, std::size_t nelems,
-            std::size_t blk_size, const detail::Reduction& reduction, int flags) {
+void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& first,
+            std::size_t nelems, std::size_t blk_size, const detail::Reduction& reduction, int flags) {
     const lapwing_upc_pointer src = in_blocks(first, blk_size);
     const ElementLayout layout{src, reduction.element_bytes, blk_size, nelems, program.threads().threads()};
     const bool shares = nelems > 0 && !reduction.commutative() && moves_shares(layout, reduction);
-    CollectiveCall entered{program, call, flags, shares ? Touches::others : Touches::own, {dst, src},
-                           {nelems, blk_size, reduction.element_bytes, static_cast<std::size_t>(reduction.operation)}};
+    CollectiveCall entered{
+        program,    call,
+        flags,      shares ? Touches::others : Touches::own,
+        {dst, src}, {nelems, blk_size, reduction.element_bytes, static_cast<std::size_t>(reduction.operation)}};
     require_operation(program, call, reduction);
     program.require_within(call, dst, reduction.element_bytes);
     if (nelems == 0) return entered.finish();
@@ -215,8 +232,9 @@ void reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& 
     entered.finish();
 }
 
-void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& first_result, const lapwing_upc_pointer& first, std::size_t nelems,
-                   std::size_t blk_size, const detail::Reduction& reduction, int flags) {
+void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_pointer& first_result,
+                   const lapwing_upc_pointer& first, std::size_t nelems, std::size_t blk_size,
+                   const detail::Reduction& reduction, int flags) {
     const lapwing_upc_pointer dst = in_blocks(first_result, blk_size);
     const lapwing_upc_pointer src = in_blocks(first, blk_size);
     const bool aligned = dst.thread == src.thread && dst.phase == src.phase;
@@ -224,8 +242,9 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
     const int threads = program.threads().threads();
     const ElementLayout layout{src, bytes, blk_size, nelems, threads};
     const bool shares = nelems > 0 && moves_shares(layout, reduction);
-    CollectiveCall entered{program, call, flags, aligned && !shares ? Touches::own : Touches::others, {dst, src},
-                           {nelems, blk_size, bytes, static_cast<std::size_t>(reduction.operation)}};
+    CollectiveCall entered{program,    call,
+                           flags,      aligned && !shares ? Touches::own : Touches::others,
+                           {dst, src}, {nelems, blk_size, bytes, static_cast<std::size_t>(reduction.operation)}};
     require_operation(program, call, reduction);
     if (nelems == 0) return entered.finish();
     require_elements(program, call, src, reduction, nelems, blk_size);
@@ -263,7 +282,8 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
                 const std::byte* const elements = own + run.address;
                 sum.append(0, elements);
                 std::memcpy(to, sum.value(0), bytes);
-                if (run.count > 1) reduction.scan(reduction.context, sum.value(0), elements + bytes, to + bytes, run.count - 1);
+                if (run.count > 1)
+                    reduction.scan(reduction.context, sum.value(0), elements + bytes, to + bytes, run.count - 1);
                 if (!aligned) write_elements(program, call, dst, bytes, blk_size, run.first, run.count, to);
             }
             carried.append(0, whole, k);
@@ -277,14 +297,14 @@ void prefix_reduce(ProgramState& program, const char* call, const lapwing_upc_po
 
 namespace detail {
 
-void all_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
-                const Reduction& reduction, int flags) {
+void all_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
+                std::size_t blk_size, const Reduction& reduction, int flags) {
     call_site = __builtin_return_address(0);
     guarded([&] { reduce(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
 }
 
-void all_prefix_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
-                       const Reduction& reduction, int flags) {
+void all_prefix_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src,
+                       std::size_t nelems, std::size_t blk_size, const Reduction& reduction, int flags) {
     call_site = __builtin_return_address(0);
     guarded([&] { prefix_reduce(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
 }
@@ -293,7 +313,8 @@ void allv_reduce(void* value, const Reduction& reduction) {
     guarded([&] {
         ProgramState& here = program("allv_reduce");
         require_operation(here, "allv_reduce", reduction);
-        here.team().combine(std::span{static_cast<std::byte*>(value), reduction.element_bytes}, reduction.combine, reduction.context);
+        here.team().combine(std::span{static_cast<std::byte*>(value), reduction.element_bytes}, reduction.combine,
+                            reduction.context);
     });
 }
 
@@ -301,8 +322,8 @@ void allv_broadcast(void* value, std::size_t bytes, int thread) {
     guarded([&] {
         ProgramState& here = program("allv_broadcast");
         if (thread < 0 || thread >= here.threads().threads())
-            throw RangeError{fmt::format("{}: from thread {}, and there are threads 0 to {}", here.who("allv_broadcast"), thread,
-                                         here.threads().threads() - 1)};
+            throw RangeError{fmt::format("{}: from thread {}, and there are threads 0 to {}",
+                                         here.who("allv_broadcast"), thread, here.threads().threads() - 1)};
         here.team().broadcast(std::span{static_cast<std::byte*>(value), bytes}, Rank{thread});
     });
 }
@@ -313,8 +334,9 @@ namespace {
 
 /// A call from C: an operation, or a function.
 template <class T>
-void from_c(decltype(reduce)& collective, const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, lapwing_upc_op op,
-            std::size_t nelems, std::size_t blk_size, T (*func)(T, T), int flags) {
+void from_c(decltype(reduce)& collective, const char* call, const lapwing_upc_pointer& dst,
+            const lapwing_upc_pointer& src, lapwing_upc_op op, std::size_t nelems, std::size_t blk_size,
+            T (*func)(T, T), int flags) {
     const auto step = [&](const detail::Reduction& reduction) {
         guarded([&] { collective(program(call), call, dst, src, nelems, blk_size, reduction, flags); });
     };
@@ -327,16 +349,18 @@ void from_c(decltype(reduce)& collective, const char* call, const lapwing_upc_po
 
 extern "C" {
 
-#define LAPWING_UPC_REDUCTIONS(suffix, type)                                                                                                     \
-    void lapwing_upc_all_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op, size_t nelems, size_t blk_size,     \
-                                        type (*func)(type, type), int flags) {                                                                   \
-        lapwing::upc::call_site = __builtin_return_address(0);                                                                                   \
-        lapwing::upc::from_c<type>(lapwing::upc::reduce, "upc_all_reduce" #suffix, dst, src, op, nelems, blk_size, func, flags);                 \
-    }                                                                                                                                            \
-    void lapwing_upc_all_prefix_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op, size_t nelems,               \
-                                               size_t blk_size, type (*func)(type, type), int flags) {                                           \
-        lapwing::upc::call_site = __builtin_return_address(0);                                                                                   \
-        lapwing::upc::from_c<type>(lapwing::upc::prefix_reduce, "upc_all_prefix_reduce" #suffix, dst, src, op, nelems, blk_size, func, flags);   \
+#define LAPWING_UPC_REDUCTIONS(suffix, type)                                                                           \
+    void lapwing_upc_all_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op,           \
+                                        size_t nelems, size_t blk_size, type (*func)(type, type), int flags) {         \
+        lapwing::upc::call_site = __builtin_return_address(0);                                                         \
+        lapwing::upc::from_c<type>(lapwing::upc::reduce, "upc_all_reduce" #suffix, dst, src, op, nelems, blk_size,     \
+                                   func, flags);                                                                       \
+    }                                                                                                                  \
+    void lapwing_upc_all_prefix_reduce##suffix(lapwing_upc_pointer dst, lapwing_upc_pointer src, lapwing_upc_op op,    \
+                                               size_t nelems, size_t blk_size, type (*func)(type, type), int flags) {  \
+        lapwing::upc::call_site = __builtin_return_address(0);                                                         \
+        lapwing::upc::from_c<type>(lapwing::upc::prefix_reduce, "upc_all_prefix_reduce" #suffix, dst, src, op, nelems, \
+                                   blk_size, func, flags);                                                             \
     }
 LAPWING_UPC_REDUCTIONS(C, signed char)
 LAPWING_UPC_REDUCTIONS(UC, unsigned char)

@@ -52,14 +52,15 @@ template <class Wanted>
 
 constexpr std::uint64_t offset_mask = (std::uint64_t{1} << 48) - 1;
 
-/// What addr2line prints: for each function that was inlined at the place, from the inside out, its name and its line. The first line that is not
-/// Lapwing's own is the program's.
+/// What addr2line prints: for each function that was inlined at the place, from the inside out, its name and its line.
+/// The first line that is not Lapwing's own is the program's.
 [[nodiscard]] std::string programs_line(const std::string& command) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output{popen(command.c_str(), "r"), pclose};
     if (output == nullptr) return {};
     std::array<char, 4096> buffer{};
     std::string found;
-    for (int number = 0; std::fgets(buffer.data(), static_cast<int>(buffer.size()), output.get()) != nullptr; ++number) {
+    for (int number = 0; std::fgets(buffer.data(), static_cast<int>(buffer.size()), output.get()) != nullptr;
+         ++number) {
         std::string_view line{buffer.data()};
         if (number % 2 == 0 || !found.empty()) continue; // the name
         line = line.substr(0, line.find_first_of(" \n"));
@@ -76,7 +77,8 @@ std::uint64_t portable_place(const void* address) {
     const LoadedFile file = find_file([place](const dl_phdr_info& info, const LoadedFile&) {
         for (int k = 0; k < info.dlpi_phnum; ++k) {
             const std::uint64_t begin = info.dlpi_addr + info.dlpi_phdr[k].p_vaddr;
-            if (info.dlpi_phdr[k].p_type == PT_LOAD && place >= begin && place - begin < info.dlpi_phdr[k].p_memsz) return true;
+            if (info.dlpi_phdr[k].p_type == PT_LOAD && place >= begin && place - begin < info.dlpi_phdr[k].p_memsz)
+                return true;
         }
         return false;
     });
@@ -84,12 +86,17 @@ std::uint64_t portable_place(const void* address) {
 }
 
 std::string source_line(std::uint64_t place) {
-    const LoadedFile file = find_file([hash = place >> 48](const dl_phdr_info&, const LoadedFile& file) { return file.hash == hash; });
+    const LoadedFile file =
+        find_file([hash = place >> 48](const dl_phdr_info&, const LoadedFile& file) { return file.hash == hash; });
     const std::uint64_t offset = (place & offset_mask) - 1; // in the call, not behind it
     std::error_code none;
-    const std::string name = file.name.empty() ? std::filesystem::read_symlink("/proc/self/exe", none).string() : file.name;
+    const std::string name =
+        file.name.empty() ? std::filesystem::read_symlink("/proc/self/exe", none).string() : file.name;
     if (name.find('\'') == name.npos)
-        if (const std::string line = programs_line(fmt::format("addr2line -f -i -e '{}' {:#x} 2>/dev/null", name, offset)); !line.empty()) return line;
+        if (const std::string line =
+                programs_line(fmt::format("addr2line -f -i -e '{}' {:#x} 2>/dev/null", name, offset));
+            !line.empty())
+            return line;
     return fmt::format("{} {:#x}", std::filesystem::path{name}.filename().string(), offset);
 }
 

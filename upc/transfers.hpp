@@ -21,10 +21,13 @@ public:
     explicit Transfers(ProgramState& program) : program_{program} {}
 
     /// Each starts one, whose memory must stay until it is complete. `call` is the name in messages.
-    [[nodiscard]] Completion start_get(const char* call, void* destination, const lapwing_upc_pointer& source, std::size_t bytes);
-    [[nodiscard]] Completion start_put(const char* call, const lapwing_upc_pointer& destination, const void* source, std::size_t bytes);
+    [[nodiscard]] Completion start_get(const char* call, void* destination, const lapwing_upc_pointer& source,
+                                       std::size_t bytes);
+    [[nodiscard]] Completion start_put(const char* call, const lapwing_upc_pointer& destination, const void* source,
+                                       std::size_t bytes);
     /// Between two parts neither of which can be loaded it is complete on return.
-    [[nodiscard]] Completion start_copy(const char* call, const lapwing_upc_pointer& destination, const lapwing_upc_pointer& source, std::size_t bytes);
+    [[nodiscard]] Completion start_copy(const char* call, const lapwing_upc_pointer& destination,
+                                        const lapwing_upc_pointer& source, std::size_t bytes);
 
     /// Null for what is complete.
     [[nodiscard]] static lapwing_upc_handle handle_of(Completion completion);

@@ -18,7 +18,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> words{{
     {"Team::close", "the end of the program (a return from main, or exit)"},
     {"the close of a window", "the end of the program (a return from main, or exit)"},
     {"the creation of a window", "the start of the program"},
-    {"notify was called before, and its wait is missing; call wait first", "the upc_wait for the upc_notify before is missing; call it first"},
+    {"notify was called before, and its wait is missing; call wait first",
+     "the upc_wait for the upc_notify before is missing; call it first"},
     {"Window(\"UPC's shared heap\")", "the shared heap"},
     {"the identities differ", "the names differ"},
     {"all ranks of a team", "all threads"},
@@ -39,7 +40,8 @@ std::string in_words_of_upc(std::string text) {
         for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
             // Whole words only.
             const std::size_t behind = at + from.size();
-            if ((at > 0 && is_letter(text[at - 1]) && is_letter(from.front())) || (behind < text.size() && is_letter(text[behind]) && is_letter(from.back()))) {
+            if ((at > 0 && is_letter(text[at - 1]) && is_letter(from.front())) ||
+                (behind < text.size() && is_letter(text[behind]) && is_letter(from.back()))) {
                 at = behind;
                 continue;
             }

@@ -233,8 +233,8 @@ void AccessOrder::complete_started(int target) {
             messages_.check_dropped("Window::flush");
         }
     }
-    // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or the
-    // owner's engine moves the bytes, and the processor need only keep its accesses on their side of the flush.
+    // Release and acquire, for what that rank and this one do with each other's memory. Where it is not shared, MPI or
+    // the owner's engine moves the bytes, and the processor need only keep its accesses on their side of the flush.
     if (facts_.map.base(target) != nullptr) facts_.order_memory();
     else std::atomic_thread_fence(std::memory_order_acq_rel);
 }
@@ -261,7 +261,8 @@ void AccessOrder::detach_transfers() {
 }
 
 void AccessOrder::lose_transfers() noexcept {
-    // Those that the chunked ones consist of first: what waits for one, a chunked one that ends or a thread, must not go on waiting.
+    // Those that the chunked ones consist of first: what waits for one, a chunked one that ends or a thread, must not
+    // go on waiting.
     ledger_.end_transfers(&transport::WindowTransfer::lose);
     chunked_transfers_.discard();
     ledger_.end_transfers(&transport::WindowTransfer::lose); // and what such a thread has started meanwhile

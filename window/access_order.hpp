@@ -15,10 +15,10 @@
 
 namespace lapwing::window {
 
-/// The order of a window's operations on ranks that are not reached by load and store: each rank sees its own accesses to the
-/// same bytes in program order, whatever carries them, and a release completes them all. Every operation passes begin(), the
-/// only place that knows all that may be under way: chunked transfers, what is cached, gathered adds, and what transports
-/// have started.
+/// The order of a window's operations on ranks that are not reached by load and store: each rank sees its own accesses
+/// to the same bytes in program order, whatever carries them, and a release completes them all. Every operation passes
+/// begin(), the only place that knows all that may be under way: chunked transfers, what is cached, gathered adds, and
+/// what transports have started.
 class AccessOrder final : private transport::AccessGate, private AddSender {
 public:
     AccessOrder(transport::AccessLedger& ledger, transport::RmaTransport& rma, transport::MessageTransport& messages,
@@ -27,11 +27,12 @@ public:
     AccessOrder(const AccessOrder&) = delete;
     AccessOrder& operator=(const AccessOrder&) = delete;
 
-    /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or everything if
-    /// too much is under way to tell. Puts and gets that the cache serves come here when it starts its own, with the mutex of
-    /// the cache held, and so wait for no chunked transfer: who moves those on has their turn, and may want the cache. Nothing is to
-    /// be waited for. Plans on cached windows are carried out at once; chunked beside a cache are only gets past it
-    /// (pipeline::start_past_cache), whose bytes nobody writes before they are complete.
+    /// Throws if the target has left, and completes what is under way there if the access conflicts with it, or
+    /// everything if too much is under way to tell. Puts and gets that the cache serves come here when it starts its
+    /// own, with the mutex of the cache held, and so wait for no chunked transfer: who moves those on has their turn,
+    /// and may want the cache. Nothing is to be waited for. Plans on cached windows are carried out at once; chunked
+    /// beside a cache are only gets past it (pipeline::start_past_cache), whose bytes nobody writes before they are
+    /// complete.
     [[nodiscard]] transport::BegunAccess begin(const transport::Access& access) {
         enter(access);
         if (access.continues) return begun(access);
@@ -46,7 +47,8 @@ public:
     /// An atomic without a result, which leaves with others.
     void add(const transport::Access& access, transport::AddKind kind, const void* operand);
 
-    /// Completes what is under way to `target`, or all of it, of which the cache and the gathered adds hold nothing back.
+    /// Completes what is under way to `target`, or all of it, of which the cache and the gathered adds hold nothing
+    /// back.
     void complete(int target);
     void complete();
     /// Before one more of a group of accesses that do not conflict with each other, and that have begun.
@@ -80,7 +82,8 @@ public:
     void use_cache(RemoteCache* cache) noexcept { cache_ = cache; }
     [[nodiscard]] RemoteCache* cache() const noexcept { return cache_; }
 
-    /// The copies that are told of this rank's writes to other ranks' parts, and of its acquires. Whoever writes tells it here.
+    /// The copies that are told of this rank's writes to other ranks' parts, and of its acquires. Whoever writes tells
+    /// it here.
     [[nodiscard]] ToldCopies& copies() noexcept { return copies_; }
 
 private:
@@ -106,7 +109,8 @@ private:
     void complete_before(const transport::Access& access);
     /// What an access to `target` has been found to conflict with.
     void complete_conflicting(int target);
-    /// The same of what transports have started: the rest of chunked transfers conflicts with nothing that is, and may ask for this.
+    /// The same of what transports have started: the rest of chunked transfers conflicts with nothing that is, and may
+    /// ask for this.
     void complete_started(int target);
     void complete_started();
     /// Completes the adds on their way to all ranks that have not left.
@@ -116,8 +120,8 @@ private:
     void send_adds(int target, transport::AddKind kind, std::uint64_t begin, std::uint64_t end,
                    std::span<const messages::AddPayload> adds) override;
     [[nodiscard]] bool has_left(int target) override { return facts_.state.membership().has_left(target); }
-    /// Steps of a flush or release, all of which are tried: what one cannot complete keeps nothing back in the others. Then what has
-    /// been lost is told, which says more than a step that fails because a rank left.
+    /// Steps of a flush or release, all of which are tried: what one cannot complete keeps nothing back in the others.
+    /// Then what has been lost is told, which says more than a step that fails because a rank left.
     template <class... Steps>
     void with_lost(const char* call, Steps&&... steps);
     void throw_if_lost(const char* call);

@@ -14,8 +14,8 @@
 namespace lapwing::window {
 
 /// A non-blocking transfer in chunks, of which only the first have been started: those behind them wait for memory. Its
-/// window knows it until all are complete at this end, so that a flush completes it whole, and later accesses to the same
-/// bytes come behind it.
+/// window knows it until all are complete at this end, so that a flush completes it whole, and later accesses to the
+/// same bytes come behind it.
 class ChunkedTransfer : public boost::intrusive::list_base_hook<> {
 public:
     /// It may touch `bytes` from `offset` of the segment of `target`.
@@ -26,8 +26,8 @@ public:
 
     // By a thread that has the turn (ChunkedTransfers::Turn). Both take the transfer out of its window's list.
 
-    /// Starts the rest, and returns when all is complete at this end. Throws what it failed with, as will the one who waits
-    /// for the transfer.
+    /// Starts the rest, and returns when all is complete at this end. Throws what it failed with, as will the one who
+    /// waits for the transfer.
     virtual void finish() = 0;
     /// Nobody can complete it any more.
     virtual void discard() noexcept = 0;
@@ -73,7 +73,8 @@ public:
     void add(ChunkedTransfer& transfer);
     void remove(ChunkedTransfer& transfer) noexcept;
 
-    /// Before an access: finishes those that it conflicts with. Nothing by the thread that has the turn: it is moving one on.
+    /// Before an access: finishes those that it conflicts with. Nothing by the thread that has the turn: it is moving
+    /// one on.
     void before(int target, std::uint64_t offset, std::uint64_t bytes, bool write);
     /// Finishes those to `target`, or all. Throws what the first failed with, after the others are complete.
     void finish(int target);

@@ -16,8 +16,8 @@ struct WindowFacts;
 
 namespace lapwing::window {
 
-/// Collective. Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each and its
-/// negative, as with_cache_choices() has them.
+/// Collective. Throws MismatchError unless all ranks have chosen the same cache. `least`: of all ranks' choices, each
+/// and its negative, as with_cache_choices() has them.
 void check_cache_choices(Team& team, const std::string& what, const CacheChoices& own,
                          std::span<const std::int64_t, 2 * cache_choices> least);
 

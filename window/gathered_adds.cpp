@@ -16,7 +16,7 @@
 
 namespace lapwing::support::settings_in {
 void window_gathered_adds() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing::window {
 namespace {
@@ -34,7 +34,8 @@ namespace intrusive = boost::intrusive;
     std::uint64_t{1} << 30};
 
 constexpr std::uint32_t none = 0xffffffff;
-/// With fewer for each rank that has some, messages are hardly worth while, and the ranks' records the most of the memory.
+/// With fewer for each rank that has some, messages are hardly worth while, and the ranks' records the most of the
+/// memory.
 constexpr std::size_t least_adds_a_batch = 2;
 
 } // namespace
@@ -72,10 +73,12 @@ class GatheredAdds::Pool {
 
 public:
     explicit Pool(const AddSender::Limits& limits)
-        : most_{limits.bytes / (sizeof(Entry) + (sizeof(Batch) + 2 * sizeof(ByTarget::bucket_type)) / least_adds_a_batch)},
+        : most_{limits.bytes /
+                (sizeof(Entry) + (sizeof(Batch) + 2 * sizeof(ByTarget::bucket_type)) / least_adds_a_batch)},
           most_in_message_{std::max<std::size_t>(1, limits.message)},
           batches_(std::clamp<std::size_t>(most_ / least_adds_a_batch, 1, std::max<std::size_t>(1, limits.ranks))),
-          buckets_(std::bit_ceil(batches_.size())), by_target_{{buckets_.data(), buckets_.size()}} {
+          buckets_(std::bit_ceil(batches_.size())),
+          by_target_{{buckets_.data(), buckets_.size()}} {
         entries_.reserve(most_); // takes the addresses; the memory comes with what is written
         message_.reserve(most_in_message_);
         for (Batch& batch : batches_) free_batches_.push_back(batch);
@@ -133,7 +136,8 @@ public:
     /// The adds of a batch, until the next call.
     [[nodiscard]] std::span<const messages::AddPayload> adds_of(const Batch& batch) {
         message_.clear();
-        for (std::uint32_t entry = batch.first; entry != none; entry = entries_[entry].next) message_.push_back(entries_[entry].add);
+        for (std::uint32_t entry = batch.first; entry != none; entry = entries_[entry].next)
+            message_.push_back(entries_[entry].add);
         return message_;
     }
 
@@ -225,7 +229,8 @@ std::string GatheredAdds::take_lost() {
     const support::BiasedMutex::Guard guard{mutex_};
     std::string text;
     for (const Lost& lost : lost_)
-        text += fmt::format("{}{} {} to rank {}", text.empty() ? "" : ", ", lost.adds, lost.adds == 1 ? "add" : "adds", lost.target);
+        text += fmt::format("{}{} {} to rank {}", text.empty() ? "" : ", ", lost.adds, lost.adds == 1 ? "add" : "adds",
+                            lost.target);
     lost_.clear();
     any_lost_.store(false, std::memory_order_relaxed);
     return text;

@@ -38,16 +38,16 @@ protected:
 /// Memory for the gathered adds of a window.
 [[nodiscard]] std::uint64_t add_memory(const Settings& settings);
 
-/// The atomic adds without a result of one window that have not left yet; "adds" stands for all operations that there are
-/// without a result (xor, minimum, …). Those to one rank travel together, to its progress thread, which carries them out one
-/// by one: a message holds hundreds, of one kind.
+/// The atomic adds without a result of one window that have not left yet; "adds" stands for all operations that there
+/// are without a result (xor, minimum, …). Those to one rank travel together, to its progress thread, which carries
+/// them out one by one: a message holds hundreds, of one kind.
 ///
-/// Memory is bounded, and none of it counts ranks: all adds come from one pool. When that is used up, the rank whose adds
-/// have waited longest has them sent. So messages shorten as ranks become more, in proportion and not at once: adds to random
-/// ones of R ranks, with room for M, leave about 2 M / R at a time.
+/// Memory is bounded, and none of it counts ranks: all adds come from one pool. When that is used up, the rank whose
+/// adds have waited longest has them sent. So messages shorten as ranks become more, in proportion and not at once:
+/// adds to random ones of R ranks, with room for M, leave about 2 M / R at a time.
 ///
-/// Adds to the same bytes commute with their kind; another kind's stay behind those that wait, and other own accesses to these
-/// bytes keep their program order by before().
+/// Adds to the same bytes commute with their kind; another kind's stay behind those that wait, and other own accesses
+/// to these bytes keep their program order by before().
 class GatheredAdds {
 public:
     explicit GatheredAdds(AddSender& sender) noexcept;
@@ -61,8 +61,8 @@ public:
     void add(int target, std::uint64_t offset, transport::AddKind kind, const void* operand);
     /// Before another access to [offset, offset + bytes): adds there come first.
     void before(int target, std::uint64_t offset, std::uint64_t bytes);
-    /// Sends what has been gathered (for one rank); the caller then completes it. When that throws for one rank, the others'
-    /// adds have been sent and its own still wait.
+    /// Sends what has been gathered (for one rank); the caller then completes it. When that throws for one rank, the
+    /// others' adds have been sent and its own still wait.
     void send();
     void send(int target);
 
@@ -80,7 +80,7 @@ private:
     AddSender& sender_;
     support::BiasedMutex mutex_{
         support::LockRank::gathered_adds}; ///< guards the fields below; held before those of the window and the engine
-    std::unique_ptr<Pool> pool_; ///< null before the first add
+    std::unique_ptr<Pool> pool_;           ///< null before the first add
     struct Lost {
         int target = 0;
         std::uint64_t adds = 0;

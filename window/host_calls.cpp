@@ -74,8 +74,8 @@ int on_free(MPI_Win host, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
-/// Has MPI call on_free(). The attribute stays when the window is closed: it has nothing to tell then. Its key is its own: one
-/// for all would go with the last session of a program that has no MPI_Init.
+/// Has MPI call on_free(). The attribute stays when the window is closed: it has nothing to tell then. Its key is its
+/// own: one for all would go with the last session of a program that has no MPI_Init.
 void watch(MPI_Win host) {
     {
         const std::lock_guard guard{windows_mutex};
@@ -86,7 +86,8 @@ void watch(MPI_Win host) {
     const int code = MPI_Win_set_attr(host, key, nullptr);
     MPI_Win_free_keyval(&key); // the attribute keeps it
     support::check_mpi(code, "MPI_Win_set_attr");
-    const std::lock_guard guard{windows_mutex}; // not while MPI, which has locks of its own when it calls on_free(), is called
+    const std::lock_guard guard{
+        windows_mutex}; // not while MPI, which has locks of its own when it calls on_free(), is called
     watched().push_back(host);
 }
 

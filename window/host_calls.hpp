@@ -11,11 +11,12 @@ namespace lapwing::window {
 
 class WindowState;
 
-/// One of the host program's own synchronisation calls on a window of its own, from before the MPI call to after it. If the
-/// window is adopted with CacheMode::transparent, dirty bytes are written back and contents dropped here, where MPI's rules
-/// need it (MPI 3.1, sections 11.5 and 11.7); for other windows nothing happens.
+/// One of the host program's own synchronisation calls on a window of its own, from before the MPI call to after it. If
+/// the window is adopted with CacheMode::transparent, dirty bytes are written back and contents dropped here, where
+/// MPI's rules need it (MPI 3.1, sections 11.5 and 11.7); for other windows nothing happens.
 ///
-/// Nobody tells Lapwing of these calls: the library lapwing::transparent stands in their place, by MPI's profiling interface.
+/// Nobody tells Lapwing of these calls: the library lapwing::transparent stands in their place, by MPI's profiling
+/// interface.
 class HostCall {
 public:
     enum class Kind : std::uint8_t {
@@ -45,8 +46,8 @@ public:
     static void before_free(MPI_Win host) noexcept;
     /// The first window that has adopted `host` and is open; null if there is none.
     [[nodiscard]] static const WindowState* adopter(MPI_Win host) noexcept;
-    /// A window that has adopted `host` already and cannot stand beside one with that mode: two may see the same memory, but no
-    /// cache sees what goes through the other. Null if there is none.
+    /// A window that has adopted `host` already and cannot stand beside one with that mode: two may see the same
+    /// memory, but no cache sees what goes through the other. Null if there is none.
     [[nodiscard]] static const WindowState* obstacle(MPI_Win host, CacheMode mode) noexcept;
 
 private:

@@ -11,8 +11,8 @@ namespace {
 
 Rank checked_home(const Team& team, Rank home) {
     if (home.value < 0 || home.value >= team.size())
-        throw RangeError{fmt::format("{}: Lock: home rank {} is outside [0, {}); pass a rank of the team", team.who(), home.value,
-                                     team.size())};
+        throw RangeError{fmt::format("{}: Lock: home rank {} is outside [0, {}); pass a rank of the team", team.who(),
+                                     home.value, team.size())};
     return home;
 }
 

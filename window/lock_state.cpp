@@ -12,8 +12,11 @@
 namespace lapwing::window {
 
 LockState::LockState(Team& team, Rank home)
-    : state_{team.state()}, home_{home.value}, one_node_{state_.topology().nodes() == 1},
-      table_{state_.part<LockTable>()}, slot_{table_.take(team, home_)} {}
+    : state_{team.state()},
+      home_{home.value},
+      one_node_{state_.topology().nodes() == 1},
+      table_{state_.part<LockTable>()},
+      slot_{table_.take(team, home_)} {}
 
 LockState::~LockState() {
     if (held()) {
@@ -41,7 +44,8 @@ LockState::~LockState() {
 }
 
 std::atomic_ref<std::int64_t> LockState::word(int rank, std::uint64_t word) const noexcept {
-    return std::atomic_ref<std::int64_t>{*reinterpret_cast<std::int64_t*>(slot_.block->map().base(rank) + slot_.offset + word)};
+    return std::atomic_ref<std::int64_t>{
+        *reinterpret_cast<std::int64_t*>(slot_.block->map().base(rank) + slot_.offset + word)};
 }
 
 bool LockState::is_over(std::int64_t turn) const noexcept {
@@ -75,14 +79,16 @@ auto LockState::at(int rank, const char* call, Step&& step) {
         state_.check_reachable(call, team::Membership::any_rank);
         throw;
     } catch (const MpiError& error) {
-        throw MpiError{fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank, error.what()), error.code()};
+        throw MpiError{
+            fmt::format("{}: {}: the queue of the lock at rank {}: {}", state_.who(), call, rank, error.what()),
+            error.code()};
     }
 }
 
 template <class Done>
 void LockState::wait_for_hand_over(Done&& done, const char* call) {
-    // A lock that changes hands in memory does so within a fraction of a microsecond, in which a round of progress would only
-    // be in the way; unless the rank that has it may need this one's processor.
+    // A lock that changes hands in memory does so within a fraction of a microsecond, in which a round of progress
+    // would only be in the way; unless the rank that has it may need this one's processor.
     constexpr int looks = 64; // about a microsecond
     const bool at_once = one_node_ && state_.topology().processors().share() != support::ProcessorShare::crowded;
     for (int i = 0; at_once && i < looks; ++i) {
@@ -101,11 +107,13 @@ void LockState::take(Place& place) {
 void LockState::lock() {
     constexpr const char* call = "Lock::lock";
     if (held_by_this_thread())
-        throw UsageError{fmt::format("{}: Lock::lock: this thread holds the lock already; unlock it first", state_.who())};
+        throw UsageError{
+            fmt::format("{}: Lock::lock: this thread holds the lock already; unlock it first", state_.who())};
     Place place{*this};
     if (!place.got()) state_.wait_until([&] { return place.ask(); }, call); // another thread of this rank has it
     if (one_node_) {
-        // Acquire, with that of is_over(): what was done under the lock before. Release: the own `passed` is older than this turn.
+        // Acquire, with that of is_over(): what was done under the lock before. Release: the own `passed` is older than
+        // this turn.
         const std::int64_t before = word(home_, tail).exchange(next_turn(), std::memory_order_acq_rel);
         wait_for_hand_over([&] { return is_over(before); }, call);
         return take(place);
@@ -151,9 +159,10 @@ bool LockState::not_taken(std::int64_t before, const char* call) {
 void LockState::unlock() {
     constexpr const char* call = "Lock::unlock";
     if (!held_by_this_thread())
-        throw UsageError{fmt::format("{}: Lock::unlock: this thread does not hold the lock; unlock only after lock or a successful "
-                                     "try_lock, in the same thread",
-                                     state_.who())};
+        throw UsageError{
+            fmt::format("{}: Lock::unlock: this thread does not hold the lock; unlock only after lock or a successful "
+                        "try_lock, in the same thread",
+                        state_.who())};
     state_.epoch().release();
     if (one_node_) {
         // Release: what was done under the lock is seen by who finds this turn over.
@@ -179,16 +188,19 @@ int LockState::last_in_queue() {
 }
 
 void LockState::close() {
-    if (held()) throw UsageError{fmt::format("{}: Lock::close: this rank holds the lock; unlock it first", state_.who())};
+    if (held())
+        throw UsageError{fmt::format("{}: Lock::close: this rank holds the lock; unlock it first", state_.who())};
     end();
 }
 
 void LockState::end() {
     if (team::TeamRegistry::mpi_ended())
-        throw UsageError{fmt::format("{}: Lock::close: MPI is finalized already; close locks before MPI_Finalize", state_.who())};
+        throw UsageError{
+            fmt::format("{}: Lock::close: MPI is finalized already; close locks before MPI_Finalize", state_.who())};
     table_.give_back(state_, slot_, home_);
     open_ = false;
-    // Nobody looks before the barrier of the next lock here, whose home may be another: then ranks' turns go on past this tail.
+    // Nobody looks before the barrier of the next lock here, whose home may be another: then ranks' turns go on past
+    // this tail.
     if (one_node_ && state_.rank() == home_) word(home_, tail).store(0, std::memory_order_relaxed);
 }
 

@@ -13,17 +13,18 @@
 
 namespace lapwing::window {
 
-/// The inside of a Lock: a queue of ranks, whose last one a word at the home rank names. Each waits for the one before it.
+/// The inside of a Lock: a queue of ranks, whose last one a word at the home rank names. Each waits for the one before
+/// it.
 ///
-/// Between nodes it is the queue lock of Mellor-Crummey and Scott (1991): who comes tells the rank before it, which passes the
-/// lock on by a write to a word that the waiting rank has at itself. On one node it is that of Craig (1993), and of
-/// Magnusson, Landin and Hagersten (1994): who comes watches a word of the rank before it, in shared memory, so that nobody
-/// need know who comes next. A lock then changes hands by one store, and there is nothing to be told.
+/// Between nodes it is the queue lock of Mellor-Crummey and Scott (1991): who comes tells the rank before it, which
+/// passes the lock on by a write to a word that the waiting rank has at itself. On one node it is that of Craig (1993),
+/// and of Magnusson, Landin and Hagersten (1994): who comes watches a word of the rank before it, in shared memory, so
+/// that nobody need know who comes next. A lock then changes hands by one store, and there is nothing to be told.
 class LockState {
 public:
     LockState(Team& team, Rank home);
-    /// Says so when the lock is held, and passes it on unless an exception ends the scope: then the lock goes down with its
-    /// holder, which leaves the team.
+    /// Says so when the lock is held, and passes it on unless an exception ends the scope: then the lock goes down with
+    /// its holder, which leaves the team.
     ~LockState();
     LockState(const LockState&) = delete;
     LockState& operator=(const LockState&) = delete;
@@ -52,15 +53,17 @@ private:
     static constexpr std::uint64_t next = offsetof(Words, next);
     static constexpr std::uint64_t waiting = offsetof(Words, waiting);
     static constexpr std::uint64_t passed = offsetof(Words, passed);
-    /// A turn of a rank, as the tail names it: the number of the turn, modulo 2^32, and the rank. A rank asks again only behind
-    /// those that wait for it, so that `passed` stays at a turn until they have seen it.
+    /// A turn of a rank, as the tail names it: the number of the turn, modulo 2^32, and the rank. A rank asks again
+    /// only behind those that wait for it, so that `passed` stays at a turn until they have seen it.
     [[nodiscard]] static constexpr std::int64_t turn_of(std::int64_t rank_plus_one, std::uint32_t number) noexcept {
         return static_cast<std::int64_t>(std::uint64_t{number} << 32) | rank_plus_one;
     }
     [[nodiscard]] static constexpr std::uint32_t number_of(std::int64_t turn) noexcept {
         return static_cast<std::uint32_t>(static_cast<std::uint64_t>(turn) >> 32);
     }
-    [[nodiscard]] static constexpr int rank_of(std::int64_t turn) noexcept { return static_cast<int>(turn & 0xFFFFFFFF) - 1; }
+    [[nodiscard]] static constexpr int rank_of(std::int64_t turn) noexcept {
+        return static_cast<int>(turn & 0xFFFFFFFF) - 1;
+    }
 
     [[nodiscard]] std::int64_t own() const noexcept { return state_.rank() + 1; }
     [[nodiscard]] bool held_by_this_thread() const noexcept {
@@ -72,7 +75,8 @@ private:
     [[nodiscard]] bool is_over(std::int64_t turn) const noexcept;
     [[nodiscard]] std::int64_t next_turn() const noexcept;
     /// The same of any rank's, by what carries the block's atomics.
-    [[nodiscard]] std::int64_t swap(int rank, std::uint64_t word, std::int64_t value, mpi::AtomicOperation operation = mpi::AtomicOperation::replace);
+    [[nodiscard]] std::int64_t swap(int rank, std::uint64_t word, std::int64_t value,
+                                    mpi::AtomicOperation operation = mpi::AtomicOperation::replace);
     [[nodiscard]] std::int64_t compare_swap(std::uint64_t word, std::int64_t expected, std::int64_t desired);
     void write(int rank, std::uint64_t word, std::int64_t value) { static_cast<void>(swap(rank, word, value)); }
     /// Waits for what another rank's hand-over changes.
@@ -81,7 +85,8 @@ private:
     /// An operation on the queue's memory at `rank`, on behalf of `call`, which is what errors speak of.
     template <class Step>
     auto at(int rank, const char* call, Step&& step);
-    /// This rank's place in the queue, of which it has one: for the scope of a thread's call, or until the thread unlocks.
+    /// This rank's place in the queue, of which it has one: for the scope of a thread's call, or until the thread
+    /// unlocks.
     class Place {
     public:
         explicit Place(LockState& lock) noexcept : lock_{lock} { ask(); }
@@ -100,7 +105,8 @@ private:
     };
     /// This rank has the lock: the place stays with the thread until it unlocks.
     void take(Place& place);
-    /// What try_lock() returns when it has found `before` in the lock's word. Throws PeerLeftError when that may stay so for ever.
+    /// What try_lock() returns when it has found `before` in the lock's word. Throws PeerLeftError when that may stay
+    /// so for ever.
     bool not_taken(std::int64_t before, const char* call);
     void passed_on();
     /// Collective: gives the slot back.

@@ -41,7 +41,8 @@ LockSlot LockTable::take(Team& team, int home) {
 void LockTable::add_block(Team& team) {
     const std::uint32_t slots = std::max(first_block_slots, slots_);
     auto block = std::make_unique<WindowState>(
-        team, slots * slot_bytes, WindowOptions{.name = "locks", .notification_counters = 0, .cache = {.mode = CacheMode::off}},
+        team, slots * slot_bytes,
+        WindowOptions{.name = "locks", .notification_counters = 0, .cache = {.mode = CacheMode::off}},
         WindowState::Listed::no);
     const std::lock_guard guard{mutex_};
     blocks_.push_back(std::move(block));
@@ -67,7 +68,8 @@ std::string LockTable::still_open() const {
 
 void LockTable::close() {
     if (blocks_.empty()) return; // on all ranks alike
-    // MPI frees a window when all ranks have come and serves nobody meanwhile, while a rank may still wait for an answer of this one.
+    // MPI frees a window when all ranks have come and serves nobody meanwhile, while a rank may still wait for an
+    // answer of this one.
     blocks_.front()->team_state().wait_for_all("Team::close");
     for (const auto& block : blocks_) block->close_behind_barrier();
     blocks_.clear();

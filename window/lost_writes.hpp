@@ -9,8 +9,9 @@
 
 namespace lapwing::window {
 
-/// What has been written to ranks that left the team before it could be delivered. It is no reason to hold back what goes to others, nor
-/// for a read of another rank to fail: it is noted here, and the next flush or release says so, once.
+/// What has been written to ranks that left the team before it could be delivered. It is no reason to hold back what
+/// goes to others, nor for a read of another rank to fail: it is noted here, and the next flush or release says so,
+/// once.
 class LostWrites {
 public:
     /// Bytes that were held back, or of a put that the rank has not answered.

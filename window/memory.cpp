@@ -61,8 +61,8 @@ private:
     MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// What is known of the memory that MPI_Win_allocate gives. Open MPI's of osc/pt2pt, and of 4.1.4 on one machine, begins 8 bytes
-/// behind a multiple of 16, and it does not know the info key.
+/// What is known of the memory that MPI_Win_allocate gives. Open MPI's of osc/pt2pt, and of 4.1.4 on one machine,
+/// begins 8 bytes behind a multiple of 16, and it does not know the info key.
 struct MpiMemory final : team::TeamPart {
     bool is_aligned = true; ///< to 64 bytes on all ranks, as far as one has seen
 };
@@ -74,15 +74,19 @@ std::string system_problem(std::uint64_t bytes) {
 } // namespace
 
 MemoryLimit memory_limit(bool shared) noexcept {
-    MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
+    MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                          static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
                       "the memory of the machine; ask for less, or spread the data over more machines"};
-    // Both MPIs put shared memory in files there, and MPICH does not reserve it: writing beyond the end would be a SIGBUS.
+    // Both MPIs put shared memory in files there, and MPICH does not reserve it: writing beyond the end would be a
+    // SIGBUS.
     struct statvfs file_system{};
     if (shared && statvfs("/dev/shm", &file_system) == 0 && file_system.f_blocks != 0) {
         const std::uint64_t available = static_cast<std::uint64_t>(file_system.f_bavail) * file_system.f_frsize;
         if (available < limit.bytes)
-            limit = {available, "the memory that is free in /dev/shm; ask for less, or make it larger (in a container: --shm-size; else "
-                                "mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each (with LAPWING_PATH=rma: service)"};
+            limit = {available,
+                     "the memory that is free in /dev/shm; ask for less, or make it larger (in a container: "
+                     "--shm-size; else "
+                     "mount -o remount,size=… /dev/shm), or set LAPWING_NODE=each (with LAPWING_PATH=rma: service)"};
     }
     return limit;
 }
@@ -96,25 +100,27 @@ std::string cannot_map(std::uint64_t bytes) {
 }
 
 void throw_no_memory(const std::string& who, std::uint64_t bytes, const mpi::Problem& first) {
-    throw RangeError{fmt::format("{}: {} bytes asked for here, and rank {} cannot have its part: {}; ask for less, or raise that "
-                                 "rank's limits (ulimit -v, its container's memory)",
-                                 who, bytes, first.rank, first.text)};
+    throw RangeError{
+        fmt::format("{}: {} bytes asked for here, and rank {} cannot have its part: {}; ask for less, or raise that "
+                    "rank's limits (ulimit -v, its container's memory)",
+                    who, bytes, first.rank, first.text)};
 }
 
-WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
-                           unsigned counters, std::uint64_t zeroed_bytes)
+WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size,
+                           unsigned alignment, unsigned counters, std::uint64_t zeroed_bytes)
     : team_{team}, counter_stride_{round_up(counters, cache_line / sizeof(std::uint64_t))} {
     const mpi::Topology& topology = team.topology();
     const bool rma = team.paths().network == Path::rma;
-    // MPICH 4.0.2 over UCX takes the start of a rank's part as a multiple of 16 bytes, and moves the wrong ones if it is not:
-    // where the part before it, allocated by MPI_Win_allocate too, has another size.
-    // Parts that are not dense begin at lines of the processor's cache, wherever MPI puts one behind the other.
+    // MPICH 4.0.2 over UCX takes the start of a rank's part as a multiple of 16 bytes, and moves the wrong ones if it
+    // is not: where the part before it, allocated by MPI_Win_allocate too, has another size. Parts that are not dense
+    // begin at lines of the processor's cache, wherever MPI puts one behind the other.
     const bool dense = topology.largest_node() > 1;
     total_bytes_ = round_up(std::max<std::uint64_t>(cache_line, bytes), !rma    ? alignment
                                                                         : dense ? std::max(alignment, 16U)
                                                                                 : cache_line);
     const auto size = static_cast<MPI_Aint>(total_bytes_);
-    // Every step that can fail on one rank ends with the question whether it has: else the others would wait in the next.
+    // Every step that can fail on one rank ends with the question whether it has: else the others would wait in the
+    // next.
     const auto create = [&](auto&& call, const char* name) {
         const WindowInfo info{same_size};
         mpi::CreationTurn turn{team.communicator(), topology};
@@ -125,7 +131,8 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
     };
     if (topology.largest_node() > 1) {
         share_parts(who, bytes);
-        for (unsigned i = 0; i < counters; ++i) new (this->counters(topology.node_rank()) + i) std::atomic<std::uint64_t>{0};
+        for (unsigned i = 0; i < counters; ++i)
+            new (this->counters(topology.node_rank()) + i) std::atomic<std::uint64_t>{0};
         if (rma)
             create([&](MPI_Info info) { return MPI_Win_create(own_, size, 1, info, team.communicator(), &remote_); },
                    "MPI_Win_create");
@@ -165,7 +172,8 @@ void WindowMemory::free_remote() {
 }
 
 void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
-    // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in front.
+    // MPI puts the parts one behind the other (MPI 3.1, section 11.2.3). The first one has the node's counters in
+    // front.
     const mpi::Topology& topology = team_.topology();
     const auto size = static_cast<MPI_Aint>(total_bytes_);
     const auto ranks = static_cast<std::size_t>(topology.node_size());
@@ -180,12 +188,13 @@ void WindowMemory::share_parts(const std::string& who, std::uint64_t bytes) {
     for (std::size_t i = 0; i < ranks; ++i) {
         MPI_Aint part_size = 0;
         int unit = 0;
-        check_mpi(MPI_Win_shared_query(shared_, static_cast<int>(i), &part_size, &unit, &bases_[i]), "MPI_Win_shared_query",
-                  who);
+        check_mpi(MPI_Win_shared_query(shared_, static_cast<int>(i), &part_size, &unit, &bases_[i]),
+                  "MPI_Win_shared_query", who);
     }
     counters_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bases_[0]);
     bases_[0] += front;
-    // Open MPI 4.1.4 begins its memory 8 bytes behind a multiple of 64. All parts move to the front by as much, into the room behind the counters.
+    // Open MPI 4.1.4 begins its memory 8 bytes behind a multiple of 64. All parts move to the front by as much, into
+    // the room behind the counters.
     const std::uint64_t behind = reinterpret_cast<std::uintptr_t>(bases_[0]) % cache_line;
     for (std::byte*& base : bases_) base -= behind;
     own_ = bases_[static_cast<std::size_t>(topology.node_rank())];

@@ -17,14 +17,14 @@ class TeamState;
 
 namespace lapwing::window {
 
-/// The memory behind an allocated window: shared by the ranks of a node, with an MPI window over it where the network path
-/// is rma; all zero. The parts of a node's ranks lie one behind the other in the order of Topology::members(), so that the
-/// elements of an array that is dealt to them in that order are one dense array.
+/// The memory behind an allocated window: shared by the ranks of a node, with an MPI window over it where the network
+/// path is rma; all zero. The parts of a node's ranks lie one behind the other in the order of Topology::members(), so
+/// that the elements of an array that is dealt to them in that order are one dense array.
 class WindowMemory {
 public:
-    /// Collective over the team. Every rank gets `bytes` bytes (`same_size`: all as many), aligned to `alignment` (to 64
-    /// where the parts of a node are not dense), of which the first `zeroed_bytes` are zero, and `counters` notification counters.
-    /// Throws RangeError on all ranks when one cannot have its part; `who` begins the message.
+    /// Collective over the team. Every rank gets `bytes` bytes (`same_size`: all as many), aligned to `alignment` (to
+    /// 64 where the parts of a node are not dense), of which the first `zeroed_bytes` are zero, and `counters`
+    /// notification counters. Throws RangeError on all ranks when one cannot have its part; `who` begins the message.
     WindowMemory(team::TeamState& team, const std::string& who, std::uint64_t bytes, bool same_size, unsigned alignment,
                  unsigned counters, std::uint64_t zeroed_bytes);
     ~WindowMemory();
@@ -54,8 +54,8 @@ private:
     void free_remote();
     /// Collective. Allocates the parts of a node as shared memory, and finds where they are.
     void share_parts(const std::string& who, std::uint64_t bytes);
-    /// Collective. Throws on all ranks when one has a problem. What exists by then stays until the process ends, but for own
-    /// mappings: freeing windows is collective, and not every rank need have them.
+    /// Collective. Throws on all ranks when one has a problem. What exists by then stays until the process ends, but
+    /// for own mappings: freeing windows is collective, and not every rank need have them.
     void agree(const std::string& who, const std::string& problem, std::uint64_t bytes);
 
     team::TeamState& team_;
@@ -64,7 +64,7 @@ private:
     std::vector<std::byte*> bases_;
     MPI_Win shared_ = MPI_WIN_NULL;
     MPI_Win remote_ = MPI_WIN_NULL;
-    bool mapped_ = false; ///< own_ is a private mapping
+    bool mapped_ = false;                            ///< own_ is a private mapping
     std::atomic<std::uint64_t>* counters_ = nullptr; ///< of the node's first rank
     std::size_t counter_stride_ = 0;                 ///< whole cache lines, so that ranks do not disturb each other
     std::vector<std::atomic<std::uint64_t>> own_counters_; ///< of a rank that is alone on its node
@@ -83,8 +83,8 @@ struct MemoryLimit {
 /// creation of a window may fail on one rank and wait on the others.
 [[nodiscard]] std::string cannot_map(std::uint64_t bytes);
 
-/// The RangeError of every rank when `first` is the first one that cannot have its part; `bytes` is what this rank asked for,
-/// `who` begins the message.
+/// The RangeError of every rank when `first` is the first one that cannot have its part; `bytes` is what this rank
+/// asked for, `who` begins the message.
 [[noreturn]] void throw_no_memory(const std::string& who, std::uint64_t bytes, const mpi::Problem& first);
 
 } // namespace lapwing::window

@@ -5,7 +5,8 @@
 namespace lapwing::window {
 namespace {
 
-/// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second flush.
+/// So many small puts to one rank are cheaper in messages than in MPI's one-sided operations, which need no second
+/// flush.
 constexpr std::size_t least_runs_by_messages = 16;
 
 } // namespace
@@ -68,8 +69,9 @@ void PutsAndGets::put_runs_uncached(int target, std::span<const DirtyRun> runs) 
                              .starter = transport::Access::Starter::cache,
                              .continues = continues});
     };
-    // Many of them fit one message to the owner's progress thread, while MPI sends each put by itself: in MPICH over TCP a
-    // put costs 5 us. They are looked for among what is under way before the first of them is, which they do not overlap.
+    // Many of them fit one message to the owner's progress thread, while MPI sends each put by itself: in MPICH over
+    // TCP a put costs 5 us. They are looked for among what is under way before the first of them is, which they do not
+    // overlap.
     for (const DirtyRun& run : runs) (void)begin(run, false);
     for (const DirtyRun& run : runs) {
         order_.make_room();

@@ -23,8 +23,8 @@ struct DirtyRun {
     std::uint64_t bytes = 0;
 };
 
-/// What stands between a window's calls and its paths to other nodes, if the window is cached. The room above implements
-/// it; the window asks a CacheFactory for one.
+/// What stands between a window's calls and its paths to other nodes, if the window is cached. The room above
+/// implements it; the window asks a CacheFactory for one.
 ///
 /// Ranges have been checked, and are never of ranks that are reached by load and store.
 class RemoteCache {
@@ -35,8 +35,8 @@ public:
     virtual void put(int target, std::uint64_t offset, std::span<const std::byte> source) = 0;
     virtual void prefetch(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
 
-    /// Before a read, or a write, that the window makes itself: it must come after the own writes before it, and what is
-    /// cached must not hide it later.
+    /// Before a read, or a write, that the window makes itself: it must come after the own writes before it, and what
+    /// is cached must not hide it later.
     virtual void before_read(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
     virtual void before_write(int target, std::uint64_t offset, std::uint64_t bytes) = 0;
 
@@ -56,8 +56,8 @@ public:
     /// Whatever the mode.
     virtual void invalidate() = 0;
 
-    /// Whether element accesses may write into pages that they find by hot_pages(), of all threads. Else every write comes through
-    /// put(). No other thread may be writing meanwhile.
+    /// Whether element accesses may write into pages that they find by hot_pages(), of all threads. Else every write
+    /// comes through put(). No other thread may be writing meanwhile.
     virtual void allow_inline_writes(bool allowed) = 0;
 
     /// Adds what the calling thread's hit path has counted to the window's statistics.
@@ -69,10 +69,11 @@ public:
 inline constexpr std::size_t cache_choices = 9;
 using CacheChoices = std::array<std::int64_t, cache_choices>;
 
-/// What ranks must agree on, for a reduction to the minimum: some numbers, then each choice of the cache and its negative.
+/// What ranks must agree on, for a reduction to the minimum: some numbers, then each choice of the cache and its
+/// negative.
 template <std::size_t N>
-[[nodiscard]] std::array<std::int64_t, N + 2 * cache_choices> with_cache_choices(
-    const std::array<std::int64_t, N>& numbers, const CacheChoices& choices) {
+[[nodiscard]] std::array<std::int64_t, N + 2 * cache_choices>
+with_cache_choices(const std::array<std::int64_t, N>& numbers, const CacheChoices& choices) {
     std::array<std::int64_t, N + 2 * cache_choices> all{};
     auto at = std::ranges::copy(numbers, all.begin()).out;
     for (const std::int64_t choice : choices) {

@@ -22,12 +22,12 @@ protected:
     ~CopiesObserver() = default;
 };
 
-/// The copies beside the cache that a window tells of its writes and acquires. While there are none, a write costs no more than a
-/// look at their number.
+/// The copies beside the cache that a window tells of its writes and acquires. While there are none, a write costs no
+/// more than a look at their number.
 ///
-/// A write is told when it has been started, so that what fills a copy anew behind it gets the new bytes: the order of accesses
-/// sees to that. It is told with a mutex held: copies that have been removed are not told any more, and none may write through the
-/// window, nor add or remove any, while it is being told.
+/// A write is told when it has been started, so that what fills a copy anew behind it gets the new bytes: the order of
+/// accesses sees to that. It is told with a mutex held: copies that have been removed are not told any more, and none
+/// may write through the window, nor add or remove any, while it is being told.
 class ToldCopies {
 public:
     ToldCopies(const transport::WindowFacts& facts, CopiesObserver& observer) noexcept
@@ -37,20 +37,22 @@ public:
 
     /// Without the mutex: copies that a thread must tell have been added before.
     [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
-    /// From now on these copies are told; those added twice are told twice, until they have been removed twice. Any thread may add and
-    /// remove them; in a cached window no other thread may be writing meanwhile, since element accesses write into pages of the
-    /// cache of their own thread. They must be removed before they are destroyed; a window that closes removes them.
+    /// From now on these copies are told; those added twice are told twice, until they have been removed twice. Any
+    /// thread may add and remove them; in a cached window no other thread may be writing meanwhile, since element
+    /// accesses write into pages of the cache of their own thread. They must be removed before they are destroyed; a
+    /// window that closes removes them.
     void add(ReadCopies& copies);
     void remove(ReadCopies& copies);
     /// The window goes: tells all of them, and forgets them.
     void end() noexcept;
 
-    /// A number of the moment, and one that is larger than all so far, for what changes copies: an atomic that takes a mark before it
-    /// starts finds out whether copies were filled, or told of another, before they are told of it.
+    /// A number of the moment, and one that is larger than all so far, for what changes copies: an atomic that takes a
+    /// mark before it starts finds out whether copies were filled, or told of another, before they are told of it.
     [[nodiscard]] std::uint64_t mark() const noexcept { return changes_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t change() noexcept { return changes_.fetch_add(1, std::memory_order_acq_rel) + 1; }
 
-    // To all of them what ReadCopies says. The own part, of which there are no copies, and no bytes are nothing to tell.
+    // To all of them what ReadCopies says. The own part, of which there are no copies, and no bytes are nothing to
+    // tell.
     void acquired() noexcept {
         if (!empty()) [[unlikely]]
             tell_acquired();

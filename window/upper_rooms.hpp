@@ -18,11 +18,12 @@ class CacheFactory;
 class LayoutTransfers {
 public:
     /// `counter`: the notification counter of the target that is raised behind it.
-    virtual void put(Window& window, const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
-                     std::optional<unsigned> counter) const = 0;
-    virtual void get(Window& window, Rank target, Offset offset, const Layout& source, const Layout& destination, void* base) const = 0;
-    [[nodiscard]] virtual Completion start_put(Window& window, const Layout& source, const void* base, Rank target, Offset offset,
-                                               const Layout& destination) const = 0;
+    virtual void put(Window& window, const Layout& source, const void* base, Rank target, Offset offset,
+                     const Layout& destination, std::optional<unsigned> counter) const = 0;
+    virtual void get(Window& window, Rank target, Offset offset, const Layout& source, const Layout& destination,
+                     void* base) const = 0;
+    [[nodiscard]] virtual Completion start_put(Window& window, const Layout& source, const void* base, Rank target,
+                                               Offset offset, const Layout& destination) const = 0;
     [[nodiscard]] virtual Completion start_get(Window& window, Rank target, Offset offset, const Layout& source,
                                                const Layout& destination, void* base) const = 0;
 

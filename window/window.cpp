@@ -83,8 +83,8 @@ std::span<std::byte> Window::reachable(Rank target) const {
 void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
     const WindowState& window = open_state(call); // a closed window has no ranks, so that every call on it comes here
     if (target.value < 0 || target.value >= map_.ranks)
-        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team", window.who(call),
-                                     target.value, map_.ranks)};
+        throw RangeError{fmt::format("{}: rank {} is outside [0, {}); pass a rank of the window's team",
+                                     window.who(call), target.value, map_.ranks)};
     // Parts are smaller than 2^63 bytes: an offset above may have been a negative number.
     const auto with_sign = static_cast<std::int64_t>(offset.bytes);
     throw RangeError{fmt::format("{}: {} bytes at offset {}{} of rank {} leave its part of {} bytes; stay within "
@@ -162,8 +162,9 @@ void Window::check_atomic(mpi::AtomicType type, Rank target, Offset offset, cons
     const std::uint64_t bytes = mpi::size_of(type);
     (void)checked_address(target, offset, bytes, call);
     if (offset.bytes % bytes != 0)
-        throw RangeError{fmt::format("{}: offset {} is not a multiple of the {} bytes of the value; atomics need aligned values",
-                                     state_->who(call), offset.bytes, bytes)};
+        throw RangeError{
+            fmt::format("{}: offset {} is not a multiple of the {} bytes of the value; atomics need aligned values",
+                        state_->who(call), offset.bytes, bytes)};
     state_->atomics().check(type, target.value, offset.bytes, call);
 }
 

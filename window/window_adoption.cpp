@@ -65,24 +65,28 @@ private:
     return found != 0 && std::string_view{value.data()} == "true";
 }
 
-/// Begins Lapwing's epoch on the program's window, or finds the program's there (`locked`). Returns what is in the way, or
-/// nothing. MPI tells of most that is: of a fence epoch once it has been used, of locks and of MPI_Win_start, but not of
-/// MPI_Win_post; Open MPI 4.1.4 not of MPI_Win_lock of one rank, and in shared windows of less; Open MPI 5.0.7 of locks alone between
-/// ranks of one machine. Nothing depends on it there: memory is shared.
+/// Begins Lapwing's epoch on the program's window, or finds the program's there (`locked`). Returns what is in the way,
+/// or nothing. MPI tells of most that is: of a fence epoch once it has been used, of locks and of MPI_Win_start, but
+/// not of MPI_Win_post; Open MPI 4.1.4 not of MPI_Win_lock of one rank, and in shared windows of less; Open MPI 5.0.7
+/// of locks alone between ranks of one machine. Nothing depends on it there: memory is shared.
 [[nodiscard]] std::string begin_epoch(MPI_Win window, bool locked, int own_rank) {
     if (forbids_locks(window))
-        return "it was made with the info key no_locks=true, and Lapwing's accesses need a lock; make it without that key";
+        return "it was made with the info key no_locks=true, and Lapwing's accesses need a lock; make it without that "
+               "key";
     const ReturningErrors errors{window};
     const int code = locked ? MPI_Win_flush(own_rank, window) : MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
     if (code == MPI_SUCCESS) return {};
     int kind = MPI_SUCCESS;
     MPI_Error_class(code, &kind);
     if (kind != MPI_ERR_RMA_SYNC)
-        return fmt::format("{} failed: {}", locked ? "MPI_Win_flush" : "MPI_Win_lock_all", support::mpi_error_text(code));
+        return fmt::format("{} failed: {}", locked ? "MPI_Win_flush" : "MPI_Win_lock_all",
+                           support::mpi_error_text(code));
     if (locked)
-        return "`locked` says that the program has it locked for all ranks, and it has not; call MPI_Win_lock_all before, or leave "
+        return "`locked` says that the program has it locked for all ranks, and it has not; call MPI_Win_lock_all "
+               "before, or leave "
                "`locked` out";
-    return "an epoch of the program's is open on it; end that before (MPI_Win_fence with MPI_MODE_NOSUCCEED, MPI_Win_complete, "
+    return "an epoch of the program's is open on it; end that before (MPI_Win_fence with MPI_MODE_NOSUCCEED, "
+           "MPI_Win_complete, "
            "MPI_Win_unlock), or pass `locked` if it is that of MPI_Win_lock_all";
 }
 
@@ -131,31 +135,36 @@ void check_kind(const std::string& where, const HostWindow& host) {
     if (host.model != MPI_WIN_UNIFIED)
         throw UsageError{where + ": its memory model is MPI_WIN_SEPARATE; only MPI_WIN_UNIFIED can be adopted"};
     if (host.relation != MPI_IDENT)
-        throw UsageError{where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
-                                 "the window was made on"};
+        throw UsageError{
+            where + ": its ranks are not those of the team in the same order; make a team on the communicator that "
+                    "the window was made on"};
 }
 
 /// Throws UsageError when other adoptions of the same window are in the way.
 void check_other_adopters(const std::string& where, MPI_Win window, bool locked, CacheMode mode) {
     if (const WindowState* const other = HostCall::obstacle(window, mode); other != nullptr)
-        throw UsageError{fmt::format("{}: the window is adopted already, as {}, and one of the two is cached, so that it would not "
-                                     "see what goes through the other; use that one, close it first, or cache neither",
-                                     where, other->label())};
+        throw UsageError{
+            fmt::format("{}: the window is adopted already, as {}, and one of the two is cached, so that it would not "
+                        "see what goes through the other; use that one, close it first, or cache neither",
+                        where, other->label())};
     // A lock of one process on a window is one: its end by the first window that closes would be the other's as well.
     if (const WindowState* const other = HostCall::adopter(window);
         other != nullptr && (other->has_own_epoch() || !locked))
-        throw UsageError{fmt::format("{}: the window is adopted already, as {}; use that one, or close it first{}", where, other->label(),
-                                     locked ? "" : " (only windows that the program has locked for all, with `locked`, are adopted twice)")};
+        throw UsageError{fmt::format(
+            "{}: the window is adopted already, as {}; use that one, or close it first{}", where, other->label(),
+            locked ? "" : " (only windows that the program has locked for all, with `locked`, are adopted twice)")};
 }
 
 /// Throws UsageError when nobody would tell a transparent cache what the program does, or serve it meanwhile.
 void check_transparent(const std::string& where, const team::TeamState& state) {
     if (!HostCall::seen())
-        throw UsageError{where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
-                                 "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
+        throw UsageError{
+            where + ": CacheMode::transparent follows the program's own MPI_Win_ calls, which nobody tells Lapwing of; "
+                    "link the program to lapwing::transparent, or choose CacheMode::epoch and call fence()"};
     if (state.paths().progress == ProgressMode::caller && state.size() > 1)
-        throw UsageError{where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
-                                 "others waiting; initialise MPI with MPI_THREAD_MULTIPLE, or choose CacheMode::epoch"};
+        throw UsageError{
+            where + ": CacheMode::transparent needs a progress thread, or ranks inside MPI's calls would leave the "
+                    "others waiting; initialise MPI with MPI_THREAD_MULTIPLE, or choose CacheMode::epoch"};
 }
 
 /// Collective. Begins Lapwing's epoch on all ranks or on none; throws UsageError if none.
@@ -182,14 +191,15 @@ void use_what_works(transport::WindowFacts& facts, int flavor) {
                                                                          : mpi::WindowKind::created;
         found = tried.emplace(flavor, facts.state.try_windows(kind)).first;
         if (const mpi::ProbeResult& result = found->second; !result.works && facts.state.rank() == 0)
-            support::log_line(fmt::format("MPI's windows are adopted, but not used: {}; accesses go by messages", result.reason));
+            support::log_line(
+                fmt::format("MPI's windows are adopted, but not used: {}; accesses go by messages", result.reason));
     }
     facts.trusted = found->second.atomics;
     if (!found->second.works) facts.network = Path::service;
 }
 
-/// Nothing unless two parts overlap, which `ranks` have. MPICH 4.0.2 (UCX) says a base that is rounded down to a multiple of 16, and moves
-/// other bytes than the program means, too.
+/// Nothing unless two parts overlap, which `ranks` have. MPICH 4.0.2 (UCX) says a base that is rounded down to a
+/// multiple of 16, and moves other bytes than the program means, too.
 [[nodiscard]] std::string overlap_problem(const mpi::Overlap& overlap, const std::vector<int>& ranks) {
     if (overlap.first < 0) return {};
     return fmt::format("its part and rank {}'s overlap: {} bytes, of which the other begins at byte {} (MPICH 4.0.2 "
@@ -214,7 +224,8 @@ void use_what_works(transport::WindowFacts& facts, int flavor) {
     return {};
 }
 
-/// Collective over the node: the parts of its ranks that this one can load and store. Returns what of them cannot be right, or nothing.
+/// Collective over the node: the parts of its ranks that this one can load and store. Returns what of them cannot be
+/// right, or nothing.
 [[nodiscard]] std::string find_parts(transport::WindowFacts& facts, const HostWindow& host) {
     const mpi::Topology& topology = facts.state.topology();
     std::string problem = base_problem(host);
@@ -373,8 +384,8 @@ void WindowState::lose_memory() noexcept {
 
 void WindowState::require_memory(const char* call) const {
     if (facts_.freed.load(std::memory_order_acquire))
-        throw UsageError{fmt::format("{}: the program freed the window with MPI_Win_free before it was closed; call close() first",
-                                     who(call))};
+        throw UsageError{fmt::format(
+            "{}: the program freed the window with MPI_Win_free before it was closed; call close() first", who(call))};
 }
 
 } // namespace lapwing::window

@@ -24,7 +24,9 @@ public:
         for (const mpi::ListedAtomic& one : list) results_.push_back(one.before);
     }
 
-    [[nodiscard]] std::byte* answer(std::size_t k) noexcept { return reinterpret_cast<std::byte*>(answers_.data() + k); }
+    [[nodiscard]] std::byte* answer(std::size_t k) noexcept {
+        return reinterpret_cast<std::byte*>(answers_.data() + k);
+    }
     void add(Completion completion, std::size_t end) { messages_.push_back({std::move(completion), end}); }
 
     bool test() override {
@@ -130,8 +132,8 @@ Completion WindowAtomics::start_there(mpi::AtomicOperation operation, mpi::Atomi
 
 } // namespace window
 
-std::vector<mpi::ListedAtomic> Window::make_list(std::span<const Offset> offsets, std::size_t results, std::size_t operands,
-                                                    const char* call) const {
+std::vector<mpi::ListedAtomic> Window::make_list(std::span<const Offset> offsets, std::size_t results,
+                                                 std::size_t operands, const char* call) const {
     const window::WindowState& state = open_state(call);
     if (results != offsets.size() || (operands != SIZE_MAX && operands != offsets.size()))
         throw RangeError{

@@ -13,12 +13,13 @@ namespace lapwing::window {
 namespace {
 
 bool releases(std::memory_order order) {
-    return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+    return order == std::memory_order_release || order == std::memory_order_acq_rel ||
+           order == std::memory_order_seq_cst;
 }
 
 bool acquires(std::memory_order order) {
-    return order == std::memory_order_acquire || order == std::memory_order_consume || order == std::memory_order_acq_rel ||
-           order == std::memory_order_seq_cst;
+    return order == std::memory_order_acquire || order == std::memory_order_consume ||
+           order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
 }
 
 } // namespace
@@ -77,7 +78,8 @@ void WindowAtomics::fetch_untold(mpi::AtomicOperation operation, mpi::AtomicType
 void WindowAtomics::tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                          const void* operand, const void* before, std::uint64_t mark) {
     if (!order_.copies().concern(target) || operation == mpi::AtomicOperation::read) return;
-    // MPIs differ in what they make of a NaN. Asked for in any case, so that a copy does not depend on where the ranks run.
+    // MPIs differ in what they make of a NaN. Asked for in any case, so that a copy does not depend on where the ranks
+    // run.
     if (mpi::is_floating_extreme(operation, type)) return order_.copies().lost(target, offset, mpi::size_of(type));
     if (before == nullptr) return order_.copies().updated(target, offset, operation, type, operand, mark);
     const mpi::AtomicValueBytes after = mpi::value_after(operation, type, before, operand);
@@ -105,8 +107,8 @@ void WindowAtomics::update(mpi::AtomicOperation operation, mpi::AtomicType type,
     tell(operation, type, target, offset, operand, nullptr, mark);
 }
 
-void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
-                                   const void* operand, void* result) {
+void WindowAtomics::fetch_by_swaps(mpi::AtomicOperation operation, mpi::AtomicType type, int target,
+                                   std::uint64_t offset, const void* operand, void* result) {
     constexpr bool failed = false; // swap_untold() throws
     mpi::fetch_by_swaps(operation, type, operand, result, [&](const void* expected, const void* desired, void* before) {
         swap_untold(type, target, offset, expected, desired, before);

@@ -19,8 +19,8 @@ public:
                   transport::MessageTransport& messages) noexcept
         : facts_{facts}, order_{order}, rma_{rma}, messages_{messages} {}
 
-    /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the offset, or a
-    /// rank's part does not begin at a multiple of the value's size.
+    /// Throws RangeError when an adopted window cannot have such an atomic: its displacement unit cannot express the
+    /// offset, or a rank's part does not begin at a multiple of the value's size.
     void check(mpi::AtomicType type, int target, std::uint64_t offset, const char* call) const;
 
     void fetch(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
@@ -29,8 +29,8 @@ public:
                       void* result, std::memory_order order);
     void update(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                 const void* operand);
-    /// Behind an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this thread has been told
-    /// the same by two of them that have changed nothing.
+    /// Behind an atomic that may be one of a loop which polls: throws PeerLeftError when a rank has left and this
+    /// thread has been told the same by two of them that have changed nothing.
     void learn_of_departures(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
                              const void* operand, const void* before) {
         if (!facts_.state.membership().troubled()) [[likely]]
@@ -60,8 +60,8 @@ private:
                       const void* operand, void* result);
     void swap_untold(mpi::AtomicType type, int target, std::uint64_t offset, const void* expected, const void* desired,
                      void* result);
-    /// To copies, when the operation has been carried out or sent: what it has made of `before`, or, where that is null, of
-    /// their own value.
+    /// To copies, when the operation has been carried out or sent: what it has made of `before`, or, where that is
+    /// null, of their own value.
     void tell(mpi::AtomicOperation operation, mpi::AtomicType type, int target, std::uint64_t offset,
               const void* operand, const void* before, std::uint64_t mark);
     /// An operation that MPI gets wrong here, of its compare-and-swaps.

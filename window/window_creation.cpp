@@ -35,7 +35,8 @@ void check_options(const transport::WindowFacts& facts, const WindowOptions& opt
     if (options.notification_counters > most_counters)
         throw RangeError{fmt::format("{}: Window: {} notification counters are more than the limit of {}",
                                      facts.state.who(), options.notification_counters, most_counters)};
-    if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment || options.alignment > most_alignment)
+    if (!std::has_single_bit(options.alignment) || options.alignment < least_alignment ||
+        options.alignment > most_alignment)
         throw RangeError{fmt::format("{}: Window: alignment {} is not a power of 2 in [{}, {}]", facts.state.who(),
                                      options.alignment, least_alignment, most_alignment)};
     upper_rooms().caches.check(facts.state.settings(), options.cache,
@@ -81,7 +82,8 @@ struct Demand {
     [[nodiscard]] static std::int64_t rank_of(std::int64_t ordered) noexcept { return -ordered & 0xFFFFFFFF; }
 };
 
-/// Collective. Throws RangeError on all ranks when one cannot have its part: `worst` is the least of all ranks' Demand::ordered().
+/// Collective. Throws RangeError on all ranks when one cannot have its part: `worst` is the least of all ranks'
+/// Demand::ordered().
 void check_demands(const transport::WindowFacts& facts, const std::string& what, std::uint64_t bytes, const Demand& own,
                    std::int64_t worst) {
     if (worst == 0) return;
@@ -98,15 +100,17 @@ void check_demands(const transport::WindowFacts& facts, const std::string& what,
         here ? "here" : "there", there)};
 }
 
-/// Collective. A rank that cannot have its part must not leave the others waiting: they agree first. Throws on all ranks when
-/// one cannot, or when they ask for what must be alike and is not. Returns whether all ask for as many bytes.
+/// Collective. A rank that cannot have its part must not leave the others waiting: they agree first. Throws on all
+/// ranks when one cannot, or when they ask for what must be alike and is not. Returns whether all ask for as many
+/// bytes.
 bool agree_on_memory(const transport::WindowFacts& facts, std::uint64_t bytes, const WindowOptions& options) {
     const std::string what = fmt::format("{}: {}", facts.state.who(), facts.label());
     const MemoryLimit limit = memory_limit(facts.state.topology().largest_node() > 1);
     const Demand demand{bytes, bytes_of_node(facts.state, bytes), limit};
     const std::int64_t counters = options.notification_counters;
     const std::int64_t alignment = options.alignment;
-    const auto size = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
+    const auto size =
+        static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
     const auto identity = static_cast<std::int64_t>(options.identity.value);
     const std::array<std::int64_t, 9> numbers{demand.ordered(facts.state.rank()),
                                               counters,
@@ -126,10 +130,11 @@ bool agree_on_memory(const transport::WindowFacts& facts, std::uint64_t bytes, c
                         "all ranks",
                         what, counters)};
     if (worst[3] != -worst[4])
-        throw MismatchError{
-            fmt::format("{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
+        throw MismatchError{fmt::format(
+            "{}: alignment {} here and another one on another rank; pass the same on all ranks", what, alignment)};
     if (worst[7] != ~worst[8])
-        throw MismatchError{fmt::format("{}: {} here and on another rank differ; pass the same on all ranks", what, options.identity.what)};
+        throw MismatchError{fmt::format("{}: {} here and on another rank differ; pass the same on all ranks", what,
+                                        options.identity.what)};
     check_cache_choices(facts.team, what, choices, std::span{worst}.last<2 * cache_choices>());
     check_demands(facts, what, bytes, demand, worst[0]);
     return worst[5] == -worst[6];
@@ -283,9 +288,11 @@ void WindowState::abandon_memory() noexcept {
     end_copies(); // ends what it reads ahead
     facts_.state.engine().abandon(facts_.number, messages::Engine::LateRequests::told);
     if (!own_epoch_ || team::TeamRegistry::mpi_ended()) return;
-    // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their targets.
+    // The others need not come for it (MPI 3.1, section 11.5.3), but who has operations under way waits for their
+    // targets.
     if (const int code = MPI_Win_unlock_all(facts_.remote); code != MPI_SUCCESS)
-        support::log_line(fmt::format("{}: MPI_Win_unlock_all failed: {}", who("close"), support::mpi_error_text(code)));
+        support::log_line(
+            fmt::format("{}: MPI_Win_unlock_all failed: {}", who("close"), support::mpi_error_text(code)));
     own_epoch_ = false;
 }
 

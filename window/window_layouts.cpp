@@ -31,7 +31,8 @@ void Window::put_notify(const Layout& source, const void* base, Rank target, Off
     transfers().put(*this, source, base, target, offset, destination, counter);
 }
 
-Completion Window::start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination) {
+Completion Window::start_put(const Layout& source, const void* base, Rank target, Offset offset,
+                             const Layout& destination) {
     return transfers().start_put(*this, source, base, target, offset, destination);
 }
 

@@ -27,8 +27,8 @@ namespace lapwing::window {
 /// The inside of a Window: its parts, and its beginning and end.
 class WindowState final : public team::EpochMember, private CopiesObserver {
 public:
-    /// Whether the team's releases and acquires look after it, and its close asks for it. What is not listed has no operations
-    /// under way when its calls return, and is closed by who made it.
+    /// Whether the team's releases and acquires look after it, and its close asks for it. What is not listed has no
+    /// operations under way when its calls return, and is closed by who made it.
     enum class Listed : std::uint8_t { no, yes };
     /// Collective: allocates memory.
     WindowState(Team& team, std::uint64_t bytes, WindowOptions options, Listed listed = Listed::yes);
@@ -74,21 +74,21 @@ public:
     void on_host_free(bool gone) noexcept;
     /// Of an adopted window: the epoch on it is Lapwing's, not the program's.
     [[nodiscard]] bool has_own_epoch() const noexcept { return own_epoch_; }
-    /// What the inline accesses of a Window go by is kept up to date: a copy of map(), and from how many bytes on a copy to memory
-    /// that is mapped here is noted (Window::note_put).
+    /// What the inline accesses of a Window go by is kept up to date: a copy of map(), and from how many bytes on a
+    /// copy to memory that is mapped here is noted (Window::note_put).
     void keep_up_to_date(transport::MemoryMap& copy, std::atomic<std::uint64_t>& least_noted) noexcept;
 
     /// Collective.
     void close();
     /// The rest of a close, once no rank uses the window any more.
     void close_behind_barrier();
-    /// What a window's destructor does: closes it, unless the scope ends by an exception. Then the other ranks need not be
-    /// closing theirs: the memory stays, and is served, until the process ends.
+    /// What a window's destructor does: closes it, unless the scope ends by an exception. Then the other ranks need not
+    /// be closing theirs: the memory stays, and is served, until the process ends.
     static void end_with_scope(std::unique_ptr<WindowState> window) noexcept;
 
 private:
-    /// Collective. The end of a creation: makes the cache, and lets others ask for the memory. Where that throws nothing is left of it.
-    /// `host`: the program's window, or MPI_WIN_NULL.
+    /// Collective. The end of a creation: makes the cache, and lets others ask for the memory. Where that throws
+    /// nothing is left of it. `host`: the program's window, or MPI_WIN_NULL.
     void open(const CacheOptions& cache, Listed listed, MPI_Win host);
     /// From now on there are neither a cache nor prefetched copies.
     void end_copies() noexcept;

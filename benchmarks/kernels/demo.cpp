@@ -1,6 +1,6 @@
-// lapwing-demo: runs the kernels of this directory on real inputs, with naive element access, with the same to cached arrays
-// and to arrays whose elements are prefetched, and with bulk patches, checks each against a serial computation, and says how long each took. scripts/demo builds it, starts
-// it on every path and makes the table.
+// lapwing-demo: runs the kernels of this directory on real inputs, with naive element access, with the same to cached
+// arrays and to arrays whose elements are prefetched, and with bulk patches, checks each against a serial computation,
+// and says how long each took. scripts/demo builds it, starts it on every path and makes the table.
 #include "heat.hpp"
 #include "image.hpp"
 #include "machine.hpp"
@@ -81,7 +81,8 @@ public:
         for (const Technique& technique : kernel.techniques) all.push_back(check(kernel, technique));
         // In turns, so that a machine that becomes slower does not favour one of them.
         for (int repetition = 0; repetition < options_.repetitions; ++repetition)
-            for (std::size_t i = 0; i < all.size(); ++i) all[i].ms.push_back(measure(kernel.techniques[i], all[i].iterations));
+            for (std::size_t i = 0; i < all.size(); ++i)
+                all[i].ms.push_back(measure(kernel.techniques[i], all[i].iterations));
         for (std::size_t i = 1; i < all.size(); ++i) {
             std::vector<double> ratios;
             for (std::size_t n = 0; n < all[i].ms.size(); ++n) ratios.push_back(all[0].ms[n] / all[i].ms[n]);
@@ -199,8 +200,8 @@ struct Computation {
     std::function<bool(const Arrays<Array>&)> correct;
 };
 
-/// Collective. Runs a kernel with naive access to plain arrays and, where it makes a difference, to cached and to prefetched ones, and
-/// with bulk patches. Returns the plain arrays.
+/// Collective. Runs a kernel with naive access to plain arrays and, where it makes a difference, to cached and to
+/// prefetched ones, and with bulk patches. Returns the plain arrays.
 template <class Array>
 Arrays<Array> run_all(Demo& demo, Kernel kernel, const Computation<Array>& computation) {
     Arrays<Array> plain = computation.make({.mode = CacheMode::off});
@@ -294,7 +295,10 @@ void sparse_products(Demo& demo, Runtime& runtime, const Options& options) {
          .reset = [&](Arrays<Vector>& on) { set_elements(on.from, starting_vector(matrix.rows)); },
          .naive = repeated_products(multiply_naive),
          .bulk = repeated_products(multiply_bulk),
-         .correct = [&](const Arrays<Vector>& on) { return all_elements(on.from) == expected.x && growth == expected.growth; }});
+         .correct =
+             [&](const Arrays<Vector>& on) {
+                 return all_elements(on.from) == expected.x && growth == expected.growth;
+             }});
     demo.say(fmt::format("  spectral radius of qh1484, from the growth of x: about {:.4g}",
                          spectral_radius(expected.growth)));
 }
@@ -365,7 +369,9 @@ void matrix_transpose(Demo& demo, Runtime& runtime, const Options& options) {
              },
          .prefetch =
              [](Arrays<Matrix>& on) {
-                 on.from.prefetch([mine = on.to.local_domain()](const Domain<2>&) { return Domain<2>{mine.range(1), mine.range(0)}; });
+                 on.from.prefetch([mine = on.to.local_domain()](const Domain<2>&) {
+                     return Domain<2>{mine.range(1), mine.range(0)};
+                 });
              },
          .reset = [](Arrays<Matrix>& on) { on.to.fill(0.0); },
          .naive = repeated(transpose_naive),
@@ -373,7 +379,8 @@ void matrix_transpose(Demo& demo, Runtime& runtime, const Options& options) {
          .correct = [&](const Arrays<Matrix>& on) { return all_elements(on.to) == expected; }});
     if (demo.is_root() && !options.pictures.empty()) {
         Image transposed{.rows = picture.columns, .columns = picture.rows};
-        for (const double value : all_elements(arrays.to)) transposed.pixels.push_back(static_cast<std::uint8_t>(value));
+        for (const double value : all_elements(arrays.to))
+            transposed.pixels.push_back(static_cast<std::uint8_t>(value));
         write_pgm(options.pictures + "/moon-transposed.pgm", transposed);
     }
     runtime.barrier();

@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-/// Diffusion of heat in a cube, by explicit time steps with the seven-point stencil. The temperature of the faces is fixed.
+/// Diffusion of heat in a cube, by explicit time steps with the seven-point stencil. The temperature of the faces is
+/// fixed.
 namespace lapwing::kernels {
 
 using Temperature = GlobalArray<double, 3>;
@@ -31,8 +32,8 @@ void set_initial_temperature(Temperature& now, Temperature& next);
 /// Takes `now` some steps on; `next` is work space. Both are cubes of the same size with the distribution Block, set by
 /// set_initial_temperature(). Collective; complete on all ranks on return.
 ///
-/// Naive, bulk and serial do the same operations on each element in the same order, so that their results are the same to
-/// the bit (the build keeps the compiler from contracting them in different ways).
+/// Naive, bulk and serial do the same operations on each element in the same order, so that their results are the same
+/// to the bit (the build keeps the compiler from contracting them in different ways).
 void heat_naive(Temperature& now, Temperature& next, std::int64_t steps);
 void heat_bulk(Temperature& now, Temperature& next, std::int64_t steps);
 /// The whole cube, row-major, from the start on.

@@ -13,8 +13,8 @@ struct Image {
     std::vector<std::uint8_t> pixels = {};
 };
 
-/// Reads a binary PGM file ("P5", at most 255 grey levels). Throws FileError that names the file, what is wrong in it and
-/// what was expected.
+/// Reads a binary PGM file ("P5", at most 255 grey levels). Throws FileError that names the file, what is wrong in it
+/// and what was expected.
 [[nodiscard]] Image read_pgm(const std::string& file);
 
 /// Writes a binary PGM file. Throws FileError.

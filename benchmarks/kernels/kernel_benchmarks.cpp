@@ -36,7 +36,8 @@ Subject repeated(std::string name, Runtime& runtime, Kernel kernel) {
             }};
 }
 
-/// What is compared: bulk patches with naive element access, or naive element access to cached arrays with bulk patches.
+/// What is compared: bulk patches with naive element access, or naive element access to cached arrays with bulk
+/// patches.
 enum class Naive { plain, cached };
 
 [[nodiscard]] GlobalArrayOptions options_for(Naive access) {
@@ -50,8 +51,7 @@ void compare_techniques(Context& context, Runtime& runtime, Naive access, const 
     const Subject patches = repeated("bulk patches", runtime, bulk);
     if (access == Naive::plain)
         context.compare(input, milliseconds(), patches, {repeated("naive element access", runtime, naive)});
-    else
-        context.compare(input, milliseconds(), repeated("naive element access, cached", runtime, naive), {patches});
+    else context.compare(input, milliseconds(), repeated("naive element access, cached", runtime, naive), {patches});
 }
 
 void sobel(Context& context, Naive access) {
@@ -92,8 +92,8 @@ void heat(Context& context, Naive access) {
     Temperature next{runtime, {n, n, n}, Block{}, options_for(access)};
     set_initial_temperature(now, next);
     compare_techniques(
-        context, runtime, access, fmt::format("{} x {} x {} points, a step", n, n, n), [&] { heat_naive(now, next, 1); },
-        [&] { heat_bulk(now, next, 1); });
+        context, runtime, access, fmt::format("{} x {} x {} points, a step", n, n, n),
+        [&] { heat_naive(now, next, 1); }, [&] { heat_bulk(now, next, 1); });
     next.close();
     now.close();
     runtime.close();
@@ -135,9 +135,11 @@ private:
 };
 
 const KernelRegistration sobel_registration{"kernel/sobel", "edge detection of the Hubble image", sobel};
-const KernelRegistration product_registration{"kernel/spmv", "power iteration with the sparse matrix qh1484", sparse_product};
+const KernelRegistration product_registration{"kernel/spmv", "power iteration with the sparse matrix qh1484",
+                                              sparse_product};
 const KernelRegistration heat_registration{"kernel/heat", "heat diffusion in a cube", heat};
-const KernelRegistration transpose_registration{"kernel/transpose", "transpose of a matrix that is distributed by rows", transpose};
+const KernelRegistration transpose_registration{"kernel/transpose", "transpose of a matrix that is distributed by rows",
+                                                transpose};
 
 } // namespace
 } // namespace lapwing::bench

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-/// Power iteration: repeated products of a sparse matrix and a vector, x = A x / |A x|. The rows of the matrix are spread
-/// over the ranks as the elements of x are.
+/// Power iteration: repeated products of a sparse matrix and a vector, x = A x / |A x|. The rows of the matrix are
+/// spread over the ranks as the elements of x are.
 namespace lapwing::kernels {
 
 using Vector = GlobalArray<double, 1>;
@@ -19,8 +19,8 @@ using Multiply = void (*)(const SparseMatrix& own_rows, const Vector& x, Vector&
 void multiply_naive(const SparseMatrix& own_rows, const Vector& x, Vector& y);
 void multiply_bulk(const SparseMatrix& own_rows, const Vector& x, Vector& y);
 
-/// Iterates on x; y is work space. Returns the growth |A x| / |x| of each iteration in the maximum norm, whose mean on a
-/// logarithmic scale tends to the spectral radius of A. Collective; x is complete on all ranks on return.
+/// Iterates on x; y is work space. Returns the growth |A x| / |x| of each iteration in the maximum norm, whose mean on
+/// a logarithmic scale tends to the spectral radius of A. Collective; x is complete on all ranks on return.
 ///
 /// The maximum norm does not depend on the order in which ranks are combined, and each row is summed up in the order of
 /// its columns: so the results are the same to the bit on any number of ranks.

@@ -26,9 +26,9 @@ template <class Pixel>
     return static_cast<std::uint8_t>(std::min(strength, 255.0));
 }
 
-/// The image's edges; the outermost pixels are 0. Both arrays have the same extents and the distribution Block. Collective;
-/// complete on all ranks on return. The results are the same to the bit: all arithmetic is on small whole numbers, and the
-/// square root is correctly rounded.
+/// The image's edges; the outermost pixels are 0. Both arrays have the same extents and the distribution Block.
+/// Collective; complete on all ranks on return. The results are the same to the bit: all arithmetic is on small whole
+/// numbers, and the square root is correctly rounded.
 void sobel_naive(const Pixels& image, Pixels& edges);
 void sobel_bulk(const Pixels& image, Pixels& edges);
 [[nodiscard]] Image sobel_serial(const Image& image);

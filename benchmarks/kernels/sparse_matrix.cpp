@@ -14,7 +14,8 @@
 namespace lapwing::kernels {
 namespace {
 
-/// A row costs eight bytes whether it has entries or not, and a line of a small file must not ask for all memory: 1 GiB.
+/// A row costs eight bytes whether it has entries or not, and a line of a small file must not ask for all memory: 1
+/// GiB.
 constexpr std::int64_t max_rows = std::int64_t{1} << 27;
 
 struct Entry {
@@ -44,8 +45,7 @@ public:
         const auto count = number<std::int64_t>("number of entries");
         if (matrix.rows < 0 || matrix.columns < 0 || count < 0) fail("a size is negative", "three sizes");
         end_of_line("the number of entries");
-        if (matrix.rows > max_rows)
-            fail(fmt::format("{} rows", matrix.rows), fmt::format("at most {}", max_rows));
+        if (matrix.rows > max_rows) fail(fmt::format("{} rows", matrix.rows), fmt::format("at most {}", max_rows));
         if (symmetric && matrix.rows != matrix.columns)
             fail(fmt::format("{} x {} is not square", matrix.rows, matrix.columns), "a square symmetric matrix");
 

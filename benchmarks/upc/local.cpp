@@ -28,7 +28,8 @@ template <std::size_t B>
     for (std::int64_t i = 0; i < own_elements; ++i, ++y, ++x) *y = *y + 3.0 * *x;
 }
 
-/// Own elements of an array in blocks of 1: what a[i] gives, whose access knows the array, not a Reference, which may be of any.
+/// Own elements of an array in blocks of 1: what a[i] gives, whose access knows the array, not a Reference, which may
+/// be of any.
 class OwnDealt {
 public:
     explicit OwnDealt(const upc::SharedArray<double>& array) noexcept : array_{array} {}

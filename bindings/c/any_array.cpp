@@ -22,7 +22,10 @@ namespace {
 class OwnPlaces final : public distribution::ForeignPlaces {
 public:
     OwnPlaces(const KeptDistribution& distribution, std::span<const std::int64_t> extents, int ranks)
-        : functions_{distribution.functions}, context_{distribution.context}, extents_{extents.begin(), extents.end()}, ranks_{ranks} {}
+        : functions_{distribution.functions},
+          context_{distribution.context},
+          extents_{extents.begin(), extents.end()},
+          ranks_{ranks} {}
 
     Location locate_at(const std::int64_t* index) const override {
         const lapwing_shape asked = shape();
@@ -42,11 +45,14 @@ public:
         const lapwing_shape asked = shape();
         std::array<lapwing_range, max_dimensions> given{};
         functions_.domain(context_, &asked, rank.value, k, given.data());
-        for (std::size_t d = 0; d < extents_.size(); ++d) ranges[d] = Range::strided(given[d].first, given[d].size, given[d].stride);
+        for (std::size_t d = 0; d < extents_.size(); ++d)
+            ranges[d] = Range::strided(given[d].first, given[d].size, given[d].stride);
     }
 
 private:
-    [[nodiscard]] lapwing_shape shape() const noexcept { return {static_cast<int>(extents_.size()), ranks_, extents_.data()}; }
+    [[nodiscard]] lapwing_shape shape() const noexcept {
+        return {static_cast<int>(extents_.size()), ranks_, extents_.data()};
+    }
 
     lapwing_distribution_functions functions_;
     void* context_;
@@ -68,13 +74,16 @@ Dealt dealt_by(int kind) {
     }
 }
 
-/// The map of a distribution of the library's, with dimensions of extent 1 in front. Throws RangeError in the terms of the array.
-BlockCyclicMap<padded> padded_map(std::span<const std::int64_t> extents, const KeptDistribution& distribution, int ranks) {
+/// The map of a distribution of the library's, with dimensions of extent 1 in front. Throws RangeError in the terms of
+/// the array.
+BlockCyclicMap<padded> padded_map(std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+                                  int ranks) {
     const auto [name, dealing] = dealt_by(distribution.kind);
     const bool replicated = distribution.kind == LAPWING_REPLICATED;
     std::array<distribution::DimensionMap, max_dimensions> dimensions{};
-    (void)distribution::make_dimensions(std::span{dimensions.data(), extents.size()}, name, extents, replicated ? 1 : ranks,
-                                        replicated ? std::vector<int>{} : distribution.grid, distribution.block, dealing);
+    (void)distribution::make_dimensions(std::span{dimensions.data(), extents.size()}, name, extents,
+                                        replicated ? 1 : ranks, replicated ? std::vector<int>{} : distribution.grid,
+                                        distribution.block, dealing);
     const std::size_t front = padded - extents.size();
     PaddedIndex all;
     std::array<int, padded> grid;
@@ -105,16 +114,18 @@ KeptDistribution KeptDistribution::of(const lapwing_distribution* distribution, 
     if (kept.kind == LAPWING_OWN_DISTRIBUTION) {
         require_pointer(distribution->functions, "distribution.functions");
         kept.functions = *distribution->functions;
-        if (kept.functions.locate == nullptr || kept.functions.capacity == nullptr || kept.functions.domain_count == nullptr ||
-            kept.functions.domain == nullptr)
-            throw UsageError{"a function of 'distribution.functions' is null; a distribution of the program's own needs locate, capacity, domain_count "
+        if (kept.functions.locate == nullptr || kept.functions.capacity == nullptr ||
+            kept.functions.domain_count == nullptr || kept.functions.domain == nullptr)
+            throw UsageError{"a function of 'distribution.functions' is null; a distribution of the program's own "
+                             "needs locate, capacity, domain_count "
                              "and domain"};
         kept.context = distribution->context;
     }
     return kept;
 }
 
-AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int64_t> extents, const KeptDistribution& distribution, std::int64_t halo) {
+AnyMap AnyMap::make(Team& team, std::string_view name, std::span<const std::int64_t> extents,
+                    const KeptDistribution& distribution, std::int64_t halo) {
     array::check_extents(team, name, extents);
     AnyMap map;
     try {
@@ -143,22 +154,28 @@ std::span<const distribution::DimensionMap> AnyMap::dimensions(std::size_t count
     return std::span{block_cyclic.dimensions()}.last(count);
 }
 
-AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, const KeptDistribution& distribution,
-                   const GlobalArrayOptions& options)
-    : AnyArray{team, type, extents, AnyMap::make(team, options.name, extents, distribution, options.halo), distribution, options} {}
+AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents,
+                   const KeptDistribution& distribution, const GlobalArrayOptions& options)
+    : AnyArray{team,         type,   extents, AnyMap::make(team, options.name, extents, distribution, options.halo),
+               distribution, options} {}
 
-AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map, const KeptDistribution& distribution,
-                   const GlobalArrayOptions& options)
+AnyArray::AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map,
+                   const KeptDistribution& distribution, const GlobalArrayOptions& options)
     : ArrayBase{team,
                 map.capacity(),
                 size_of(type),
                 alignment_of(type),
                 array::identity_of(extents, map.dimensions(extents.size())),
                 options},
-      type_{type}, dimensions_{extents.size()}, own_rank_{team.rank().value}, map_{std::move(map)}, distribution_{distribution} {
+      type_{type},
+      dimensions_{extents.size()},
+      own_rank_{team.rank().value},
+      map_{std::move(map)},
+      distribution_{distribution} {
     extents_.fill(1);
     std::ranges::copy(extents, extents_.begin() + static_cast<std::ptrdiff_t>(front()));
-    make_geometry(extents, map_.dimensions(dimensions_), map_.block_cyclic.origin(), map_.foreign, map_.replicated, element_bytes());
+    make_geometry(extents, map_.dimensions(dimensions_), map_.block_cyclic.origin(), map_.foreign, map_.replicated,
+                  element_bytes());
     if (map_.foreign == nullptr && !map_.replicated) node_ = {map_.block_cyclic, window_.map(), element_bytes()};
 }
 
@@ -229,7 +246,8 @@ Location AnyArray::locate(const PaddedIndex& index) const {
     } else {
         location = map_.foreign->locate_at(index.data() + front());
         if (location.owner.value >= team_->size() || location.contiguous == 0 ||
-            (location.owner.value >= 0 && (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
+            (location.owner.value >= 0 &&
+             (location.offset >= capacity_ || location.contiguous > capacity_ - location.offset)))
             throw_misplaced({index.data() + front(), dimensions_}, location);
     }
     // Everybody has what the map of a replicated array places on rank 0.
@@ -306,13 +324,16 @@ Completion AnyArray::start_patch(const char* call, array::Direction direction, c
     if (map_.foreign != nullptr) require_stored(call, domain);
     array::PatchTransfer patch{window_, direction, buffer, element_bytes(), map_.replicated};
     if (map_.foreign == nullptr)
-        distribution::cut(map_.block_cyclic.dimensions(), map_.block_cyclic.origin(), domain.ranges(), shape.offset, shape.strides, patch);
+        distribution::cut(map_.block_cyclic.dimensions(), map_.block_cyclic.origin(), domain.ranges(), shape.offset,
+                          shape.strides, patch);
     else distribution::cut_rows(*this, domain, shape, patch);
     return patch.release();
 }
 
-Completion AnyArray::start_list(array::Direction direction, std::vector<array::ListedPlace>& places, std::byte* values) const {
-    if (map_.replicated && direction == array::Direction::put) return start_list_to_all(places, element_bytes(), values);
+Completion AnyArray::start_list(array::Direction direction, std::vector<array::ListedPlace>& places,
+                                std::byte* values) const {
+    if (map_.replicated && direction == array::Direction::put)
+        return start_list_to_all(places, element_bytes(), values);
     return array::start_list(window_, direction, places, element_bytes(), values);
 }
 
@@ -330,14 +351,17 @@ void AnyArray::for_each_run(const Run& run) const {
         rows[padded - 1] = Range::strided(row.first(), 1, 1);
         for (PaddedIndex index : PaddedDomain{rows}) {
             if (map_.foreign == nullptr) { // neighbours in a domain are neighbours in memory
-                run(index, segment() + map_.block_cyclic.locate(index).offset * element_bytes(), row.size(), row.stride());
+                run(index, segment() + map_.block_cyclic.locate(index).offset * element_bytes(), row.size(),
+                    row.stride());
                 continue;
             }
             for (std::uint64_t k = 0; k < row.size();) {
                 index[padded - 1] = row[k];
                 const Location location = locate(index);
-                if (location.owner.value != own_rank_) throw_wrong_domain({index.data() + front(), dimensions_}, location.owner);
-                const std::uint64_t together = row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
+                if (location.owner.value != own_rank_)
+                    throw_wrong_domain({index.data() + front(), dimensions_}, location.owner);
+                const std::uint64_t together =
+                    row.stride() == 1 ? std::min(location.contiguous, row.size() - k) : std::uint64_t{1};
                 run(index, segment() + location.offset * element_bytes(), together, row.stride());
                 k += together;
             }

@@ -42,13 +42,16 @@ struct KeptDistribution {
 /// Where the elements of an array are.
 struct AnyMap {
     BlockCyclicMap<padded> block_cyclic;
-    std::shared_ptr<const distribution::ForeignPlaces> foreign; ///< in place of it for a distribution of the program's own
+    std::shared_ptr<const distribution::ForeignPlaces>
+        foreign; ///< in place of it for a distribution of the program's own
     bool replicated = false;
 
     /// Throws RangeError and UsageError; `name` is the array's.
-    [[nodiscard]] static AnyMap make(Team& team, std::string_view name, std::span<const std::int64_t> extents, const KeptDistribution& distribution,
-                                     std::int64_t halo);
-    [[nodiscard]] std::uint64_t capacity() const { return foreign != nullptr ? foreign->local_capacity() : block_cyclic.local_capacity(); }
+    [[nodiscard]] static AnyMap make(Team& team, std::string_view name, std::span<const std::int64_t> extents,
+                                     const KeptDistribution& distribution, std::int64_t halo);
+    [[nodiscard]] std::uint64_t capacity() const {
+        return foreign != nullptr ? foreign->local_capacity() : block_cyclic.local_capacity();
+    }
     /// Of as many dimensions as the array has; empty for a program's own.
     [[nodiscard]] std::span<const distribution::DimensionMap> dimensions(std::size_t count) const noexcept;
 };
@@ -72,7 +75,8 @@ class AnyArray : public array::ArrayBase {
 public:
     AnyArray() noexcept = default;
     /// Collective.
-    AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, const KeptDistribution& distribution, const GlobalArrayOptions& options);
+    AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, const KeptDistribution& distribution,
+             const GlobalArrayOptions& options);
     AnyArray(AnyArray&&) = default;
     AnyArray& operator=(AnyArray&&) = default;
     ~AnyArray() = default;
@@ -84,7 +88,9 @@ public:
     [[nodiscard]] lapwing_type type() const noexcept { return type_; }
     [[nodiscard]] std::uint64_t element_bytes() const noexcept { return size_of(type_); }
     [[nodiscard]] std::size_t dimensions() const noexcept { return dimensions_; }
-    [[nodiscard]] std::span<const std::int64_t> extents() const noexcept { return {extents_.data() + front(), dimensions_}; }
+    [[nodiscard]] std::span<const std::int64_t> extents() const noexcept {
+        return {extents_.data() + front(), dimensions_};
+    }
     [[nodiscard]] std::uint64_t size() const;
     [[nodiscard]] const KeptDistribution& distribution() const noexcept { return distribution_; }
     [[nodiscard]] bool replicated() const noexcept { return map_.replicated; }
@@ -98,13 +104,16 @@ public:
     [[nodiscard]] Location checked_location(const char* call, const PaddedIndex& index) const;
     /// What can be loaded without asking the map: a box, and its first element.
     [[nodiscard]] array::PlacedBox<padded> near() const;
-    [[nodiscard]] std::byte* find_on_node(const PaddedIndex& index) const noexcept { return node_.find<std::byte>(index); }
+    [[nodiscard]] std::byte* find_on_node(const PaddedIndex& index) const noexcept {
+        return node_.find<std::byte>(index);
+    }
     void put_to_copies(Offset offset, const void* value) const { put_to_all(offset, value, element_bytes()); }
     [[noreturn]] void refuse_atomic(const char* call, const PaddedIndex& index) const;
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const;
     [[nodiscard]] PaddedDomain domain(Rank rank, std::uint64_t k) const;
-    /// First element of the own part, extents, and elements from one to the next, by dimension of the array. Throws UsageError.
+    /// First element of the own part, extents, and elements from one to the next, by dimension of the array. Throws
+    /// UsageError.
     struct LocalPart {
         std::byte* first = nullptr;
         std::array<std::int64_t, max_dimensions> extents{};
@@ -115,7 +124,8 @@ public:
     /// A patch whose indices are within the extents, to or from a buffer of these strides. Throws RangeError.
     [[nodiscard]] Completion start_patch(const char* call, array::Direction direction, const PaddedDomain& domain,
                                          const distribution::BufferShape<padded>& shape, std::byte* buffer) const;
-    [[nodiscard]] Completion start_list(array::Direction direction, std::vector<array::ListedPlace>& places, std::byte* values) const;
+    [[nodiscard]] Completion start_list(array::Direction direction, std::vector<array::ListedPlace>& places,
+                                        std::byte* values) const;
 
     /// Calls `run(index, elements, count, index_stride)` for each run of own elements that lie one behind the other.
     using Run = std::function<void(const PaddedIndex&, std::byte*, std::uint64_t, std::int64_t)>;
@@ -128,8 +138,8 @@ public:
     [[noreturn]] void refuse_nothing(const char* call) const { throw_nothing_compares(call); }
 
 private:
-    AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map, const KeptDistribution& distribution,
-             const GlobalArrayOptions& options);
+    AnyArray(Team& team, lapwing_type type, std::span<const std::int64_t> extents, AnyMap map,
+             const KeptDistribution& distribution, const GlobalArrayOptions& options);
     [[nodiscard]] std::size_t front() const noexcept { return padded - dimensions_; }
     [[nodiscard]] Rank own_place() const noexcept { return Rank{map_.replicated ? 0 : own_rank_}; }
     [[nodiscard]] std::byte* segment() const noexcept { return window_.map().own; }

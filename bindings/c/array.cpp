@@ -24,8 +24,9 @@ namespace {
 
 [[noreturn]] void throw_outside_of(const ArrayInside& inside, const std::int64_t* index, std::size_t d) {
     const AnyArray& array = inside.array;
-    throw RangeError{fmt::format("{}: {}: index {} of dimension {} of ({}) is outside [{}, {})", array.team().who(), text_of(array), index[d], d,
-                                 fmt::join(std::span{index, array.dimensions()}, ", "), inside.lower[d], inside.lower[d] + array.extents()[d])};
+    throw RangeError{fmt::format("{}: {}: index {} of dimension {} of ({}) is outside [{}, {})", array.team().who(),
+                                 text_of(array), index[d], d, fmt::join(std::span{index, array.dimensions()}, ", "),
+                                 inside.lower[d], inside.lower[d] + array.extents()[d])};
 }
 
 } // namespace
@@ -62,8 +63,8 @@ PaddedDomain positions_of(const ArrayInside& inside, const lapwing_range* ranges
         const std::int64_t lower = inside.lower[d];
         const std::int64_t end = lower + array.extents()[d];
         if (indices.first() < lower || indices.last() >= end)
-            throw RangeError{fmt::format("{}: {}: {} of dimension {} leaves [{}, {}); cut the patch to the array", array.team().who(), text_of(array),
-                                         to_string(indices), d, lower, end)};
+            throw RangeError{fmt::format("{}: {}: {} of dimension {} leaves [{}, {}); cut the patch to the array",
+                                         array.team().who(), text_of(array), to_string(indices), d, lower, end)};
         positions[front + d] = Range::strided(indices.first() - lower, indices.size(), indices.stride());
     }
     return PaddedDomain{positions};
@@ -87,7 +88,8 @@ void require_lower(const std::int64_t* lower, const std::int64_t* extents, std::
     std::int64_t end = 0;
     for (std::size_t d = 0; d < dimensions; ++d)
         if (extents[d] > 0 && __builtin_add_overflow(lower[d], extents[d], &end))
-            throw RangeError{fmt::format("the lower bound {} and the extent {} of dimension {} leave 64 bits", lower[d], extents[d], d)};
+            throw RangeError{fmt::format("the lower bound {} and the extent {} of dimension {} leave 64 bits", lower[d],
+                                         extents[d], d)};
 }
 
 /// After elements have moved: what was made from the array before is of no use any more.
@@ -124,10 +126,13 @@ void lapwing_array::bind() {
 
 extern "C" {
 
-lapwing_array_options lapwing_array_options_default(void) { return {nullptr, nullptr, lapwing_cache_options_default(), 0}; }
+lapwing_array_options lapwing_array_options_default(void) {
+    return {nullptr, nullptr, lapwing_cache_options_default(), 0};
+}
 
-int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimensions, const int64_t* extents, const lapwing_distribution* distribution,
-                         const lapwing_array_options* options, lapwing_array** array) {
+int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimensions, const int64_t* extents,
+                         const lapwing_distribution* distribution, const lapwing_array_options* options,
+                         lapwing_array** array) {
     return guarded("lapwing_array_create", [&] {
         lapwing::Team& team = team_of(runtime);
         require_type(type);
@@ -186,7 +191,8 @@ int lapwing_array_redistribute(lapwing_array* array, const lapwing_distribution*
     });
 }
 
-int lapwing_array_shape(const lapwing_array* array, lapwing_type* type, int* dimensions, int64_t* extents, int64_t* lower) {
+int lapwing_array_shape(const lapwing_array* array, lapwing_type* type, int* dimensions, int64_t* extents,
+                        int64_t* lower) {
     return guarded("lapwing_array_shape", [&] {
         const ArrayInside& inside = inside_of(array);
         if (type != nullptr) *type = inside.array.type();
@@ -259,13 +265,14 @@ int lapwing_array_domain(const lapwing_array* array, int rank, uint64_t k, lapwi
         require_pointer(ranges, "ranges");
         const std::uint64_t count = inside.array.domain_count(Rank{rank});
         if (k >= count)
-            throw lapwing::RangeError{fmt::format("{}: {}: rank {} owns {} domains, and none has the number {}", inside.array.team().who(),
-                                                  text_of(inside.array), rank, count, k)};
+            throw lapwing::RangeError{fmt::format("{}: {}: rank {} owns {} domains, and none has the number {}",
+                                                  inside.array.team().who(), text_of(inside.array), rank, count, k)};
         const PaddedDomain domain = inside.array.domain(Rank{rank}, k);
         const std::size_t front = padded - inside.array.dimensions();
         for (std::size_t d = 0; d < inside.array.dimensions(); ++d) {
             const lapwing::Range& range = domain.range(front + d);
-            ranges[d] = {range.empty() ? inside.lower[d] : range.first() + inside.lower[d], range.size(), range.stride()};
+            ranges[d] = {range.empty() ? inside.lower[d] : range.first() + inside.lower[d], range.size(),
+                         range.stride()};
         }
     });
 }

@@ -33,7 +33,9 @@ struct ArrayInside {
 /// Standard layout, so that inline functions find the head at its address.
 struct lapwing_array {
     static constexpr const char* object_name = "array";
-    [[nodiscard]] static constexpr std::uint64_t live_mark() noexcept { return lapwing::bindings::Object<lapwing_array>::live_mark(); }
+    [[nodiscard]] static constexpr std::uint64_t live_mark() noexcept {
+        return lapwing::bindings::Object<lapwing_array>::live_mark();
+    }
 
     lapwing_array_head head{};
     lapwing::bindings::ArrayInside* inside = nullptr;

@@ -36,15 +36,16 @@ Located<T> first_best(const ArrayInside& inside, const char* call, T worst, Bett
     array.begin(call + 1);
     Located<T> best{worst, {}};
     best.index.fill(std::numeric_limits<std::int64_t>::max()); // behind every element
-    array.for_each_run([&](const PaddedIndex& index, std::byte* memory, std::uint64_t count, std::int64_t index_stride) {
-        const T* const elements = reinterpret_cast<const T*>(memory);
-        for (std::uint64_t k = 0; k < count; ++k) {
-            if (!better(elements[k], best.value) && !(elements[k] == best.value)) continue;
-            PaddedIndex place = index;
-            place[padded - 1] += static_cast<std::int64_t>(k) * index_stride;
-            if (better(elements[k], best.value) || place < best.index) best = {elements[k], place};
-        }
-    });
+    array.for_each_run(
+        [&](const PaddedIndex& index, std::byte* memory, std::uint64_t count, std::int64_t index_stride) {
+            const T* const elements = reinterpret_cast<const T*>(memory);
+            for (std::uint64_t k = 0; k < count; ++k) {
+                if (!better(elements[k], best.value) && !(elements[k] == best.value)) continue;
+                PaddedIndex place = index;
+                place[padded - 1] += static_cast<std::int64_t>(k) * index_stride;
+                if (better(elements[k], best.value) || place < best.index) best = {elements[k], place};
+            }
+        });
     if (array.replicated()) {
         array.barrier();
     } else {
@@ -54,7 +55,8 @@ Located<T> first_best(const ArrayInside& inside, const char* call, T worst, Bett
             std::memcpy(&one, left, sizeof one);
             std::memcpy(&other, right, sizeof other);
             const Better& is_better = *static_cast<const Better*>(context);
-            if (is_better(other.value, one.value) || (other.value == one.value && other.index < one.index)) std::memcpy(left, right, sizeof one);
+            if (is_better(other.value, one.value) || (other.value == one.value && other.index < one.index))
+                std::memcpy(left, right, sizeof one);
         };
         array.team().combine({reinterpret_cast<std::byte*>(&best), sizeof best}, combine, &better);
     }
@@ -63,12 +65,14 @@ Located<T> first_best(const ArrayInside& inside, const char* call, T worst, Bett
 }
 
 template <class Better>
-int find_best(const char* name, const char* call, lapwing_array* array, void* value, std::int64_t* index, bool smallest, Better) {
+int find_best(const char* name, const char* call, lapwing_array* array, void* value, std::int64_t* index, bool smallest,
+              Better) {
     return guarded(name, [&] {
         const ArrayInside& inside = inside_of(array);
         require_pointer(value, "value");
         with_number(inside.array.type(), [&]<class T>(T) {
-            const auto best = first_best(inside, call, smallest ? array::largest_value<T>() : array::smallest_value<T>(), Better{});
+            const auto best =
+                first_best(inside, call, smallest ? array::largest_value<T>() : array::smallest_value<T>(), Better{});
             std::memcpy(value, &best.value, sizeof(T));
             if (index != nullptr) copy_index(inside, best.index, index);
         });
@@ -92,7 +96,8 @@ int lapwing_array_fill(lapwing_array* array, const void* value) {
             // Each copy is of all that is there so far.
             const std::size_t all = count * bytes;
             std::memcpy(memory, value, bytes);
-            for (std::size_t done = bytes; done < all; done *= 2) std::memcpy(memory + done, memory, std::min(done, all - done));
+            for (std::size_t done = bytes; done < all; done *= 2)
+                std::memcpy(memory + done, memory, std::min(done, all - done));
         });
         one.barrier();
     });
@@ -103,8 +108,9 @@ int lapwing_array_copy(lapwing_array* target, lapwing_array* source) {
         const AnyArray& to = array_of(target);
         const AnyArray& from = array_of(source);
         if (to.type() != from.type())
-            throw lapwing::UsageError{fmt::format("{}: the elements of {} are of type {}, and those of {} are {}; assign slices, which converts numbers",
-                                                  to.team().who(), text_of(to), text_of(to.type()), text_of(from), text_of(from.type()))};
+            throw lapwing::UsageError{fmt::format(
+                "{}: the elements of {} are of type {}, and those of {} are {}; assign slices, which converts numbers",
+                to.team().who(), text_of(to), text_of(to.type()), text_of(from), text_of(from.type()))};
         lapwing::Assignment{}.add_untyped(to.slice(), from.slice(), {}).execute();
     });
 }
@@ -135,15 +141,17 @@ int lapwing_array_sum(lapwing_array* array, void* sum) {
 }
 
 int lapwing_array_min(lapwing_array* array, void* value, int64_t* index) {
-    return find_best("lapwing_array_min", ".min", array, value, index, true, [](const auto& a, const auto& b) { return a < b; });
+    return find_best("lapwing_array_min", ".min", array, value, index, true,
+                     [](const auto& a, const auto& b) { return a < b; });
 }
 
 int lapwing_array_max(lapwing_array* array, void* value, int64_t* index) {
-    return find_best("lapwing_array_max", ".max", array, value, index, false, [](const auto& a, const auto& b) { return b < a; });
+    return find_best("lapwing_array_max", ".max", array, value, index, false,
+                     [](const auto& a, const auto& b) { return b < a; });
 }
 
-int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapwing_accumulate_function accumulate, lapwing_combine_function combine,
-                         void* context) {
+int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapwing_accumulate_function accumulate,
+                         lapwing_combine_function combine, void* context) {
     return guarded("lapwing_array_reduce", [&] {
         const ArrayInside& inside = inside_of(array);
         const AnyArray& one = inside.array;
@@ -152,13 +160,14 @@ int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapw
         require_pointer(reinterpret_cast<const void*>(combine), "combine");
         one.begin("reduce");
         std::array<std::int64_t, lapwing::max_dimensions> index{};
-        one.for_each_run([&](const PaddedIndex& position, std::byte* memory, std::uint64_t count, std::int64_t index_stride) {
-            copy_index(inside, position, index.data());
-            for (std::uint64_t k = 0; k < count; ++k) {
-                accumulate(context, value, index.data(), memory + k * one.element_bytes());
-                index[one.dimensions() - 1] += index_stride;
-            }
-        });
+        one.for_each_run(
+            [&](const PaddedIndex& position, std::byte* memory, std::uint64_t count, std::int64_t index_stride) {
+                copy_index(inside, position, index.data());
+                for (std::uint64_t k = 0; k < count; ++k) {
+                    accumulate(context, value, index.data(), memory + k * one.element_bytes());
+                    index[one.dimensions() - 1] += index_stride;
+                }
+            });
         if (one.replicated()) one.barrier();
         else one.team().combine({static_cast<std::byte*>(value), bytes}, combine, context);
     });

@@ -19,7 +19,9 @@ namespace {
 using array::Direction;
 using array::ListedPlace;
 
-Offset offset_of(const AnyArray& array, const Location& location) { return Offset{location.offset * array.element_bytes()}; }
+Offset offset_of(const AnyArray& array, const Location& location) {
+    return Offset{location.offset * array.element_bytes()};
+}
 
 void get_element(const ArrayInside& inside, const PaddedIndex& position, void* value) {
     const AnyArray& array = inside.array;
@@ -28,29 +30,34 @@ void get_element(const ArrayInside& inside, const PaddedIndex& position, void* v
         return;
     }
     const Location location = array.checked_location(".get_element", position);
-    array.window_of(".get_element").get_bytes(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
+    array.window_of(".get_element")
+        .get_bytes(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
 }
 
 void put_element(const ArrayInside& inside, const PaddedIndex& position, const void* value) {
     const AnyArray& array = inside.array;
     const Location location = array.checked_location(".put_element", position);
     if (array.replicated()) return array.put_to_copies(offset_of(array, location), value);
-    array.window_of(".put_element").put_bytes(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
+    array.window_of(".put_element")
+        .put_bytes(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
 }
 
 void require_type_of(const AnyArray& array, lapwing_type type) {
     if (type != array.type())
-        throw UsageError{fmt::format("{}: {} has elements of type {}, and the call is for {}", array.team().who(), text_of(array), text_of(array.type()),
-                                     text_of(type))};
+        throw UsageError{fmt::format("{}: {} has elements of type {}, and the call is for {}", array.team().who(),
+                                     text_of(array), text_of(array.type()), text_of(type))};
 }
 
 void require_dimensions_of(const AnyArray& array, int dimensions) {
     if (static_cast<std::size_t>(dimensions) != array.dimensions())
-        throw UsageError{fmt::format("{}: {} has {} dimensions, and the call is for {}", array.team().who(), text_of(array), array.dimensions(), dimensions)};
+        throw UsageError{fmt::format("{}: {} has {} dimensions, and the call is for {}", array.team().who(),
+                                     text_of(array), array.dimensions(), dimensions)};
 }
 
-/// Where the elements of a patch are in a buffer. Throws RangeError for strides that do not grow from the last to the first.
-distribution::BufferShape<padded> shape_of(const ArrayInside& inside, const PaddedDomain& domain, const std::int64_t* strides) {
+/// Where the elements of a patch are in a buffer. Throws RangeError for strides that do not grow from the last to the
+/// first.
+distribution::BufferShape<padded> shape_of(const ArrayInside& inside, const PaddedDomain& domain,
+                                           const std::int64_t* strides) {
     auto shape = distribution::BufferShape<padded>::row_major(domain);
     if (strides == nullptr) return shape;
     const std::size_t front = padded - inside.array.dimensions();
@@ -58,10 +65,12 @@ distribution::BufferShape<padded> shape_of(const ArrayInside& inside, const Padd
     for (std::size_t d = inside.array.dimensions(); d-- > 0;) {
         const auto size = static_cast<std::int64_t>(domain.range(front + d).size());
         if (d + 1 == inside.array.dimensions() && strides[d] != 1)
-            throw RangeError{fmt::format("{}: {}: the stride {} of the last dimension of the buffer must be 1; use a slice for other buffers",
-                                         inside.array.team().who(), text_of(inside.array), strides[d])};
+            throw RangeError{fmt::format(
+                "{}: {}: the stride {} of the last dimension of the buffer must be 1; use a slice for other buffers",
+                inside.array.team().who(), text_of(inside.array), strides[d])};
         if (size > 1 && strides[d] < within)
-            throw RangeError{fmt::format("{}: {}: the buffer's stride {} of dimension {} is below the {} places of what lies within; strides grow from the "
+            throw RangeError{fmt::format("{}: {}: the buffer's stride {} of dimension {} is below the {} places of "
+                                         "what lies within; strides grow from the "
                                          "last dimension, whose is 1, to the first",
                                          inside.array.team().who(), text_of(inside.array), strides[d], d, within)};
         shape.strides[front + d] = static_cast<std::uint64_t>(strides[d]);
@@ -70,8 +79,8 @@ distribution::BufferShape<padded> shape_of(const ArrayInside& inside, const Padd
     return shape;
 }
 
-Completion start_patch(const char* call, lapwing_array* array, Direction direction, const lapwing_range* ranges, const void* buffer,
-                       const std::int64_t* strides) {
+Completion start_patch(const char* call, lapwing_array* array, Direction direction, const lapwing_range* ranges,
+                       const void* buffer, const std::int64_t* strides) {
     const ArrayInside& inside = inside_of(array);
     const PaddedDomain domain = positions_of(inside, ranges);
     if (domain.empty()) return {};
@@ -81,18 +90,21 @@ Completion start_patch(const char* call, lapwing_array* array, Direction directi
     return inside.array.start_patch(call, direction, domain, shape_of(inside, domain, strides), bytes);
 }
 
-std::vector<ListedPlace> places_of(const ArrayInside& inside, const char* call, std::size_t count, const std::int64_t* indices) {
+std::vector<ListedPlace> places_of(const ArrayInside& inside, const char* call, std::size_t count,
+                                   const std::int64_t* indices) {
     require_memory(indices, count, "indices");
     std::vector<ListedPlace> places;
     places.reserve(count);
     for (std::size_t k = 0; k < count; ++k) {
-        const Location location = inside.array.checked_location(call, position_of(inside, indices + k * inside.array.dimensions()));
+        const Location location =
+            inside.array.checked_location(call, position_of(inside, indices + k * inside.array.dimensions()));
         places.push_back({location.owner.value, location.offset * inside.array.element_bytes()});
     }
     return places;
 }
 
-Completion start_list(const char* call, lapwing_array* array, Direction direction, std::size_t count, const std::int64_t* indices, const void* values) {
+Completion start_list(const char* call, lapwing_array* array, Direction direction, std::size_t count,
+                      const std::int64_t* indices, const void* values) {
     const ArrayInside& inside = inside_of(array);
     std::vector<ListedPlace> places = places_of(inside, call, count, indices);
     require_memory(values, count, "values");
@@ -154,7 +166,8 @@ int lapwing_array_put_typed(lapwing_array* array, lapwing_type type, const int64
     });
 }
 
-int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index, void* value) {
+int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
+                               void* value) {
     return guarded("lapwing_array_get_typed", [&] {
         const ArrayInside& inside = inside_of(array);
         require_type_of(inside.array, type);
@@ -164,7 +177,8 @@ int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dime
     });
 }
 
-int lapwing_array_put_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index, const void* value) {
+int lapwing_array_put_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
+                               const void* value) {
     return guarded("lapwing_array_put_typed", [&] {
         const ArrayInside& inside = inside_of(array);
         require_type_of(inside.array, type);
@@ -177,27 +191,31 @@ int lapwing_array_prefetch_element(lapwing_array* array, const int64_t* index) {
     return guarded("lapwing_array_prefetch_element", [&] {
         const ArrayInside& inside = inside_of(array);
         const lapwing::Location location = inside.array.checked_location(".prefetch", position_of(inside, index));
-        inside.array.window_of(".prefetch").prefetch(location.owner, offset_of(inside.array, location), inside.array.element_bytes());
+        inside.array.window_of(".prefetch")
+            .prefetch(location.owner, offset_of(inside.array, location), inside.array.element_bytes());
     });
 }
 
 int lapwing_array_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides) {
-    return guarded("lapwing_array_get", [&] { start_patch(".get", array, Direction::get, ranges, buffer, strides).wait(); });
+    return guarded("lapwing_array_get",
+                   [&] { start_patch(".get", array, Direction::get, ranges, buffer, strides).wait(); });
 }
 
 int lapwing_array_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer, const int64_t* strides) {
-    return guarded("lapwing_array_put", [&] { start_patch(".put", array, Direction::put, ranges, buffer, strides).wait(); });
+    return guarded("lapwing_array_put",
+                   [&] { start_patch(".put", array, Direction::put, ranges, buffer, strides).wait(); });
 }
 
-int lapwing_array_start_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides, lapwing_completion** completion) {
+int lapwing_array_start_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides,
+                            lapwing_completion** completion) {
     return guarded("lapwing_array_start_get", [&] {
         require_pointer(completion, "completion");
         give(start_patch(".start_get", array, Direction::get, ranges, buffer, strides), completion);
     });
 }
 
-int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer, const int64_t* strides,
-                            lapwing_completion** completion) {
+int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer,
+                            const int64_t* strides, lapwing_completion** completion) {
     return guarded("lapwing_array_start_put", [&] {
         require_pointer(completion, "completion");
         give(start_patch(".start_put", array, Direction::put, ranges, buffer, strides), completion);
@@ -205,28 +223,33 @@ int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, c
 }
 
 int lapwing_array_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values) {
-    return guarded("lapwing_array_gather", [&] { start_list(".gather", array, Direction::get, count, indices, values).wait(); });
+    return guarded("lapwing_array_gather",
+                   [&] { start_list(".gather", array, Direction::get, count, indices, values).wait(); });
 }
 
 int lapwing_array_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values) {
-    return guarded("lapwing_array_scatter", [&] { start_list(".scatter", array, Direction::put, count, indices, values).wait(); });
+    return guarded("lapwing_array_scatter",
+                   [&] { start_list(".scatter", array, Direction::put, count, indices, values).wait(); });
 }
 
-int lapwing_array_start_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values, lapwing_completion** completion) {
+int lapwing_array_start_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values,
+                               lapwing_completion** completion) {
     return guarded("lapwing_array_start_gather", [&] {
         require_pointer(completion, "completion");
         give(start_list(".start_gather", array, Direction::get, count, indices, values), completion);
     });
 }
 
-int lapwing_array_start_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values, lapwing_completion** completion) {
+int lapwing_array_start_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values,
+                                lapwing_completion** completion) {
     return guarded("lapwing_array_start_scatter", [&] {
         require_pointer(completion, "completion");
         give(start_list(".start_scatter", array, Direction::put, count, indices, values), completion);
     });
 }
 
-int lapwing_array_fetch(lapwing_array* array, int operation, const int64_t* index, const void* operand, void* before, int order) {
+int lapwing_array_fetch(lapwing_array* array, int operation, const int64_t* index, const void* operand, void* before,
+                        int order) {
     return guarded("lapwing_array_fetch", [&] {
         const ArrayInside& inside = inside_of(array);
         const Home home = home_of(inside, "fetch", index);
@@ -234,7 +257,8 @@ int lapwing_array_fetch(lapwing_array* array, int operation, const int64_t* inde
     });
 }
 
-int lapwing_array_compare_swap(lapwing_array* array, const int64_t* index, const void* expected, const void* desired, void* before, int order) {
+int lapwing_array_compare_swap(lapwing_array* array, const int64_t* index, const void* expected, const void* desired,
+                               void* before, int order) {
     return guarded("lapwing_array_compare_swap", [&] {
         const ArrayInside& inside = inside_of(array);
         const Home home = home_of(inside, "compare_swap", index);
@@ -250,8 +274,8 @@ int lapwing_array_update(lapwing_array* array, int operation, const int64_t* ind
     });
 }
 
-int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, const int64_t* indices, const void* operands, int one_operand,
-                             void* before) {
+int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, const int64_t* indices,
+                             const void* operands, int one_operand, void* before) {
     return guarded("lapwing_array_fetch_list", [&] {
         const ArrayInside& inside = inside_of(array);
         const lapwing_type type = inside.array.type();
@@ -261,12 +285,14 @@ int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, 
         const bool reads = what == lapwing::mpi::AtomicOperation::read;
         AtomicList atomics{type, count, reads ? &nothing : operands, reads || one_operand != 0, before};
         const auto places = places_of(inside, ".fetch", count, indices);
-        lapwing::array::start_list_of_atomics(inside.array.window_of(".fetch"), what, atomic_type_of(type), places, atomics.list, "fetch").wait();
+        lapwing::array::start_list_of_atomics(inside.array.window_of(".fetch"), what, atomic_type_of(type), places,
+                                              atomics.list, "fetch")
+            .wait();
     });
 }
 
-int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices, const void* expected, int one_expected,
-                                    const void* desired, int one_desired, void* before) {
+int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices, const void* expected,
+                                    int one_expected, const void* desired, int one_desired, void* before) {
     return guarded("lapwing_array_compare_swap_list", [&] {
         const ArrayInside& inside = inside_of(array);
         const lapwing_type type = inside.array.type();
@@ -275,8 +301,8 @@ int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const in
         AtomicList atomics{type, count, desired, one_desired != 0, before};
         atomics.expect(type, expected, one_expected != 0);
         const auto places = places_of(inside, ".compare_swap", count, indices);
-        lapwing::array::start_list_of_atomics(inside.array.window_of(".compare_swap"), lapwing::Atomic::replace, atomic_type_of(type), places,
-                                              atomics.list, "compare_swap")
+        lapwing::array::start_list_of_atomics(inside.array.window_of(".compare_swap"), lapwing::Atomic::replace,
+                                              atomic_type_of(type), places, atomics.list, "compare_swap")
             .wait();
     });
 }

@@ -19,14 +19,16 @@
 namespace lapwing::bindings {
 
 mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type) {
-    require_constant(operation, count, "operation", count == 8 ? "LAPWING_ADD to LAPWING_READ" : "LAPWING_ADD to LAPWING_MAX");
+    require_constant(operation, count, "operation",
+                     count == 8 ? "LAPWING_ADD to LAPWING_READ" : "LAPWING_ADD to LAPWING_MAX");
     const bool of_bits = operation >= LAPWING_AND && operation <= LAPWING_XOR;
     (void)atomic_type_of(type);
     if (of_bits && kind_of(type) == LAPWING_KIND_FLOAT) throw_no_number(type, "integers");
     return static_cast<mpi::AtomicOperation>(operation);
 }
 
-AtomicList::AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before) : list(count) {
+AtomicList::AtomicList(lapwing_type type, std::size_t count, const void* operands, bool one_operand, void* before)
+    : list(count) {
     const std::uint64_t bytes = size_of(type);
     require_memory(operands, count, "operands");
     if (before == nullptr) {
@@ -49,8 +51,9 @@ namespace {
 
 std::memory_order order_of(int order) {
     require_constant(order, 5, "order", "LAPWING_ORDER_RELAXED to LAPWING_ORDER_SEQ_CST");
-    static constexpr std::memory_order orders[] = {std::memory_order_relaxed, std::memory_order_acquire, std::memory_order_release,
-                                                   std::memory_order_acq_rel, std::memory_order_seq_cst};
+    static constexpr std::memory_order orders[] = {std::memory_order_relaxed, std::memory_order_acquire,
+                                                   std::memory_order_release, std::memory_order_acq_rel,
+                                                   std::memory_order_seq_cst};
     return orders[order];
 }
 
@@ -91,7 +94,8 @@ void update(Window& window, mpi::AtomicOperation operation, Rank rank, Offset of
 
 } // namespace
 
-void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand, void* before, int order) {
+void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Offset offset, const void* operand,
+                 void* before, int order) {
     const mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
     const std::memory_order how = order_of(order);
     const bool reads = what == mpi::AtomicOperation::read;
@@ -102,7 +106,8 @@ void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Of
     });
 }
 
-void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset offset, const void* expected, const void* desired, void* before, int order) {
+void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset offset, const void* expected,
+                        const void* desired, void* before, int order) {
     const std::memory_order how = order_of(order);
     require_pointer(expected, "expected");
     require_pointer(desired, "desired");
@@ -135,8 +140,9 @@ void end(Completion transfer, const AtomicList& atomics, lapwing_completion** co
     }
 }
 
-void fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count, const uint64_t* offsets, const void* operands,
-                bool one_operand, void* before, lapwing_completion** completion) {
+void fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
+                const uint64_t* offsets, const void* operands, bool one_operand, void* before,
+                lapwing_completion** completion) {
     Window& one = window_of(window);
     const mpi::AtomicOperation what = atomic_operation_of(operation, 8, type);
     static constexpr std::uint64_t nothing = 0;
@@ -149,14 +155,16 @@ void fetch_list(lapwing_window* window, int operation, lapwing_type type, int ra
     end(one.start_atomics(what, atomic_type_of(type), Rank{rank}, atomics.list, "fetch"), atomics, completion);
 }
 
-void compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets, const void* expected,
-                       bool one_expected, const void* desired, bool one_desired, void* before, lapwing_completion** completion) {
+void compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
+                       const void* expected, bool one_expected, const void* desired, bool one_desired, void* before,
+                       lapwing_completion** completion) {
     Window& one = window_of(window);
     (void)atomic_type_of(type);
     AtomicList atomics{type, count, desired, one_desired, before};
     atomics.expect(type, expected, one_expected);
     set_offsets(atomics, offsets);
-    end(one.start_atomics(Atomic::replace, atomic_type_of(type), Rank{rank}, atomics.list, "compare_swap"), atomics, completion);
+    end(one.start_atomics(Atomic::replace, atomic_type_of(type), Rank{rank}, atomics.list, "compare_swap"), atomics,
+        completion);
 }
 
 } // namespace
@@ -169,57 +177,63 @@ using lapwing::Window;
 
 extern "C" {
 
-int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset, const void* operand, void* before,
-                         int order) {
+int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset,
+                         const void* operand, void* before, int order) {
     return guarded("lapwing_window_fetch", [&] {
         Window& one = window_of(window);
         fetch_value(one, operation, type, Rank{rank}, Offset{offset}, operand, before, order);
     });
 }
 
-int lapwing_window_compare_swap(lapwing_window* window, lapwing_type type, int rank, uint64_t offset, const void* expected, const void* desired,
-                                void* before, int order) {
+int lapwing_window_compare_swap(lapwing_window* window, lapwing_type type, int rank, uint64_t offset,
+                                const void* expected, const void* desired, void* before, int order) {
     return guarded("lapwing_window_compare_swap", [&] {
         Window& one = window_of(window);
         compare_swap_value(one, type, Rank{rank}, Offset{offset}, expected, desired, before, order);
     });
 }
 
-int lapwing_window_update(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset, const void* operand) {
+int lapwing_window_update(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset,
+                          const void* operand) {
     return guarded("lapwing_window_update", [&] {
         Window& one = window_of(window);
         update_value(one, operation, type, Rank{rank}, Offset{offset}, operand);
     });
 }
 
-int lapwing_window_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
-                              const void* operands, int one_operand, void* before) {
+int lapwing_window_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
+                              const uint64_t* offsets, const void* operands, int one_operand, void* before) {
     return guarded("lapwing_window_fetch_list", [&] {
         fetch_list(window, operation, type, rank, count, offsets, operands, one_operand != 0, before, nullptr);
     });
 }
 
-int lapwing_window_start_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
-                                    const void* operands, int one_operand, void* before, lapwing_completion** completion) {
+int lapwing_window_start_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
+                                    const uint64_t* offsets, const void* operands, int one_operand, void* before,
+                                    lapwing_completion** completion) {
     return guarded("lapwing_window_start_fetch_list", [&] {
         require_pointer(completion, "completion");
         fetch_list(window, operation, type, rank, count, offsets, operands, one_operand != 0, before, completion);
     });
 }
 
-int lapwing_window_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
-                                     const void* expected, int one_expected, const void* desired, int one_desired, void* before) {
+int lapwing_window_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count,
+                                     const uint64_t* offsets, const void* expected, int one_expected,
+                                     const void* desired, int one_desired, void* before) {
     return guarded("lapwing_window_compare_swap_list", [&] {
-        compare_swap_list(window, type, rank, count, offsets, expected, one_expected != 0, desired, one_desired != 0, before, nullptr);
+        compare_swap_list(window, type, rank, count, offsets, expected, one_expected != 0, desired, one_desired != 0,
+                          before, nullptr);
     });
 }
 
-int lapwing_window_start_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
-                                           const void* expected, int one_expected, const void* desired, int one_desired, void* before,
+int lapwing_window_start_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count,
+                                           const uint64_t* offsets, const void* expected, int one_expected,
+                                           const void* desired, int one_desired, void* before,
                                            lapwing_completion** completion) {
     return guarded("lapwing_window_start_compare_swap_list", [&] {
         require_pointer(completion, "completion");
-        compare_swap_list(window, type, rank, count, offsets, expected, one_expected != 0, desired, one_desired != 0, before, completion);
+        compare_swap_list(window, type, rank, count, offsets, expected, one_expected != 0, desired, one_desired != 0,
+                          before, completion);
     });
 }
 

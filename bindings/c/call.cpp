@@ -85,8 +85,11 @@ const char* kept_text(std::string text) {
 }
 
 void throw_bad_handle(const void* handle, std::uint64_t mark, const char* name) {
-    if (handle == nullptr) throw UsageError{fmt::format("the {} is a null pointer; make one with lapwing_{}_create()", name, name)};
-    if (mark == freed_mark) throw UsageError{fmt::format("the {} was freed; make another one, and use no copy of a handle after its free", name)};
+    if (handle == nullptr)
+        throw UsageError{fmt::format("the {} is a null pointer; make one with lapwing_{}_create()", name, name)};
+    if (mark == freed_mark)
+        throw UsageError{
+            fmt::format("the {} was freed; make another one, and use no copy of a handle after its free", name)};
     throw UsageError{fmt::format("the pointer is to no {}: was the variable set by a call that made one?", name)};
 }
 
@@ -99,8 +102,9 @@ int lapwing_error_code(void) { return lapwing::bindings::last_error.code; }
 int lapwing_error_mpi_code(void) { return lapwing::bindings::last_error.mpi_code; }
 
 const char* lapwing_error_name(int code) {
-    static constexpr std::array names{"LAPWING_SUCCESS", "LAPWING_ERR_RANGE",     "LAPWING_ERR_USAGE",  "LAPWING_ERR_SETTING", "LAPWING_ERR_MISMATCH",
-                                      "LAPWING_ERR_MPI", "LAPWING_ERR_FILE",      "LAPWING_ERR_PEER_LEFT", "LAPWING_ERR_MEMORY",  "LAPWING_ERR_INTERNAL"};
+    static constexpr std::array names{
+        "LAPWING_SUCCESS", "LAPWING_ERR_RANGE", "LAPWING_ERR_USAGE",     "LAPWING_ERR_SETTING", "LAPWING_ERR_MISMATCH",
+        "LAPWING_ERR_MPI", "LAPWING_ERR_FILE",  "LAPWING_ERR_PEER_LEFT", "LAPWING_ERR_MEMORY",  "LAPWING_ERR_INTERNAL"};
     return code >= 0 && code < static_cast<int>(names.size()) ? names[static_cast<std::size_t>(code)] : "?";
 }
 

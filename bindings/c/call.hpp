@@ -53,7 +53,8 @@ inline void require_memory(const void* pointer, std::uint64_t bytes, const char*
 }
 /// Throws RangeError unless `value` is in [0, count); `constants` is what they are called.
 inline void require_constant(int value, int count, const char* name, const char* constants) {
-    if (value < 0 || value >= count) throw RangeError{fmt::format("the argument '{}' is {}; pass one of {}", name, value, constants)};
+    if (value < 0 || value >= count)
+        throw RangeError{fmt::format("the argument '{}' is {}; pass one of {}", name, value, constants)};
 }
 
 } // namespace lapwing::bindings

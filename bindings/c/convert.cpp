@@ -19,18 +19,21 @@ template <class T>
 inline constexpr bool is_complex<std::complex<T>> = true;
 
 [[noreturn]] void throw_no_conversion(lapwing_type target, lapwing_type source, const char* remedy) {
-    throw UsageError{fmt::format("the target has elements of type {}, and the source of type {}; {}", text_of(target), text_of(source), remedy)};
+    throw UsageError{fmt::format("the target has elements of type {}, and the source of type {}; {}", text_of(target),
+                                 text_of(source), remedy)};
 }
 
 /// Numbers of one type become those of another, as C converts them.
 template <class T, class U>
 slices::ApplyValues converted(lapwing_type target, lapwing_type source) {
     if constexpr (is_complex<U> && !is_complex<T>) {
-        throw_no_conversion(target, source, "a complex number has no value that is real; pass a function to lapwing_slice_apply()");
+        throw_no_conversion(target, source,
+                            "a complex number has no value that is real; pass a function to lapwing_slice_apply()");
     } else if constexpr (is_complex<T>) {
         using Part = typename T::value_type;
         if constexpr (is_complex<U>)
-            return slices::apply_values<T, U>([](T& to, const U& value) { to = {static_cast<Part>(value.real()), static_cast<Part>(value.imag())}; });
+            return slices::apply_values<T, U>(
+                [](T& to, const U& value) { to = {static_cast<Part>(value.real()), static_cast<Part>(value.imag())}; });
         else return slices::apply_values<T, U>([](T& to, const U& value) { to = static_cast<Part>(value); });
     } else {
         return slices::apply_values<T, U>([](T& to, const U& value) { to = static_cast<T>(value); });
@@ -41,8 +44,10 @@ template <class T>
 slices::ApplyValues operated(lapwing_type type, int operation) {
     switch (operation) {
     case LAPWING_ADD: return slices::apply_values<T, T>([](T& to, const T& value) { to = static_cast<T>(to + value); });
-    case LAPWING_SUBTRACT: return slices::apply_values<T, T>([](T& to, const T& value) { to = static_cast<T>(to - value); });
-    case LAPWING_MULTIPLY: return slices::apply_values<T, T>([](T& to, const T& value) { to = static_cast<T>(to * value); });
+    case LAPWING_SUBTRACT:
+        return slices::apply_values<T, T>([](T& to, const T& value) { to = static_cast<T>(to - value); });
+    case LAPWING_MULTIPLY:
+        return slices::apply_values<T, T>([](T& to, const T& value) { to = static_cast<T>(to * value); });
     default: break;
     }
     if constexpr (is_complex<T>) {
@@ -74,10 +79,13 @@ slices::ApplyValues conversion(lapwing_type target, lapwing_type source, int ope
     case LAPWING_MULTIPLY:
     case LAPWING_MIN:
     case LAPWING_MAX:
-        if (target != source) throw_no_conversion(target, source, "this operation is for one type; pass a function to lapwing_slice_apply()");
+        if (target != source)
+            throw_no_conversion(target, source,
+                                "this operation is for one type; pass a function to lapwing_slice_apply()");
         return with_any_number(target, [&]<class T>(T) { return operated<T>(target, operation); });
     default:
-        throw RangeError{fmt::format("the argument 'operation' is {}; pass LAPWING_REPLACE, LAPWING_ADD, LAPWING_SUBTRACT, LAPWING_MULTIPLY, LAPWING_MIN or "
+        throw RangeError{fmt::format("the argument 'operation' is {}; pass LAPWING_REPLACE, LAPWING_ADD, "
+                                     "LAPWING_SUBTRACT, LAPWING_MULTIPLY, LAPWING_MIN or "
                                      "LAPWING_MAX",
                                      operation)};
     }

@@ -31,7 +31,8 @@ struct lapwing_halo : lapwing::bindings::Object<lapwing_halo> {
 
     lapwing_halo(lapwing_array* of, std::int64_t depth, const int* periodic);
 
-    [[nodiscard]] lapwing::distribution::BufferShape<lapwing::bindings::padded> shape_of(const lapwing::bindings::PaddedDomain& place) const;
+    [[nodiscard]] lapwing::distribution::BufferShape<lapwing::bindings::padded>
+    shape_of(const lapwing::bindings::PaddedDomain& place) const;
     [[nodiscard]] lapwing::Completion start_fetch();
     void store();
 
@@ -50,8 +51,9 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
     const lapwing::Rank rank = one.team().rank();
     const std::uint64_t count = one.domain_count(rank);
     if (count > 1)
-        throw lapwing::UsageError{fmt::format("{}: {}: the rank owns {} separate domains, and a halo is around one; use LAPWING_BLOCK", one.team().who(),
-                                              text_of(one), count)};
+        throw lapwing::UsageError{
+            fmt::format("{}: {}: the rank owns {} separate domains, and a halo is around one; use LAPWING_BLOCK",
+                        one.team().who(), text_of(one), count)};
     if (count == 1) own = one.domain(rank, 0);
     std::array<lapwing::Range, padded> whole;
     std::array<bool, padded> goes_on{};
@@ -60,7 +62,8 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
         whole[front + d] = lapwing::Range{std::int64_t{0}, one.extents()[d]};
         goes_on[front + d] = periodic != nullptr && periodic[d] != 0;
     }
-    one.check_halo(std::span{own.ranges()}.subspan(front), depth, std::span{whole}.subspan(front), std::span{goes_on}.subspan(front));
+    one.check_halo(std::span{own.ranges()}.subspan(front), depth, std::span{whole}.subspan(front),
+                   std::span{goes_on}.subspan(front));
     if (own.empty()) return;
     std::array<lapwing::Range, padded> wide = own.ranges();
     for (std::size_t d = front; d < padded; ++d) wide[d] = wide[d].expand(depth);
@@ -74,7 +77,8 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
             there[d] = turns[d] * static_cast<std::int64_t>(whole[d].size());
             back[d] = -there[d];
         }
-        if (const PaddedDomain place = domain.intersect(PaddedDomain{whole}.shift(there)); !place.empty()) sections.push_back({place.shift(back), place});
+        if (const PaddedDomain place = domain.intersect(PaddedDomain{whole}.shift(there)); !place.empty())
+            sections.push_back({place.shift(back), place});
         more = false;
         for (std::size_t d = padded; d-- > 0 && !more;) {
             more = goes_on[d] && ++turns[d] <= 1;
@@ -95,7 +99,8 @@ lapwing::Completion lapwing_halo::start_fetch() {
     const AnyArray& one = array_of(array);
     std::vector<lapwing::Completion> gets;
     for (const HaloSection& section : sections)
-        gets.push_back(one.start_patch(".start_get", lapwing::array::Direction::get, section.source, shape_of(section.place), memory.data()));
+        gets.push_back(one.start_patch(".start_get", lapwing::array::Direction::get, section.source,
+                                       shape_of(section.place), memory.data()));
     return AnyArray::all_of(std::move(gets));
 }
 

@@ -14,8 +14,9 @@
 #include <new>
 #include <utility>
 
-/// Objects of the C interface. Each begins with a mark that says which kind it is and that it lives; memory of those that were freed is given
-/// back only after some hundred others, so that a handle that is used after that is nearly always recognised.
+/// Objects of the C interface. Each begins with a mark that says which kind it is and that it lives; memory of those
+/// that were freed is given back only after some hundred others, so that a handle that is used after that is nearly
+/// always recognised.
 namespace lapwing::bindings {
 
 inline constexpr std::uint64_t freed_mark = 0x6c70775f66726565; // "lpw_free"
@@ -28,7 +29,8 @@ struct Object {
     /// FNV-1a, by Fowler, Noll and Vo, of the kind's name.
     [[nodiscard]] static constexpr std::uint64_t live_mark() noexcept {
         std::uint64_t hash = 0xcbf29ce484222325;
-        for (const char* letter = T::object_name; *letter != '\0'; ++letter) hash = (hash ^ static_cast<unsigned char>(*letter)) * 0x100000001b3;
+        for (const char* letter = T::object_name; *letter != '\0'; ++letter)
+            hash = (hash ^ static_cast<unsigned char>(*letter)) * 0x100000001b3;
         return hash;
     }
 };

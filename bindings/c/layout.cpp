@@ -18,16 +18,19 @@ namespace lapwing::bindings {
 
 void require_dimensions(int dimensions) {
     if (dimensions < 1 || static_cast<std::size_t>(dimensions) > max_dimensions)
-        throw RangeError{fmt::format("the argument 'dimensions' is {}; arrays and domains have from 1 to {}", dimensions, max_dimensions)};
+        throw RangeError{fmt::format("the argument 'dimensions' is {}; arrays and domains have from 1 to {}",
+                                     dimensions, max_dimensions)};
 }
 
 Range range_of(const lapwing_range& range, int dimension) {
     std::int64_t last = 0;
-    const bool fits = range.size < 2 || (range.stride >= 1 && range.size - 1 <= INT64_MAX &&
-                                         !__builtin_mul_overflow(static_cast<std::int64_t>(range.size - 1), range.stride, &last) &&
-                                         !__builtin_add_overflow(last, range.first, &last));
+    const bool fits =
+        range.size < 2 || (range.stride >= 1 && range.size - 1 <= INT64_MAX &&
+                           !__builtin_mul_overflow(static_cast<std::int64_t>(range.size - 1), range.stride, &last) &&
+                           !__builtin_add_overflow(last, range.first, &last));
     if (!fits)
-        throw RangeError{fmt::format("the range of dimension {} is {{first = {}, size = {}, stride = {}}}; its stride must be at least 1, and its "
+        throw RangeError{fmt::format("the range of dimension {} is {{first = {}, size = {}, stride = {}}}; its stride "
+                                     "must be at least 1, and its "
                                      "last index within 64 bits",
                                      dimension, range.first, range.size, range.stride)};
     return Range::strided(range.first, range.size, range.size < 2 ? 1 : range.stride);
@@ -57,11 +60,14 @@ int lapwing_layout_create_contiguous(uint64_t bytes, int64_t offset, lapwing_lay
     return make_layout("lapwing_layout_create_contiguous", layout, [&] { return Layout::contiguous(bytes, offset); });
 }
 
-int lapwing_layout_create_strided(uint64_t count, uint64_t block_bytes, int64_t stride, int64_t offset, lapwing_layout** layout) {
-    return make_layout("lapwing_layout_create_strided", layout, [&] { return Layout::strided(count, block_bytes, stride, offset); });
+int lapwing_layout_create_strided(uint64_t count, uint64_t block_bytes, int64_t stride, int64_t offset,
+                                  lapwing_layout** layout) {
+    return make_layout("lapwing_layout_create_strided", layout,
+                       [&] { return Layout::strided(count, block_bytes, stride, offset); });
 }
 
-int lapwing_layout_create_nested(size_t levels, const lapwing_level* level, uint64_t block_bytes, int64_t offset, lapwing_layout** layout) {
+int lapwing_layout_create_nested(size_t levels, const lapwing_level* level, uint64_t block_bytes, int64_t offset,
+                                 lapwing_layout** layout) {
     return make_layout("lapwing_layout_create_nested", layout, [&] {
         require_memory(level, levels, "level");
         std::vector<Layout::Dimension> nest;
@@ -95,7 +101,8 @@ int lapwing_layout_create_concatenated(size_t count, const lapwing_layout* const
     });
 }
 
-int lapwing_layout_create_patch(int dimensions, const lapwing_range* ranges, const int64_t* extents, uint64_t element_bytes, lapwing_layout** layout) {
+int lapwing_layout_create_patch(int dimensions, const lapwing_range* ranges, const int64_t* extents,
+                                uint64_t element_bytes, lapwing_layout** layout) {
     return make_layout("lapwing_layout_create_patch", layout, [&] {
         require_dimensions(dimensions);
         require_pointer(ranges, "ranges");
@@ -110,7 +117,8 @@ int lapwing_layout_create_patch(int dimensions, const lapwing_range* ranges, con
         for (int d = 0; d < dimensions; ++d) {
             const lapwing::Range range = range_of(ranges[d], d);
             if (extents[d] < 0 || (!range.empty() && (range.first() < 0 || range.last() >= extents[d])))
-                throw lapwing::RangeError{fmt::format("{} of dimension {} leaves [0, {}); a patch is within its array", to_string(range), d, extents[d])};
+                throw lapwing::RangeError{fmt::format("{} of dimension {} leaves [0, {}); a patch is within its array",
+                                                      to_string(range), d, extents[d])};
             all[front + static_cast<std::size_t>(d)] = range;
             sizes[front + static_cast<std::size_t>(d)] = extents[d];
         }
@@ -150,7 +158,8 @@ int lapwing_layout_repeat(const lapwing_layout* layout, uint64_t count, int64_t 
     return make_layout("lapwing_layout_repeat", repeated, [&] { return layout_of(layout).repeat(count, stride); });
 }
 
-int lapwing_layout_repeat_at(const lapwing_layout* layout, size_t count, const int64_t* offsets, lapwing_layout** repeated) {
+int lapwing_layout_repeat_at(const lapwing_layout* layout, size_t count, const int64_t* offsets,
+                             lapwing_layout** repeated) {
     return make_layout("lapwing_layout_repeat_at", repeated, [&] {
         require_memory(offsets, count, "offsets");
         return layout_of(layout).repeat_at(Layout::Offsets(offsets, offsets + count));
@@ -165,8 +174,9 @@ int lapwing_layout_query(const lapwing_layout* layout, lapwing_layout_info* info
     return guarded("lapwing_layout_query", [&] {
         require_pointer(info, "info");
         const Layout& one = layout_of(layout);
-        *info = {one.bytes(),       one.block_count(),   one.lower(),       one.upper(), one.density(),
-                 one.list_memory(), one.uniform_block(), one.level_count(), one.is_ascending() ? 1 : 0};
+        *info = {one.bytes(),         one.block_count(), one.lower(),
+                 one.upper(),         one.density(),     one.list_memory(),
+                 one.uniform_block(), one.level_count(), one.is_ascending() ? 1 : 0};
     });
 }
 

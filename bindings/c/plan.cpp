@@ -40,7 +40,8 @@ namespace {
 
 lapwing::PlanOptions options_of(const lapwing_plan_options* given) {
     if (given == nullptr) return {};
-    lapwing::bindings::require_constant(given->strategy, 7, "options.strategy", "LAPWING_STRATEGY_AUTOMATIC to LAPWING_STRATEGY_OWNER_PACKED");
+    lapwing::bindings::require_constant(given->strategy, 7, "options.strategy",
+                                        "LAPWING_STRATEGY_AUTOMATIC to LAPWING_STRATEGY_OWNER_PACKED");
     return {.strategy = static_cast<lapwing::Strategy>(given->strategy),
             .first_chunk = given->first_chunk,
             .growth = given->growth,
@@ -56,21 +57,23 @@ using lapwing::Rank;
 
 extern "C" {
 
-int lapwing_plan_create_get(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const lapwing_layout* here,
-                            const lapwing_plan_options* options, lapwing_plan** plan) {
+int lapwing_plan_create_get(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                            const lapwing_layout* here, const lapwing_plan_options* options, lapwing_plan** plan) {
     return guarded("lapwing_plan_create_get", [&] {
         lapwing::Window& one = window_of(window);
         require_pointer(plan, "plan");
-        *plan = Handles<lapwing_plan>::make(Plan::get(one, Rank{rank}, Offset{offset}, layout_of(there), layout_of(here), options_of(options)));
+        *plan = Handles<lapwing_plan>::make(
+            Plan::get(one, Rank{rank}, Offset{offset}, layout_of(there), layout_of(here), options_of(options)));
     });
 }
 
-int lapwing_plan_create_put(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const lapwing_layout* here,
-                            const lapwing_plan_options* options, lapwing_plan** plan) {
+int lapwing_plan_create_put(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                            const lapwing_layout* here, const lapwing_plan_options* options, lapwing_plan** plan) {
     return guarded("lapwing_plan_create_put", [&] {
         lapwing::Window& one = window_of(window);
         require_pointer(plan, "plan");
-        *plan = Handles<lapwing_plan>::make(Plan::put(one, layout_of(here), Rank{rank}, Offset{offset}, layout_of(there), options_of(options)));
+        *plan = Handles<lapwing_plan>::make(
+            Plan::put(one, layout_of(here), Rank{rank}, Offset{offset}, layout_of(there), options_of(options)));
     });
 }
 
@@ -121,7 +124,8 @@ int lapwing_plan_execute_filled(lapwing_plan* plan, uint64_t granule, lapwing_fi
         Plan& one = use(plan).plan;
         require_pointer(reinterpret_cast<const void*>(fill), "fill");
         one.execute_filled(granule, [&](std::uint64_t first, std::span<std::byte> bytes) {
-            if (const int code = fill(context, first, bytes.data(), bytes.size()); code != 0) throw CallbackError{"the function 'fill'", code};
+            if (const int code = fill(context, first, bytes.data(), bytes.size()); code != 0)
+                throw CallbackError{"the function 'fill'", code};
         });
     });
 }

@@ -19,7 +19,8 @@ namespace lapwing::bindings {
 
 void require_rank(const Team& team, int rank, const char* name) {
     if (rank < 0 || rank >= team.size())
-        throw RangeError{fmt::format("{}: the argument '{}' is {}, and ranks are in [0, {})", team.who(), name, rank, team.size())};
+        throw RangeError{
+            fmt::format("{}: the argument '{}' is {}, and ranks are in [0, {})", team.who(), name, rank, team.size())};
 }
 
 static_assert(sizeof(lapwing_statistics) == sizeof(StatisticsValues), "one member for each counter, in their order");
@@ -36,7 +37,9 @@ using lapwing::Team;
 
 namespace {
 
-std::span<std::byte> bytes_at(void* memory, std::uint64_t bytes) { return {static_cast<std::byte*>(memory), static_cast<std::size_t>(bytes)}; }
+std::span<std::byte> bytes_at(void* memory, std::uint64_t bytes) {
+    return {static_cast<std::byte*>(memory), static_cast<std::size_t>(bytes)};
+}
 std::span<const std::byte> bytes_at(const void* memory, std::uint64_t bytes) {
     return {static_cast<const std::byte*>(memory), static_cast<std::size_t>(bytes)};
 }
@@ -45,11 +48,13 @@ void require_no_objects(const lapwing_runtime& runtime, const char* verb) {
     if (runtime.own == nullptr)
         throw lapwing::UsageError{"the runtime belongs to another object, which it ends with; free that"};
     if (runtime.objects != 0)
-        throw lapwing::UsageError{fmt::format("{}: {} windows, arrays or locks of the runtime are open; {} them before it", runtime.team->who(),
-                                              runtime.objects, verb)};
+        throw lapwing::UsageError{
+            fmt::format("{}: {} windows, arrays or locks of the runtime are open; {} them before it",
+                        runtime.team->who(), runtime.objects, verb)};
 }
 
-int reduce(const char* call, lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count, MPI_Op operation) {
+int reduce(const char* call, lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count,
+           MPI_Op operation) {
     return guarded(call, [&] {
         Team& team = team_of(runtime);
         require_memory(values, count, "values");
@@ -202,11 +207,13 @@ int lapwing_runtime_max(lapwing_runtime* runtime, lapwing_type type, void* value
     return reduce("lapwing_runtime_max", runtime, type, values, count, MPI_MAX);
 }
 
-int lapwing_runtime_all_reduce(lapwing_runtime* runtime, void* values, uint64_t count, MPI_Datatype type, MPI_Op operation) {
+int lapwing_runtime_all_reduce(lapwing_runtime* runtime, void* values, uint64_t count, MPI_Datatype type,
+                               MPI_Op operation) {
     return guarded("lapwing_runtime_all_reduce", [&] {
         Team& team = team_of(runtime);
         require_memory(values, count, "values");
-        if (type == MPI_DATATYPE_NULL) throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass that of the values"};
+        if (type == MPI_DATATYPE_NULL)
+            throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass that of the values"};
         if (operation == MPI_OP_NULL) throw lapwing::UsageError{"the operation is MPI_OP_NULL; pass MPI_SUM, say"};
         team.all_reduce(values, count, type, operation);
     });
@@ -221,7 +228,8 @@ int lapwing_runtime_broadcast(lapwing_runtime* runtime, void* values, uint64_t b
     });
 }
 
-int lapwing_runtime_combine(lapwing_runtime* runtime, void* value, uint64_t bytes, lapwing_combine_function combine, void* context) {
+int lapwing_runtime_combine(lapwing_runtime* runtime, void* value, uint64_t bytes, lapwing_combine_function combine,
+                            void* context) {
     return guarded("lapwing_runtime_combine", [&] {
         Team& team = team_of(runtime);
         require_memory(value, bytes, "value");
@@ -230,8 +238,8 @@ int lapwing_runtime_combine(lapwing_runtime* runtime, void* value, uint64_t byte
     });
 }
 
-int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, void* before, uint64_t bytes, lapwing_combine_function combine,
-                                   void* context, int* has_before) {
+int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, void* before, uint64_t bytes,
+                                   lapwing_combine_function combine, void* context, int* has_before) {
     return guarded("lapwing_runtime_combine_before", [&] {
         Team& team = team_of(runtime);
         require_memory(value, bytes, "value");
@@ -249,8 +257,9 @@ int lapwing_runtime_all_gather(lapwing_runtime* runtime, const void* value, uint
         require_memory(all, bytes, "all");
         const auto ranks = static_cast<std::uint64_t>(team.size());
         if (bytes > (std::uint64_t{4} << 20) / ranks)
-            throw lapwing::RangeError{fmt::format("{}: {} bytes of each of {} ranks are more than 4 MiB; gather larger values through a window", team.who(),
-                                                  bytes, ranks)};
+            throw lapwing::RangeError{fmt::format(
+                "{}: {} bytes of each of {} ranks are more than 4 MiB; gather larger values through a window",
+                team.who(), bytes, ranks)};
         team.all_gather(bytes_at(value, bytes), bytes_at(all, bytes * ranks));
     });
 }
@@ -320,7 +329,8 @@ int lapwing_statistics_json(const lapwing_statistics* statistics, const char** t
         std::memcpy(values.values.data(), statistics, sizeof *statistics);
         std::string json;
         for (std::size_t i = 0; i < lapwing::counter_count; ++i)
-            json += fmt::format("{}\"{}\": {}", i == 0 ? "{" : ", ", name(static_cast<lapwing::Counter>(i)), values.values[i]);
+            json += fmt::format("{}\"{}\": {}", i == 0 ? "{" : ", ", name(static_cast<lapwing::Counter>(i)),
+                                values.values[i]);
         *text = kept_text(json + "}");
     });
 }

@@ -14,8 +14,8 @@ struct lapwing_runtime : lapwing::bindings::Object<lapwing_runtime> {
     static constexpr const char* object_name = "runtime";
 
     lapwing::Team* team = nullptr;
-    std::unique_ptr<lapwing::Runtime> own = {};   ///< null: the team is another object's
-    std::uint64_t objects = 0;                    ///< windows, arrays and locks that stand on it
+    std::unique_ptr<lapwing::Runtime> own = {}; ///< null: the team is another object's
+    std::uint64_t objects = 0;                  ///< windows, arrays and locks that stand on it
 };
 
 namespace lapwing::bindings {
@@ -27,7 +27,8 @@ void require_rank(const Team& team, int rank, const char* name = "rank");
 
 void copy_statistics(const StatisticsValues& values, lapwing_statistics* statistics);
 
-/// Lets go of an object as if the stack unwound from an exception: it leaves its team without waiting for the other ranks.
+/// Lets go of an object as if the stack unwound from an exception: it leaves its team without waiting for the other
+/// ranks.
 template <class Release>
 void leave(Release&& release) {
     struct Leaving {};

@@ -20,7 +20,8 @@ struct SettingsList {
     std::vector<std::string> choices;
 
     SettingsList() {
-        for (const lapwing::SettingInfo& one : settings) choices.push_back(fmt::format("{}", fmt::join(one.choices, " ")));
+        for (const lapwing::SettingInfo& one : settings)
+            choices.push_back(fmt::format("{}", fmt::join(one.choices, " ")));
     }
 };
 
@@ -85,9 +86,11 @@ int lapwing_settings_info(size_t k, lapwing_setting_info* info) {
         require_pointer(info, "info");
         const SettingsList& all = list();
         if (k >= all.settings.size())
-            throw lapwing::RangeError{fmt::format("there is no setting {}; there are {}, from 0 on", k, all.settings.size())};
+            throw lapwing::RangeError{
+                fmt::format("there is no setting {}; there are {}, from 0 on", k, all.settings.size())};
         const lapwing::SettingInfo& one = all.settings[k];
-        *info = {one.name.c_str(), one.default_value.c_str(), one.unit.c_str(), one.help.c_str(), all.choices[k].c_str(), one.range.c_str(), one.collective ? 1 : 0};
+        *info = {one.name.c_str(),       one.default_value.c_str(), one.unit.c_str(),      one.help.c_str(),
+                 all.choices[k].c_str(), one.range.c_str(),         one.collective ? 1 : 0};
     });
 }
 

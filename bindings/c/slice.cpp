@@ -48,7 +48,8 @@ slices::SlicePart part_of(const lapwing_part& part, std::int64_t lower, std::siz
                                     !__builtin_mul_overflow(static_cast<std::int64_t>(size - 1), part.stride, &last) &&
                                     !__builtin_add_overflow(last, first, &last)));
     if (!fits)
-        throw RangeError{fmt::format("the part of dimension {} is {{first = {}, size = {}, stride = {}}}; its stride must not be 0, and its indices within "
+        throw RangeError{fmt::format("the part of dimension {} is {{first = {}, size = {}, stride = {}}}; its stride "
+                                     "must not be 0, and its indices within "
                                      "64 bits",
                                      d, part.first, part.size, part.stride)};
     return {.indices = Triplet::strided(first, size, size < 2 ? 1 : part.stride), .everything = false, .left_out = one};
@@ -64,7 +65,8 @@ void cut_by(AnySlice& slice, const lapwing_part* parts, const std::int64_t* lowe
         cut[d] = part_of(parts[d], lower != nullptr ? lower[d] : 0, d);
         if (!cut[d].left_out) ++left;
     }
-    if (left == 0) throw UsageError{"the slice has no dimensions; read a single element with lapwing_array_get_element()"};
+    if (left == 0)
+        throw UsageError{"the slice has no dimensions; read a single element with lapwing_array_get_element()"};
     slice.cut({cut.data(), count});
 }
 
@@ -81,7 +83,8 @@ void add_to(Assignment& assignment, const lapwing_slice* target, const lapwing_s
     assignment.add_untyped(to.slice, from.slice, conversion(to.type, from.type, operation));
 }
 
-void add_function_to(Assignment& assignment, const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply, void* context) {
+void add_function_to(Assignment& assignment, const lapwing_slice* target, const lapwing_slice* source,
+                     lapwing_apply_function apply, void* context) {
     const lapwing_slice& to = use(target);
     const lapwing_slice& from = use(source);
     require_pointer(reinterpret_cast<const void*>(apply), "apply");
@@ -91,7 +94,8 @@ void add_function_to(Assignment& assignment, const lapwing_slice* target, const 
         const std::byte* value = run.values;
         for (std::uint64_t b = 0; b < run.blocks; ++b) {
             std::byte* const block = run.target + static_cast<std::int64_t>(b) * run.stride;
-            for (std::uint64_t k = 0; k < run.block; ++k, value += source_bytes) apply(context, block + k * target_bytes, value);
+            for (std::uint64_t k = 0; k < run.block; ++k, value += source_bytes)
+                apply(context, block + k * target_bytes, value);
         }
     });
 }
@@ -106,7 +110,8 @@ CheckpointOptions checkpoint_options(lapwing_progress_function progress, void* c
     CheckpointOptions options;
     if (progress != nullptr)
         options.progress = [=](std::uint64_t done, std::uint64_t all) {
-            if (const int code = progress(context, done, all); code != 0) throw CallbackError{"the function 'progress'", code};
+            if (const int code = progress(context, done, all); code != 0)
+                throw CallbackError{"the function 'progress'", code};
         };
     return options;
 }
@@ -146,7 +151,8 @@ int lapwing_slice_permute(const lapwing_slice* slice, const int* order, lapwing_
         AnySlice made = one.slice;
         const std::size_t count = made.shape().count;
         std::array<std::size_t, lapwing::max_dimensions> wanted{};
-        for (std::size_t d = 0; d < count; ++d) wanted[d] = order != nullptr ? static_cast<std::size_t>(order[d]) : count - 1 - d;
+        for (std::size_t d = 0; d < count; ++d)
+            wanted[d] = order != nullptr ? static_cast<std::size_t>(order[d]) : count - 1 - d;
         made.permute({wanted.data(), count});
         *permuted = Handles<lapwing_slice>::make(std::move(made), one.type);
     });
@@ -166,7 +172,8 @@ int lapwing_slice_shape(const lapwing_slice* slice, int* dimensions, int64_t* ex
         const lapwing::slices::SliceShape& shape = use(slice).slice.shape();
         if (dimensions != nullptr) *dimensions = static_cast<int>(shape.count);
         if (extents == nullptr) return;
-        for (std::size_t d = 0; d < shape.count; ++d) extents[d] = static_cast<std::int64_t>(shape.dimensions[d].indices.size());
+        for (std::size_t d = 0; d < shape.count; ++d)
+            extents[d] = static_cast<std::int64_t>(shape.dimensions[d].indices.size());
     });
 }
 
@@ -191,9 +198,10 @@ int lapwing_slice_copy(const lapwing_slice* target, const lapwing_slice* source)
         const lapwing_slice& to = use(target);
         const lapwing_slice& from = use(source);
         if (to.type != from.type)
-            throw lapwing::UsageError{fmt::format("the elements of the target are of type {}, and those of the source of {}; lapwing_slice_assign() "
-                                                  "converts numbers",
-                                                  text_of(to.type), text_of(from.type))};
+            throw lapwing::UsageError{fmt::format(
+                "the elements of the target are of type {}, and those of the source of {}; lapwing_slice_assign() "
+                "converts numbers",
+                text_of(to.type), text_of(from.type))};
         to.slice.put_slice(from.slice);
     });
 }
@@ -206,7 +214,8 @@ int lapwing_slice_assign(const lapwing_slice* target, const lapwing_slice* sourc
     });
 }
 
-int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply, void* context) {
+int lapwing_slice_apply(const lapwing_slice* target, const lapwing_slice* source, lapwing_apply_function apply,
+                        void* context) {
     return guarded("lapwing_slice_apply", [&] {
         lapwing::Assignment assignment;
         add_function_to(assignment, target, source, apply, context);
@@ -238,13 +247,15 @@ int lapwing_assignment_free(lapwing_assignment** assignment) {
     });
 }
 
-int lapwing_assignment_add(lapwing_assignment* assignment, const lapwing_slice* target, const lapwing_slice* source, int operation) {
+int lapwing_assignment_add(lapwing_assignment* assignment, const lapwing_slice* target, const lapwing_slice* source,
+                           int operation) {
     return guarded("lapwing_assignment_add", [&] { add_to(use(assignment).assignment, target, source, operation); });
 }
 
-int lapwing_assignment_add_apply(lapwing_assignment* assignment, const lapwing_slice* target, const lapwing_slice* source,
-                                 lapwing_apply_function apply, void* context) {
-    return guarded("lapwing_assignment_add_apply", [&] { add_function_to(use(assignment).assignment, target, source, apply, context); });
+int lapwing_assignment_add_apply(lapwing_assignment* assignment, const lapwing_slice* target,
+                                 const lapwing_slice* source, lapwing_apply_function apply, void* context) {
+    return guarded("lapwing_assignment_add_apply",
+                   [&] { add_function_to(use(assignment).assignment, target, source, apply, context); });
 }
 
 int lapwing_assignment_add_fill(lapwing_assignment* assignment, const lapwing_slice* target, const void* value) {
@@ -270,7 +281,8 @@ int lapwing_assignment_explain(const lapwing_assignment* assignment, const char*
     });
 }
 
-int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_progress_function progress, void* context) {
+int lapwing_array_save(const lapwing_array* array, const char* path, lapwing_progress_function progress,
+                       void* context) {
     return guarded("lapwing_array_save", [&] {
         const AnyArray& one = array_of(array);
         require_pointer(path, "path");
@@ -286,7 +298,8 @@ int lapwing_array_load(lapwing_array* array, const char* path, lapwing_progress_
     });
 }
 
-int lapwing_slice_save(const lapwing_slice* slice, const char* path, lapwing_progress_function progress, void* context) {
+int lapwing_slice_save(const lapwing_slice* slice, const char* path, lapwing_progress_function progress,
+                       void* context) {
     return guarded("lapwing_slice_save", [&] {
         const lapwing_slice& one = use(slice);
         require_pointer(path, "path");
@@ -294,7 +307,8 @@ int lapwing_slice_save(const lapwing_slice* slice, const char* path, lapwing_pro
     });
 }
 
-int lapwing_slice_load(const lapwing_slice* slice, const char* path, lapwing_progress_function progress, void* context) {
+int lapwing_slice_load(const lapwing_slice* slice, const char* path, lapwing_progress_function progress,
+                       void* context) {
     return guarded("lapwing_slice_load", [&] {
         const lapwing_slice& one = use(slice);
         require_pointer(path, "path");
@@ -302,14 +316,16 @@ int lapwing_slice_load(const lapwing_slice* slice, const char* path, lapwing_pro
     });
 }
 
-int lapwing_checkpoint_extents(lapwing_runtime* runtime, const char* path, lapwing_type type, int dimensions, int64_t* extents) {
+int lapwing_checkpoint_extents(lapwing_runtime* runtime, const char* path, lapwing_type type, int dimensions,
+                               int64_t* extents) {
     return guarded("lapwing_checkpoint_extents", [&] {
         lapwing::Team& team = team_of(runtime);
         require_pointer(path, "path");
         require_type(type);
         require_dimensions(dimensions);
         require_pointer(extents, "extents");
-        lapwing::slices::read_extents(team, path, element_kind_of(type), size_of(type), static_cast<std::size_t>(dimensions), extents);
+        lapwing::slices::read_extents(team, path, element_kind_of(type), size_of(type),
+                                      static_cast<std::size_t>(dimensions), extents);
     });
 }
 

@@ -35,21 +35,36 @@ struct Known {
 /// A datatype of MPI's own that is a number.
 int kind_of_datatype(MPI_Datatype datatype) {
     const std::array known{
-        Known{MPI_INT8_T, LAPWING_KIND_SIGNED},         Known{MPI_INT16_T, LAPWING_KIND_SIGNED},
-        Known{MPI_INT32_T, LAPWING_KIND_SIGNED},        Known{MPI_INT64_T, LAPWING_KIND_SIGNED},
-        Known{MPI_UINT8_T, LAPWING_KIND_UNSIGNED},      Known{MPI_UINT16_T, LAPWING_KIND_UNSIGNED},
-        Known{MPI_UINT32_T, LAPWING_KIND_UNSIGNED},     Known{MPI_UINT64_T, LAPWING_KIND_UNSIGNED},
-        Known{MPI_SIGNED_CHAR, LAPWING_KIND_SIGNED},    Known{MPI_SHORT, LAPWING_KIND_SIGNED},
-        Known{MPI_INT, LAPWING_KIND_SIGNED},            Known{MPI_LONG, LAPWING_KIND_SIGNED},
-        Known{MPI_LONG_LONG, LAPWING_KIND_SIGNED},      Known{MPI_AINT, LAPWING_KIND_SIGNED},
-        Known{MPI_COUNT, LAPWING_KIND_SIGNED},          Known{MPI_OFFSET, LAPWING_KIND_SIGNED},
-        Known{MPI_INTEGER, LAPWING_KIND_SIGNED},        Known{MPI_UNSIGNED_CHAR, LAPWING_KIND_UNSIGNED},
-        Known{MPI_UNSIGNED_SHORT, LAPWING_KIND_UNSIGNED}, Known{MPI_UNSIGNED, LAPWING_KIND_UNSIGNED},
-        Known{MPI_UNSIGNED_LONG, LAPWING_KIND_UNSIGNED}, Known{MPI_UNSIGNED_LONG_LONG, LAPWING_KIND_UNSIGNED},
-        Known{MPI_FLOAT, LAPWING_KIND_FLOAT},           Known{MPI_DOUBLE, LAPWING_KIND_FLOAT},
-        Known{MPI_REAL, LAPWING_KIND_FLOAT},            Known{MPI_DOUBLE_PRECISION, LAPWING_KIND_FLOAT},
-        Known{MPI_C_FLOAT_COMPLEX, LAPWING_KIND_COMPLEX}, Known{MPI_C_DOUBLE_COMPLEX, LAPWING_KIND_COMPLEX},
-        Known{MPI_COMPLEX, LAPWING_KIND_COMPLEX},       Known{MPI_DOUBLE_COMPLEX, LAPWING_KIND_COMPLEX},
+        Known{MPI_INT8_T, LAPWING_KIND_SIGNED},
+        Known{MPI_INT16_T, LAPWING_KIND_SIGNED},
+        Known{MPI_INT32_T, LAPWING_KIND_SIGNED},
+        Known{MPI_INT64_T, LAPWING_KIND_SIGNED},
+        Known{MPI_UINT8_T, LAPWING_KIND_UNSIGNED},
+        Known{MPI_UINT16_T, LAPWING_KIND_UNSIGNED},
+        Known{MPI_UINT32_T, LAPWING_KIND_UNSIGNED},
+        Known{MPI_UINT64_T, LAPWING_KIND_UNSIGNED},
+        Known{MPI_SIGNED_CHAR, LAPWING_KIND_SIGNED},
+        Known{MPI_SHORT, LAPWING_KIND_SIGNED},
+        Known{MPI_INT, LAPWING_KIND_SIGNED},
+        Known{MPI_LONG, LAPWING_KIND_SIGNED},
+        Known{MPI_LONG_LONG, LAPWING_KIND_SIGNED},
+        Known{MPI_AINT, LAPWING_KIND_SIGNED},
+        Known{MPI_COUNT, LAPWING_KIND_SIGNED},
+        Known{MPI_OFFSET, LAPWING_KIND_SIGNED},
+        Known{MPI_INTEGER, LAPWING_KIND_SIGNED},
+        Known{MPI_UNSIGNED_CHAR, LAPWING_KIND_UNSIGNED},
+        Known{MPI_UNSIGNED_SHORT, LAPWING_KIND_UNSIGNED},
+        Known{MPI_UNSIGNED, LAPWING_KIND_UNSIGNED},
+        Known{MPI_UNSIGNED_LONG, LAPWING_KIND_UNSIGNED},
+        Known{MPI_UNSIGNED_LONG_LONG, LAPWING_KIND_UNSIGNED},
+        Known{MPI_FLOAT, LAPWING_KIND_FLOAT},
+        Known{MPI_DOUBLE, LAPWING_KIND_FLOAT},
+        Known{MPI_REAL, LAPWING_KIND_FLOAT},
+        Known{MPI_DOUBLE_PRECISION, LAPWING_KIND_FLOAT},
+        Known{MPI_C_FLOAT_COMPLEX, LAPWING_KIND_COMPLEX},
+        Known{MPI_C_DOUBLE_COMPLEX, LAPWING_KIND_COMPLEX},
+        Known{MPI_COMPLEX, LAPWING_KIND_COMPLEX},
+        Known{MPI_DOUBLE_COMPLEX, LAPWING_KIND_COMPLEX},
     };
     // An MPI without Fortran has null datatypes for its types; the caller's is not null.
     const auto found = std::ranges::find(known, datatype, &Known::datatype);
@@ -72,9 +87,10 @@ std::string text_of(lapwing_type type) {
 
 void require_type(lapwing_type type) {
     if (is_type(type)) return;
-    throw RangeError{fmt::format("{:#x} is no type; pass LAPWING_INT8 to LAPWING_DOUBLE_COMPLEX, LAPWING_BYTES(n) with n from 1 to {}, or "
-                                 "what lapwing_type_from_mpi() gives",
-                                 type, largest_element)};
+    throw RangeError{fmt::format(
+        "{:#x} is no type; pass LAPWING_INT8 to LAPWING_DOUBLE_COMPLEX, LAPWING_BYTES(n) with n from 1 to {}, or "
+        "what lapwing_type_from_mpi() gives",
+        type, largest_element)};
 }
 
 unsigned alignment_of(lapwing_type type) noexcept {
@@ -138,14 +154,16 @@ int lapwing_type_kind(lapwing_type type) { return is_type(type) ? kind_of(type) 
 int lapwing_type_from_mpi(MPI_Datatype datatype, lapwing_type* type) {
     return guarded("lapwing_type_from_mpi", [&] {
         require_pointer(type, "type");
-        if (datatype == MPI_DATATYPE_NULL) throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass the type of an element"};
+        if (datatype == MPI_DATATYPE_NULL)
+            throw lapwing::UsageError{"the datatype is MPI_DATATYPE_NULL; pass the type of an element"};
         MPI_Aint lower = 0;
         MPI_Aint extent = 0;
         lapwing::support::check_mpi(MPI_Type_get_extent(datatype, &lower, &extent), "MPI_Type_get_extent", "");
         if (lower != 0 || extent < 1 || static_cast<std::uint64_t>(extent) > largest_element)
-            throw lapwing::RangeError{fmt::format("the datatype begins at byte {} and has an extent of {} bytes; the type of an element begins at 0, "
-                                                  "with an extent from 1 to {}",
-                                                  lower, extent, largest_element)};
+            throw lapwing::RangeError{fmt::format(
+                "the datatype begins at byte {} and has an extent of {} bytes; the type of an element begins at 0, "
+                "with an extent from 1 to {}",
+                lower, extent, largest_element)};
         const lapwing_type found = LAPWING_TYPE_(kind_of_datatype(datatype), extent);
         *type = is_type(found) ? found : LAPWING_BYTES(extent);
     });

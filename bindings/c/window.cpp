@@ -24,15 +24,19 @@ CacheOptions cache_options_of(const lapwing_cache_options& options) {
         return value != -1;
     };
     const auto number = [](std::int64_t value, const char* name) -> std::optional<std::uint64_t> {
-        if (value < -1) throw RangeError{fmt::format("the cache option '{}' is {}; pass a number from 0 on, or -1 for the setting's", name, value)};
+        if (value < -1)
+            throw RangeError{fmt::format(
+                "the cache option '{}' is {}; pass a number from 0 on, or -1 for the setting's", name, value)};
         if (value == -1) return {};
         return static_cast<std::uint64_t>(value);
     };
     CacheOptions result;
-    if (choice(options.mode, 4, "cache.mode", "LAPWING_CACHE_OFF to LAPWING_CACHE_TRANSPARENT, or -1")) result.mode = static_cast<CacheMode>(options.mode);
+    if (choice(options.mode, 4, "cache.mode", "LAPWING_CACHE_OFF to LAPWING_CACHE_TRANSPARENT, or -1"))
+        result.mode = static_cast<CacheMode>(options.mode);
     if (choice(options.policy, 2, "cache.policy", "LAPWING_CACHE_TWO_QUEUES and LAPWING_CACHE_DIRECT_MAPPED, or -1"))
         result.policy = static_cast<CachePolicy>(options.policy);
-    if (choice(options.acquire, 2, "cache.acquire", "LAPWING_CACHE_ACQUIRE_RANK and LAPWING_CACHE_ACQUIRE_THREAD, or -1"))
+    if (choice(options.acquire, 2, "cache.acquire",
+               "LAPWING_CACHE_ACQUIRE_RANK and LAPWING_CACHE_ACQUIRE_THREAD, or -1"))
         result.acquire = static_cast<CacheAcquire>(options.acquire);
     if (choice(options.adapt, 2, "cache.adapt", "0 and 1, or -1")) result.adapt = options.adapt == 1;
     result.bytes = number(options.bytes, "bytes");
@@ -86,7 +90,8 @@ lapwing_window_options lapwing_window_options_default(void) {
     return {nullptr, 16, 64, lapwing_cache_options_default(), std::numeric_limits<std::uint64_t>::max(), 0, nullptr};
 }
 
-int lapwing_window_create(lapwing_runtime* runtime, uint64_t bytes, const lapwing_window_options* options, lapwing_window** window) {
+int lapwing_window_create(lapwing_runtime* runtime, uint64_t bytes, const lapwing_window_options* options,
+                          lapwing_window** window) {
     return guarded("lapwing_window_create", [&] {
         lapwing::Team& team = team_of(runtime);
         require_pointer(window, "window");
@@ -94,11 +99,14 @@ int lapwing_window_create(lapwing_runtime* runtime, uint64_t bytes, const lapwin
     });
 }
 
-int lapwing_window_adopt(lapwing_runtime* runtime, MPI_Win mpi_window, int locked, const lapwing_window_options* options, lapwing_window** window) {
+int lapwing_window_adopt(lapwing_runtime* runtime, MPI_Win mpi_window, int locked,
+                         const lapwing_window_options* options, lapwing_window** window) {
     return guarded("lapwing_window_adopt", [&] {
         lapwing::Team& team = team_of(runtime);
         require_pointer(window, "window");
-        if (mpi_window == MPI_WIN_NULL) throw lapwing::UsageError{"the argument 'mpi_window' is MPI_WIN_NULL; pass a window that the program has made"};
+        if (mpi_window == MPI_WIN_NULL)
+            throw lapwing::UsageError{
+                "the argument 'mpi_window' is MPI_WIN_NULL; pass a window that the program has made"};
         make_window(runtime, Window::adopt(team, mpi_window, locked != 0, window_options_of(options)), window);
     });
 }
@@ -176,7 +184,8 @@ int lapwing_window_put(lapwing_window* window, int rank, uint64_t offset, const 
     });
 }
 
-int lapwing_window_start_get(lapwing_window* window, int rank, uint64_t offset, void* destination, uint64_t bytes, lapwing_completion** completion) {
+int lapwing_window_start_get(lapwing_window* window, int rank, uint64_t offset, void* destination, uint64_t bytes,
+                             lapwing_completion** completion) {
     return guarded("lapwing_window_start_get", [&] {
         Window& one = window_of(window);
         require_memory(destination, bytes, "destination");
@@ -185,7 +194,8 @@ int lapwing_window_start_get(lapwing_window* window, int rank, uint64_t offset, 
     });
 }
 
-int lapwing_window_start_put(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes, lapwing_completion** completion) {
+int lapwing_window_start_put(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes,
+                             lapwing_completion** completion) {
     return guarded("lapwing_window_start_put", [&] {
         Window& one = window_of(window);
         require_memory(source, bytes, "source");
@@ -194,7 +204,8 @@ int lapwing_window_start_put(lapwing_window* window, int rank, uint64_t offset, 
     });
 }
 
-int lapwing_window_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, void* base, const lapwing_layout* here) {
+int lapwing_window_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                              void* base, const lapwing_layout* here) {
     return guarded("lapwing_window_get_layout", [&] {
         Window& one = window_of(window);
         require_memory(base, layout_of(here).bytes(), "base");
@@ -202,7 +213,8 @@ int lapwing_window_get_layout(lapwing_window* window, int rank, uint64_t offset,
     });
 }
 
-int lapwing_window_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const void* base, const lapwing_layout* here) {
+int lapwing_window_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                              const void* base, const lapwing_layout* here) {
     return guarded("lapwing_window_put_layout", [&] {
         Window& one = window_of(window);
         require_memory(base, layout_of(here).bytes(), "base");
@@ -210,8 +222,8 @@ int lapwing_window_put_layout(lapwing_window* window, int rank, uint64_t offset,
     });
 }
 
-int lapwing_window_start_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, void* base,
-                                    const lapwing_layout* here, lapwing_completion** completion) {
+int lapwing_window_start_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                                    void* base, const lapwing_layout* here, lapwing_completion** completion) {
     return guarded("lapwing_window_start_get_layout", [&] {
         Window& one = window_of(window);
         require_memory(base, layout_of(here).bytes(), "base");
@@ -220,8 +232,8 @@ int lapwing_window_start_get_layout(lapwing_window* window, int rank, uint64_t o
     });
 }
 
-int lapwing_window_start_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const void* base,
-                                    const lapwing_layout* here, lapwing_completion** completion) {
+int lapwing_window_start_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                                    const void* base, const lapwing_layout* here, lapwing_completion** completion) {
     return guarded("lapwing_window_start_put_layout", [&] {
         Window& one = window_of(window);
         require_memory(base, layout_of(here).bytes(), "base");
@@ -230,18 +242,21 @@ int lapwing_window_start_put_layout(lapwing_window* window, int rank, uint64_t o
     });
 }
 
-int lapwing_window_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-                           int64_t target_count, MPI_Datatype target_type) {
-    return guarded("lapwing_window_get_mpi", [&] { window_of(window).get(buffer, count, type, rank, displacement, target_count, target_type); });
+int lapwing_window_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank,
+                           MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type) {
+    return guarded("lapwing_window_get_mpi",
+                   [&] { window_of(window).get(buffer, count, type, rank, displacement, target_count, target_type); });
 }
 
-int lapwing_window_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-                           int64_t target_count, MPI_Datatype target_type) {
-    return guarded("lapwing_window_put_mpi", [&] { window_of(window).put(buffer, count, type, rank, displacement, target_count, target_type); });
+int lapwing_window_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank,
+                           MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type) {
+    return guarded("lapwing_window_put_mpi",
+                   [&] { window_of(window).put(buffer, count, type, rank, displacement, target_count, target_type); });
 }
 
-int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-                                 int64_t target_count, MPI_Datatype target_type, lapwing_completion** completion) {
+int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank,
+                                 MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type,
+                                 lapwing_completion** completion) {
     return guarded("lapwing_window_start_get_mpi", [&] {
         Window& one = window_of(window);
         require_pointer(completion, "completion");
@@ -249,8 +264,9 @@ int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t c
     });
 }
 
-int lapwing_window_start_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-                                 int64_t target_count, MPI_Datatype target_type, lapwing_completion** completion) {
+int lapwing_window_start_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank,
+                                 MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type,
+                                 lapwing_completion** completion) {
     return guarded("lapwing_window_start_put_mpi", [&] {
         Window& one = window_of(window);
         require_pointer(completion, "completion");
@@ -280,7 +296,8 @@ int lapwing_window_fence(lapwing_window* window) {
     return guarded("lapwing_window_fence", [&] { window_of(window).fence(); });
 }
 
-int lapwing_window_put_notify(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes, unsigned int counter) {
+int lapwing_window_put_notify(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes,
+                              unsigned int counter) {
     return guarded("lapwing_window_put_notify", [&] {
         Window& one = window_of(window);
         require_memory(source, bytes, "source");
@@ -288,8 +305,8 @@ int lapwing_window_put_notify(lapwing_window* window, int rank, uint64_t offset,
     });
 }
 
-int lapwing_window_put_notify_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const void* base,
-                                     const lapwing_layout* here, unsigned int counter) {
+int lapwing_window_put_notify_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                                     const void* base, const lapwing_layout* here, unsigned int counter) {
     return guarded("lapwing_window_put_notify_layout", [&] {
         Window& one = window_of(window);
         require_memory(base, layout_of(here).bytes(), "base");

@@ -22,7 +22,8 @@ int main(void) {
     lapwing_array_domain_count(a, rank, &domains);
     if (domains > 0) {
         lapwing_array_domain(a, rank, 0, &own);
-        for (k = 0; k < own.size; ++k) lapwing_array_put_double_1(a, own.first + (int64_t)k, 0.5 * (double)(own.first + (int64_t)k));
+        for (k = 0; k < own.size; ++k)
+            lapwing_array_put_double_1(a, own.first + (int64_t)k, 0.5 * (double)(own.first + (int64_t)k));
     }
     lapwing_runtime_barrier(runtime);
 

@@ -1,5 +1,5 @@
-// From Chapel to Lapwing: the right-hand sides of docs/porting.md, which shows the parts between the marks. Each part checks
-// itself.
+// From Chapel to Lapwing: the right-hand sides of docs/porting.md, which shows the parts between the marks. Each part
+// checks itself.
 //
 //     mpirun -n 4 porting_chapel
 #include <lapwing/lapwing.hpp>
@@ -68,8 +68,10 @@ bool slices(lapwing::Runtime& runtime) {
     // [end]
     bool right = true;
     std::size_t k = 0;
-    for (auto [i, j] : lapwing::Domain<2>{odd, {10, 20}}) right = right && odd_rows[k++] == start(i, j) && c(i - 1, j - 10) == start(i, j);
-    for (auto [i, j] : lapwing::Domain<2>{odd, {10, m}}) right = right && c(i, j) == start(i, j); // all but what was assigned
+    for (auto [i, j] : lapwing::Domain<2>{odd, {10, 20}})
+        right = right && odd_rows[k++] == start(i, j) && c(i - 1, j - 10) == start(i, j);
+    for (auto [i, j] : lapwing::Domain<2>{odd, {10, m}})
+        right = right && c(i, j) == start(i, j); // all but what was assigned
     runtime.barrier();
     return right;
 }

@@ -1,5 +1,5 @@
-// From Global Arrays to Lapwing: the right-hand sides of docs/porting.md, which shows the parts between the marks. Each part
-// checks itself.
+// From Global Arrays to Lapwing: the right-hand sides of docs/porting.md, which shows the parts between the marks. Each
+// part checks itself.
 //
 //     mpirun -n 4 porting_global_arrays
 #include <lapwing/lapwing.hpp>

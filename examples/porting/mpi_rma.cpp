@@ -1,5 +1,5 @@
-// From MPI-3 RMA to Lapwing: each step is done twice, with the calls of MPI and with those of Lapwing, and the results are
-// compared. docs/porting.md shows the parts between the marks.
+// From MPI-3 RMA to Lapwing: each step is done twice, with the calls of MPI and with those of Lapwing, and the results
+// are compared. docs/porting.md shows the parts between the marks.
 //
 //     mpirun -n 4 porting_mpi_rma
 #include <lapwing/lapwing.hpp>

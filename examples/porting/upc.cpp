@@ -1,4 +1,5 @@
-// From UPC to Lapwing: the right-hand sides of docs/porting.md, which shows the parts between the marks. Each part checks itself.
+// From UPC to Lapwing: the right-hand sides of docs/porting.md, which shows the parts between the marks. Each part
+// checks itself.
 //
 //     mpirun -n 4 porting_upc
 #include <lapwing/lapwing.hpp>

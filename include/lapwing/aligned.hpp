@@ -22,8 +22,8 @@ void require_in_space(const Range& domain, const Range& space, std::size_t dimen
 /// Throws RangeError unless both are equal.
 void require_extent(std::int64_t extent, std::uint64_t expected, std::size_t dimension);
 
-/// Which of a space's positions a domain within it has, for distributions of the program's own: they keep the places that they have for the
-/// whole space.
+/// Which of a space's positions a domain within it has, for distributions of the program's own: they keep the places
+/// that they have for the whole space.
 template <std::size_t N, DistributionMap<N> Map>
 class PartOfMap {
 public:
@@ -34,8 +34,9 @@ public:
         for (std::size_t d = 0; d < N; ++d) in_space[d] = positions_.range(d)[static_cast<std::uint64_t>(index[d])];
         Location location = map_.locate(in_space);
         const Range& last = positions_.range(N - 1);
-        location.contiguous = last.stride() != 1 ? std::min<std::uint64_t>(location.contiguous, 1)
-                                                 : std::min(location.contiguous, last.size() - static_cast<std::uint64_t>(index[N - 1]));
+        location.contiguous =
+            last.stride() != 1 ? std::min<std::uint64_t>(location.contiguous, 1)
+                               : std::min(location.contiguous, last.size() - static_cast<std::uint64_t>(index[N - 1]));
         return location;
     }
     [[nodiscard]] std::uint64_t local_capacity() const { return map_.local_capacity(); }
@@ -47,7 +48,8 @@ public:
             const Range& all = positions_.range(d);
             const Range& some = own.range(d);
             if (some.empty()) return {};
-            ranges[d] = Range::strided((some.first() - all.first()) / all.stride(), some.size(), std::max<std::int64_t>(1, some.stride() / all.stride()));
+            ranges[d] = Range::strided((some.first() - all.first()) / all.stride(), some.size(),
+                                       std::max<std::int64_t>(1, some.stride() / all.stride()));
         }
         return Domain<N>{ranges};
     }
@@ -59,8 +61,8 @@ private:
 
 } // namespace distribution
 
-/// An index space that is distributed once for several arrays over parts of it: elements of the same index are at the same rank, whichever
-/// array they are of. It is what Chapel calls a distributed domain.
+/// An index space that is distributed once for several arrays over parts of it: elements of the same index are at the
+/// same rank, whichever array they are of. It is what Chapel calls a distributed domain.
 ///
 /// ```cpp
 /// const lapwing::Aligned grid{lapwing::Domain<2>{{0, n + 2}, {0, n + 2}}, lapwing::Block{}};
@@ -68,8 +70,8 @@ private:
 /// lapwing::DomainArray<double, 2> inner{runtime, {{1, n + 1}, {1, n + 1}}, grid}; // inner(i, j) is where all(i, j) is
 /// ```
 ///
-/// Arrays keep only what they have, whatever the space. What they have in common with other arrays' slices is found run by run, as of
-/// distributions of the program's own, unless they have the whole space.
+/// Arrays keep only what they have, whatever the space. What they have in common with other arrays' slices is found run
+/// by run, as of distributions of the program's own, unless they have the whole space.
 template <std::size_t N, Distribution<N> D = Block>
 class Aligned {
 public:
@@ -81,7 +83,8 @@ public:
     /// As above.
     [[nodiscard]] const D& distribution() const noexcept { return distribution_; }
 
-    /// How an array over `domain`, whose positions count its indices, is distributed. Throws RangeError unless the domain is in the space.
+    /// How an array over `domain`, whose positions count its indices, is distributed. Throws RangeError unless the
+    /// domain is in the space.
     class Part;
     [[nodiscard]] Part part(const Domain<N>& domain) const;
 
@@ -106,10 +109,11 @@ public:
             distribution::require_in_space(indices, of_space, d);
             space_[d] = static_cast<std::int64_t>(of_space.size());
             if (!indices.empty())
-                positions[d] = Range::strided(static_cast<std::int64_t>((static_cast<std::uint64_t>(indices.first()) -
-                                                                         static_cast<std::uint64_t>(of_space.first())) /
-                                                                        static_cast<std::uint64_t>(of_space.stride())),
-                                              indices.size(), indices.size() == 1 ? 1 : indices.stride() / of_space.stride());
+                positions[d] =
+                    Range::strided(static_cast<std::int64_t>((static_cast<std::uint64_t>(indices.first()) -
+                                                              static_cast<std::uint64_t>(of_space.first())) /
+                                                             static_cast<std::uint64_t>(of_space.stride())),
+                                   indices.size(), indices.size() == 1 ? 1 : indices.stride() / of_space.stride());
         }
         positions_ = Domain<N>{positions};
     }

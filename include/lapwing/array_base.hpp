@@ -45,8 +45,8 @@ class EntryBuffer;
 struct GlobalArrayOptions {
     std::string name = {};   ///< for messages and statistics
     CacheOptions cache = {}; ///< of elements of other nodes; the same on all ranks
-    /// Room for copies around the own block, so many elements deep in each direction in which there are other ranks; the same on all ranks.
-    /// A stencil that is prefetched with PrefetchStorage::halo puts them there. Block only.
+    /// Room for copies around the own block, so many elements deep in each direction in which there are other ranks;
+    /// the same on all ranks. A stencil that is prefetched with PrefetchStorage::halo puts them there. Block only.
     std::int64_t halo = 0;
 };
 
@@ -101,18 +101,20 @@ public:
         return window.total_statistics();
     }
 
-    /// Fills the copies of all elements that are prefetched (see GlobalArray::prefetch) with their owners' values; complete on return.
-    /// Local call, which one rank may make alone. As of a get: what other ranks have written must have been released before this rank's
-    /// last acquire, a barrier in between is enough, and must not be written meanwhile. Throws UsageError where nothing is prefetched.
-    /// Cost: for each owner a planned transfer, all under way at a time.
+    /// Fills the copies of all elements that are prefetched (see GlobalArray::prefetch) with their owners' values;
+    /// complete on return. Local call, which one rank may make alone. As of a get: what other ranks have written must
+    /// have been released before this rank's last acquire, a barrier in between is enough, and must not be written
+    /// meanwhile. Throws UsageError where nothing is prefetched. Cost: for each owner a planned transfer, all under way
+    /// at a time.
     void update();
-    /// The same without waiting. Until the completion says so, elements that are prefetched must not be read, nor written by this rank;
-    /// where the copies are automatic a read waits for it.
+    /// The same without waiting. Until the completion says so, elements that are prefetched must not be read, nor
+    /// written by this rank; where the copies are automatic a read waits for it.
     Completion update_async();
 
-    /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a negative depth
-    /// and for one that a periodic dimension of the array is too small for.
-    void check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole, std::span<const bool> periodic) const;
+    /// The inside, for halos. Throws UsageError unless the ranges of an own domain have no strides, RangeError for a
+    /// negative depth and for one that a periodic dimension of the array is too small for.
+    void check_halo(std::span<const Range> own, std::int64_t depth, std::span<const Range> whole,
+                    std::span<const bool> periodic) const;
     /// Complete when all of them are.
     [[nodiscard]] static Completion all_of(std::vector<Completion> completions);
 
@@ -120,8 +122,8 @@ protected:
     ArrayBase() noexcept = default;
     /// Collective. `capacity` elements at every rank. `identity` stands for what else all ranks must pass alike. Throws
     /// RangeError, MpiError, MismatchError.
-    ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment, std::uint64_t identity,
-              GlobalArrayOptions options);
+    ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_bytes, unsigned element_alignment,
+              std::uint64_t identity, GlobalArrayOptions options);
 
     void close_window() {
         geometry_.reset();
@@ -137,7 +139,8 @@ protected:
     /// Makes the copies' buffer, if there is none.
     prefetching::CopyState& begin_prefetch(const PrefetchOptions& options);
     /// Memory of `bytes` bytes for the copies of `slices`: see EntryBuffer::add.
-    std::byte* add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory = nullptr);
+    std::byte* add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes,
+                          std::byte* memory = nullptr);
     /// Fills manual copies that are new.
     void fill_new_copies();
     /// Fills copies that are stale.
@@ -153,35 +156,42 @@ protected:
 
     /// Throws UsageError where what is prefetched promises that the extents stay.
     void require_free_extents() const;
-    /// Collective. Throws on every rank where `failure` is not null on one: there as throw_from_rebuild(), elsewhere UsageError with the text
-    /// of the first. `call`: ".resize", say.
+    /// Collective. Throws on every rank where `failure` is not null on one: there as throw_from_rebuild(), elsewhere
+    /// UsageError with the text of the first. `call`: ".resize", say.
     void agree_to_rebuild(const char* call, const std::exception_ptr& failure) const;
     /// The same for prefetch(): there `failure` itself. `outcome`: what the call leaves, in words.
     void agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const;
     /// Throws `failure`; what a constructor has thrown then names the call.
     [[noreturn]] void throw_from_rebuild(const char* call, const std::exception_ptr& failure) const;
 
-    /// Collective. The order of the ranks for the elements of `all`, which is this array, under another distribution: as make_geometry().
-    [[nodiscard]] Relabelling relabelling_to(const slices::SliceBase& all, std::span<const distribution::DimensionMap> maps,
-                                             std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated) const;
+    /// Collective. The order of the ranks for the elements of `all`, which is this array, under another distribution:
+    /// as make_geometry().
+    [[nodiscard]] Relabelling relabelling_to(const slices::SliceBase& all,
+                                             std::span<const distribution::DimensionMap> maps,
+                                             std::shared_ptr<const distribution::ForeignPlaces> foreign,
+                                             bool replicated) const;
     /// Throws UsageError unless `team` has the ranks of this array's team.
     void require_same_ranks(const char* call, Team& team) const;
 
     /// Of an array whose other members are made: what slices refer to. `maps` are empty where there is a foreign one.
-    void make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps, std::uint64_t origin,
-                       std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated, std::uint64_t element_bytes);
-    /// The own elements of `target` become those of `source`, which has as many, but for what that does not store. Local call.
+    void make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps,
+                       std::uint64_t origin, std::shared_ptr<const distribution::ForeignPlaces> foreign,
+                       bool replicated, std::uint64_t element_bytes);
+    /// The own elements of `target` become those of `source`, which has as many, but for what that does not store.
+    /// Local call.
     static void take(const slices::SliceBase& target, const slices::SliceBase& source);
 
-    /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on this array.
+    /// The barrier that collective calls begin with. Throws MismatchError on every rank unless all make this call on
+    /// this array.
     void begin_collective(std::string_view call) const;
-    /// The same with arguments, which ranks compare in that barrier at level 1 of the checks inside the library: throws MismatchError with
-    /// `what` and the numbers that two ranks have passed.
+    /// The same with arguments, which ranks compare in that barrier at level 1 of the checks inside the library: throws
+    /// MismatchError with `what` and the numbers that two ranks have passed.
     void begin_collective(std::string_view call, const char* what, std::span<const std::int64_t> arguments) const;
     void begin_prefetch_call(const PrefetchOptions& options) const;
 
-    /// The barrier that they end with where something may fail on some ranks only: throws on every rank where `failure` is not null on one, there
-    /// `failure` itself, elsewhere UsageError with the text of the first. `outcome`: what the call leaves, in words.
+    /// The barrier that they end with where something may fail on some ranks only: throws on every rank where `failure`
+    /// is not null on one, there `failure` itself, elsewhere UsageError with the text of the first. `outcome`: what the
+    /// call leaves, in words.
     void end_collective(const char* call, const std::exception_ptr& failure, const char* outcome) const;
     /// Collective: where all ranks know already that one has failed.
     [[noreturn]] void throw_failure(const char* call, const std::exception_ptr& failure, const char* outcome) const;
@@ -228,10 +238,11 @@ protected:
                     std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) const;
     [[noreturn]] void throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const;
     /// The write of a list of replicated elements.
-    [[nodiscard]] Completion start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes, std::byte* values) const;
+    [[nodiscard]] Completion start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes,
+                                               std::byte* values) const;
     void check_rank(const char* call, Rank rank) const;
-    /// Throws UsageError when the teams of both arrays do not have the same ranks, in whatever order. Only if `Costly` is
-    /// it found out for teams of equal sizes.
+    /// Throws UsageError when the teams of both arrays do not have the same ranks, in whatever order. Only if `Costly`
+    /// is it found out for teams of equal sizes.
     template <bool Costly>
     void check_same_ranks(const ArrayBase& other) const {
         if (team_ != other.team_ && (team_->size() != other.team_->size() ||
@@ -239,7 +250,8 @@ protected:
             throw_ranks_differ(other);
     }
 
-    /// A team of the array's own, which it is the last to use: released behind the window, also where another array is moved here.
+    /// A team of the array's own, which it is the last to use: released behind the window, also where another array is
+    /// moved here.
     class OwnTeam {
     public:
         OwnTeam() noexcept = default;
@@ -261,13 +273,13 @@ protected:
     mutable Window window_; ///< mutable, because reading remote elements counts and completes operations
     Team* team_ = nullptr;
     std::string name_;
-    std::string who_; ///< "rank 2 of 4", kept for messages after the team is gone
-    std::uint64_t number_ = 0; ///< of the window, which stands in messages for a name
+    std::string who_;            ///< "rank 2 of 4", kept for messages after the team is gone
+    std::uint64_t number_ = 0;   ///< of the window, which stands in messages for a name
     std::uint64_t capacity_ = 0; ///< elements in every rank's part
     CacheOptions cache_;
-    std::int64_t halo_ = 0; ///< as in the options
+    std::int64_t halo_ = 0;                                 ///< as in the options
     std::shared_ptr<const slices::ArrayGeometry> geometry_; ///< null: closed
-    std::shared_ptr<prefetching::EntryBuffer> copies_; ///< of prefetched elements; null: there are none
+    std::shared_ptr<prefetching::EntryBuffer> copies_;      ///< of prefetched elements; null: there are none
 
 private:
     [[nodiscard]] prefetching::EntryBuffer& copies(const char* call) const;
@@ -282,7 +294,8 @@ private:
 [[nodiscard]] std::string constructor_text(const Team& team, std::string_view name);
 /// Throws RangeError when an extent is negative or the number of elements above 2^64 - 1.
 void check_extents(const Team& team, std::string_view name, std::span<const std::int64_t> extents);
-/// A number for the extents, and how they are dealt: the same numbers if and, but for rare accidents, only if they are the same.
+/// A number for the extents, and how they are dealt: the same numbers if and, but for rare accidents, only if they are
+/// the same.
 [[nodiscard]] std::uint64_t identity_of(std::span<const std::int64_t> extents,
                                         std::span<const distribution::DimensionMap> dimensions) noexcept;
 /// Collective, for assertion level 3. Throw MismatchError on every rank.

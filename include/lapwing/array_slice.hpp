@@ -18,7 +18,8 @@
 
 namespace lapwing {
 
-/// Part of a global array, in any order, as an array of M dimensions with positions from 0 on. Nothing is moved when it is made.
+/// Part of a global array, in any order, as an array of M dimensions with positions from 0 on. Nothing is moved when it
+/// is made.
 ///
 /// ```cpp
 /// a(Range{0, n}.by(2), all) = b(Range{0, n / 2}, Range{n, 2 * n}); // collective: any two distributions
@@ -28,12 +29,13 @@ namespace lapwing {
 /// a(rows, all).get(buffer);                                        // one rank alone
 /// ```
 ///
-/// A slice refers to the array: it is valid while that is open, also after a move of it. Assigning to one assigns elements, as with
-/// std::valarray; to refer to another slice, make another one. `const T` is of an array that may only be read.
+/// A slice refers to the array: it is valid while that is open, also after a move of it. Assigning to one assigns
+/// elements, as with std::valarray; to refer to another slice, make another one. `const T` is of an array that may only
+/// be read.
 ///
-/// An assignment is collective over the arrays' team, with a barrier at the start and one at the end: all ranks pass the same slices.
-/// It moves what a pair of ranks has in common as one transfer, and is done by class Assignment, which see for what it costs and what is
-/// complete when; repeated ones should keep one of these.
+/// An assignment is collective over the arrays' team, with a barrier at the start and one at the end: all ranks pass
+/// the same slices. It moves what a pair of ranks has in common as one transfer, and is done by class Assignment, which
+/// see for what it costs and what is complete when; repeated ones should keep one of these.
 template <class T, std::size_t M>
 class ArraySlice : public slices::SliceBase {
 public:
@@ -61,12 +63,14 @@ public:
         return extents;
     }
 
-    /// A slice of the slice, by positions: of each dimension a Range or a Triplet, `all`, or one position. Throws RangeError.
+    /// A slice of the slice, by positions: of each dimension a Range or a Triplet, `all`, or one position. Throws
+    /// RangeError.
     template <SliceArgument... S>
         requires(sizeof...(S) == M)
     [[nodiscard]] auto operator()(const S&... parts) const {
         constexpr std::size_t left = (std::size_t{0} + ... + (IndexValue<S> ? 0U : 1U));
-        static_assert(left > 0, "lapwing: a slice has at least one dimension; read a single element from the array, a(i, j)");
+        static_assert(left > 0,
+                      "lapwing: a slice has at least one dimension; read a single element from the array, a(i, j)");
         return ArraySlice<T, left>{*this, {{slices::SlicePart::of(parts)...}}};
     }
     /// The dimensions in reverse.
@@ -82,7 +86,8 @@ public:
         return result;
     }
 
-    // Assignments: collective. Throw RangeError when the extents differ, UsageError for arrays that are closed or of other ranks.
+    // Assignments: collective. Throw RangeError when the extents differ, UsageError for arrays that are closed or of
+    // other ranks.
 
     /// The elements of `source`, as if copied before any of them is written.
     const ArraySlice& operator=(const ArraySlice& source) const
@@ -117,8 +122,9 @@ public:
             target = static_cast<T>(target * value);
         });
     }
-    /// `function(target, value)` for each element, by its owner: `a(x).combine(b(y), [](double& a, float b) { a = 2 * b + 3 * a; })`.
-    /// One that throws on a rank leaves the elements of all ranks as they were, and all ranks throw; one that is noexcept needs less memory.
+    /// `function(target, value)` for each element, by its owner: `a(x).combine(b(y), [](double& a, float b) { a = 2 * b
+    /// + 3 * a; })`. One that throws on a rank leaves the elements of all ranks as they were, and all ranks throw; one
+    /// that is noexcept needs less memory.
     template <class U, class Function>
     const ArraySlice& combine(const ArraySlice<U, M>& source, Function function) const {
         Assignment{}.add(*this, source, std::move(function)).execute();
@@ -131,8 +137,8 @@ public:
         Assignment{}.add_fill(*this, value).execute();
     }
 
-    // One-sided: the calling rank alone. What is complete when is as of GlobalArray::get() and put(), and so is the cost: a planned transfer
-    // an owner.
+    // One-sided: the calling rank alone. What is complete when is as of GlobalArray::get() and put(), and so is the
+    // cost: a planned transfer an owner.
 
     /// The elements into a buffer, in row-major order of the slice. Throws RangeError when it is too small.
     void get(std::span<value_type> buffer) const {
@@ -159,8 +165,9 @@ public:
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
     }
 
-    /// The elements of the slice become those of another one, of any array, by the calling rank alone, through 4 MiB of its memory (more for
-    /// slices of one array that overlap). Complete locally on return. Throws RangeError when the extents differ.
+    /// The elements of the slice become those of another one, of any array, by the calling rank alone, through 4 MiB of
+    /// its memory (more for slices of one array that overlap). Complete locally on return. Throws RangeError when the
+    /// extents differ.
     void put(const ArraySlice<const value_type, M>& source) const
         requires(!std::is_const_v<T>)
     {

@@ -39,7 +39,8 @@ template <class T, class U, class Function>
     return [function = std::move(function)](const ElementRun& run) mutable {
         const std::byte* value = run.values;
         for (std::uint64_t b = 0; b < run.blocks; ++b) {
-            // Elements of an array are aligned; values come in buffers that are, and have no other elements between them.
+            // Elements of an array are aligned; values come in buffers that are, and have no other elements between
+            // them.
             T* const target = reinterpret_cast<T*>(run.target + static_cast<std::int64_t>(b) * run.stride);
             const U* const values = reinterpret_cast<const U*>(value);
             for (std::uint64_t k = 0; k < run.block; ++k) function(target[k], values[k]);
@@ -50,7 +51,8 @@ template <class T, class U, class Function>
 
 } // namespace slices
 
-/// Assignments between slices of global arrays, whatever their distributions, that are carried out together, as often as needed.
+/// Assignments between slices of global arrays, whatever their distributions, that are carried out together, as often
+/// as needed.
 ///
 /// ```cpp
 /// lapwing::Assignment to_cyclic;
@@ -59,14 +61,16 @@ template <class T, class U, class Function>
 /// std::puts(to_cyclic.explain().c_str());
 /// ```
 ///
-/// What a rank has of a target and another rank of the source is one transfer, with a layout on either side, that the cost model plans;
-/// between ranks of a node it is a copy. All are started before the first is waited for, as far as memory for chunks goes, and each rank
-/// begins with the rank behind it. The common part of two ranks follows from the periods of the two distributions, dimension by
-/// dimension, without a look at each element (Sanz et al., "Global data re-allocation via communication aggregation in Chapel",
-/// section III), but for distributions of the program's own, which are asked for each run. A transfer is a get by the rank of the target
-/// or a put by that of the source, whichever finds longer blocks at the other rank.
+/// What a rank has of a target and another rank of the source is one transfer, with a layout on either side, that the
+/// cost model plans; between ranks of a node it is a copy. All are started before the first is waited for, as far as
+/// memory for chunks goes, and each rank begins with the rank behind it. The common part of two ranks follows from the
+/// periods of the two distributions, dimension by dimension, without a look at each element (Sanz et al., "Global data
+/// re-allocation via communication aggregation in Chapel", section III), but for distributions of the program's own,
+/// which are asked for each run. A transfer is a get by the rank of the target or a put by that of the source,
+/// whichever finds longer blocks at the other rank.
 ///
-/// Kept assignments stay valid while their arrays are open, also when these are moved or swapped: they go with the elements, not with the name.
+/// Kept assignments stay valid while their arrays are open, also when these are moved or swapped: they go with the
+/// elements, not with the name.
 class Assignment {
 public:
     Assignment();
@@ -74,9 +78,10 @@ public:
     Assignment& operator=(Assignment&&) noexcept;
     ~Assignment();
 
-    /// `target = source`. Local call; nothing is moved yet. Throws RangeError when the extents differ, UsageError for closed arrays and
-    /// for teams of other ranks. Slices of one array may overlap: each assignment is as if through a copy, for which the rank then needs
-    /// memory of its part of the target. Those of one Assignment happen in no order: the target of one must not be in another.
+    /// `target = source`. Local call; nothing is moved yet. Throws RangeError when the extents differ, UsageError for
+    /// closed arrays and for teams of other ranks. Slices of one array may overlap: each assignment is as if through a
+    /// copy, for which the rank then needs memory of its part of the target. Those of one Assignment happen in no
+    /// order: the target of one must not be in another.
     template <class T, class U, std::size_t M>
         requires(!std::is_const_v<T> && std::convertible_to<U, T>)
     Assignment& add(const ArraySlice<T, M>& target, const ArraySlice<U, M>& source) {
@@ -89,8 +94,9 @@ public:
             });
         }
     }
-    /// `function(element of the target, element of the source)` for each pair, by the owner of the first. Throws as above. Where the function
-    /// may throw (it is not noexcept) an execution keeps what the rank's part of the target was, in as much memory.
+    /// `function(element of the target, element of the source)` for each pair, by the owner of the first. Throws as
+    /// above. Where the function may throw (it is not noexcept) an execution keeps what the rank's part of the target
+    /// was, in as much memory.
     template <class T, class U, std::size_t M, class Function>
         requires(!std::is_const_v<T> && std::invocable<Function&, T&, const U&>)
     Assignment& add(const ArraySlice<T, M>& target, const ArraySlice<U, M>& source, Function function) {
@@ -106,9 +112,11 @@ public:
         return *this;
     }
 
-    /// The same for slices whose types the program knows at run time only: `apply` is called with runs of elements, and where it is empty the
-    /// elements are copied, which then have the same size. It may throw. `value` has as many bytes as an element of the target.
-    Assignment& add_untyped(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply) {
+    /// The same for slices whose types the program knows at run time only: `apply` is called with runs of elements, and
+    /// where it is empty the elements are copied, which then have the same size. It may throw. `value` has as many
+    /// bytes as an element of the target.
+    Assignment& add_untyped(const slices::SliceBase& target, const slices::SliceBase& source,
+                            slices::ApplyValues apply) {
         const bool may_throw = apply != nullptr;
         add_slices(target, source, std::move(apply), may_throw);
         return *this;
@@ -118,12 +126,12 @@ public:
         return *this;
     }
 
-    /// Collective over the team of the targets, with the same slices on all ranks: a barrier, the transfers, a barrier. `compare`: the arrays
-    /// and slices are compared as part of the first barrier. What any rank wrote to the sources before is read, and on return every rank sees
-    /// the targets.
-    /// Throws UsageError when an array was closed, MismatchError, PeerLeftError, MpiError, and what a function throws. An error of one rank is
-    /// one of all: the others throw UsageError with its text. Functions that may throw come before all copies, and after an error of one all
-    /// targets are what they were; after an error of a transfer, or of memory, targets of copies hold anything.
+    /// Collective over the team of the targets, with the same slices on all ranks: a barrier, the transfers, a barrier.
+    /// `compare`: the arrays and slices are compared as part of the first barrier. What any rank wrote to the sources
+    /// before is read, and on return every rank sees the targets. Throws UsageError when an array was closed,
+    /// MismatchError, PeerLeftError, MpiError, and what a function throws. An error of one rank is one of all: the
+    /// others throw UsageError with its text. Functions that may throw come before all copies, and after an error of
+    /// one all targets are what they were; after an error of a transfer, or of memory, targets of copies hold anything.
     /// The first call plans; later ones find the plans, but where a rank has very many partners.
     void execute(bool compare = assertion_level >= 1);
 

@@ -11,16 +11,16 @@
 namespace lapwing {
 
 /// A transfer between two layouts as an explicit list of (source offset, target offset, length): the minimal set S of
-/// Schneider, Gerstenberger, Hoefler, "Compiler Optimizations for Non-Contiguous Remote Data Movement", section 2. Sorted
-/// by target; no two pairs are adjacent at both ends, so that no shorter list moves the same bytes.
+/// Schneider, Gerstenberger, Hoefler, "Compiler Optimizations for Non-Contiguous Remote Data Movement", section 2.
+/// Sorted by target; no two pairs are adjacent at both ends, so that no shorter list moves the same bytes.
 ///
-/// For what needs the pairs in order or at random, and for tests: 24 bytes a pair. LayoutZip goes through the same bytes
-/// in the order of the layouts without a list.
+/// For what needs the pairs in order or at random, and for tests: 24 bytes a pair. LayoutZip goes through the same
+/// bytes in the order of the layouts without a list.
 class BlockList {
 public:
     BlockList() noexcept = default;
-    /// Any pairs; those without bytes count for nothing. UsageError when target blocks overlap: their order would decide
-    /// what is written. O(n log n).
+    /// Any pairs; those without bytes count for nothing. UsageError when target blocks overlap: their order would
+    /// decide what is written. O(n log n).
     explicit BlockList(std::vector<BlockPair> pairs);
     /// Byte k of the source to byte k of the target. RangeError when the numbers of bytes differ or the list would have
     /// more than Layout::max_listed_blocks pairs.

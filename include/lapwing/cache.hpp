@@ -20,8 +20,8 @@ namespace lapwing {
 /// }
 /// ```
 ///
-/// The distance doubles, or halves, while a batch of iterations gains by it, and is tried again from time to time, ever more
-/// rarely. Cost: a comparison an iteration, and two readings of a clock in some hundred. For one thread.
+/// The distance doubles, or halves, while a batch of iterations gains by it, and is tried again from time to time, ever
+/// more rarely. Cost: a comparison an iteration, and two readings of a clock in some hundred. For one thread.
 class PrefetchDistance {
 public:
     /// Starts with `first` iterations ahead, and tries from 1 to `largest`.
@@ -43,10 +43,10 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::int64_t least_batch = 64;    ///< iterations that are timed together
-    static constexpr int batches = 2;                  ///< at each distance, of which the faster counts
-    static constexpr double gain = 0.95;                 ///< of the time, or less: it was worth it
-    static constexpr std::int64_t shortest_rest = 32;    ///< batches until other distances are tried again
+    static constexpr std::int64_t least_batch = 64;   ///< iterations that are timed together
+    static constexpr int batches = 2;                 ///< at each distance, of which the faster counts
+    static constexpr double gain = 0.95;              ///< of the time, or less: it was worth it
+    static constexpr std::int64_t shortest_rest = 32; ///< batches until other distances are tried again
     static constexpr std::int64_t longest_rest = 1024;
 
     /// The end of a batch.

@@ -21,8 +21,8 @@ enum class ElementKind : std::uint32_t {
     other = 4, ///< bytes: structs, for example, which only the program knows
 };
 
-/// For save() and load(): called on rank 0 of the team after each round, with the bytes of elements that are done and those of all. What it
-/// throws ends the call on all ranks.
+/// For save() and load(): called on rank 0 of the team after each round, with the bytes of elements that are done and
+/// those of all. What it throws ends the call on all ranks.
 struct CheckpointOptions {
     std::function<void(std::uint64_t done, std::uint64_t all)> progress = {}; ///< none: nothing is called
 };
@@ -44,7 +44,8 @@ void save(const SliceBase& slice, ElementKind kind, const std::string& path, con
 /// Collective. The elements of a file of the slice's extents and kind.
 void load(const SliceBase& slice, ElementKind kind, const std::string& path, const CheckpointOptions& options);
 /// Collective. The extents of the `dimensions` dimensions of a file with such elements.
-void read_extents(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions, std::int64_t* extents);
+void read_extents(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes,
+                  std::size_t dimensions, std::int64_t* extents);
 
 } // namespace slices
 } // namespace lapwing

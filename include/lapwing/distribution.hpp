@@ -18,7 +18,8 @@ namespace lapwing {
 ///
 /// - `locate(index)`: the owner and place of an element; `Location{}` for an index that is not stored. Called for every
 ///   element access, so it should be a few arithmetic operations. The index is within the extents.
-/// - `local_capacity()`: elements to allocate at each rank; the same on all, so that no rank keeps a table of the others.
+/// - `local_capacity()`: elements to allocate at each rank; the same on all, so that no rank keeps a table of the
+/// others.
 /// - `domain_count(rank)` and `domain(rank, k)`: what `rank` owns, as disjoint rectangular domains.
 ///
 /// Every index that a domain of some rank holds must be located at that rank, each at a place of its own below
@@ -32,20 +33,22 @@ concept DistributionMap =
         { map.domain(rank, k) } -> std::same_as<Domain<N>>;
     };
 
-/// How a program says where the elements of an N-dimensional array go: anything with `map(extents, ranks)`, which gives a
-/// DistributionMap. It is called on every rank with the same arguments and must give the same map on all. An array keeps a copy of its
-/// distribution, and calls it again when it gets other extents.
-/// Block, Cyclic, BlockCyclic and Replicated are in this header; examples/triangular.cpp defines another.
+/// How a program says where the elements of an N-dimensional array go: anything with `map(extents, ranks)`, which gives
+/// a DistributionMap. It is called on every rank with the same arguments and must give the same map on all. An array
+/// keeps a copy of its distribution, and calls it again when it gets other extents. Block, Cyclic, BlockCyclic and
+/// Replicated are in this header; examples/triangular.cpp defines another.
 template <class D, std::size_t N>
-concept Distribution = std::copy_constructible<D> && requires(const D& distribution, const Extents<N>& extents, int ranks) {
-    { distribution.map(extents, ranks) } -> DistributionMap<N>;
-};
+concept Distribution =
+    std::copy_constructible<D> && requires(const D& distribution, const Extents<N>& extents, int ranks) {
+        { distribution.map(extents, ranks) } -> DistributionMap<N>;
+    };
 
-/// One block of ceil(extent / processes) indices per process in each dimension. The last blocks may be shorter or empty.
+/// One block of ceil(extent / processes) indices per process in each dimension. The last blocks may be shorter or
+/// empty.
 struct Block {
-    /// Processes in each dimension; their product must be the number of ranks, and rank 0 is at the origin, with the last
-    /// dimension fastest. 0 means: choose, so that `{0, 1}` keeps rows whole. Empty: choose all, for the smallest largest
-    /// part, then for the least surface between parts.
+    /// Processes in each dimension; their product must be the number of ranks, and rank 0 is at the origin, with the
+    /// last dimension fastest. 0 means: choose, so that `{0, 1}` keeps rows whole. Empty: choose all, for the smallest
+    /// largest part, then for the least surface between parts.
     std::vector<int> grid = {};
 
     /// Throws RangeError when the grid does not fit.
@@ -81,11 +84,11 @@ struct BlockCyclic {
 /// Every rank holds all elements.
 ///
 /// Reads, and everything local, take the own copy. An element write and a bulk put go to every copy (every rank has one
-/// of its own, also where ranks share memory): a store per rank of this node and a message per other rank. Other ranks see
-/// them after release() or a barrier, as any put. Writes to the same element by two ranks without synchronisation between
-/// them may leave copies that differ, since they arrive in any order. Element atomics throw UsageError: there is no one
-/// place where they would be atomic. fill(), copy_from() and broadcast() are the cheap ways to write, and `local(…)` writes
-/// to the own copy only, for programs in which every rank computes the same values.
+/// of its own, also where ranks share memory): a store per rank of this node and a message per other rank. Other ranks
+/// see them after release() or a barrier, as any put. Writes to the same element by two ranks without synchronisation
+/// between them may leave copies that differ, since they arrive in any order. Element atomics throw UsageError: there
+/// is no one place where they would be atomic. fill(), copy_from() and broadcast() are the cheap ways to write, and
+/// `local(…)` writes to the own copy only, for programs in which every rank computes the same values.
 struct Replicated {
     static constexpr bool replicated = true; ///< see ReplicatedDistribution
 

@@ -52,15 +52,16 @@ public:
     constexpr Domain(const Range& r0, const Range& r1, const Range& r2, const Range& r3, const Range& r4)
         requires(N == 5)
         : ranges_{r0, r1, r2, r3, r4} {}
-    constexpr Domain(const Range& r0, const Range& r1, const Range& r2, const Range& r3, const Range& r4, const Range& r5)
+    constexpr Domain(const Range& r0, const Range& r1, const Range& r2, const Range& r3, const Range& r4,
+                     const Range& r5)
         requires(N == 6)
         : ranges_{r0, r1, r2, r3, r4, r5} {}
-    constexpr Domain(const Range& r0, const Range& r1, const Range& r2, const Range& r3, const Range& r4, const Range& r5,
-                     const Range& r6)
+    constexpr Domain(const Range& r0, const Range& r1, const Range& r2, const Range& r3, const Range& r4,
+                     const Range& r5, const Range& r6)
         requires(N == 7)
         : ranges_{r0, r1, r2, r3, r4, r5, r6} {}
-    constexpr Domain(const Range& r0, const Range& r1, const Range& r2, const Range& r3, const Range& r4, const Range& r5,
-                     const Range& r6, const Range& r7)
+    constexpr Domain(const Range& r0, const Range& r1, const Range& r2, const Range& r3, const Range& r4,
+                     const Range& r5, const Range& r6, const Range& r7)
         requires(N == 8)
         : ranges_{r0, r1, r2, r3, r4, r5, r6, r7} {}
     constexpr explicit Domain(const std::array<Range, N>& ranges) : ranges_{ranges} {}

@@ -28,7 +28,9 @@ public:
     Numbering() noexcept = default;
     /// Of these indices, in ascending order.
     explicit Numbering(const Range& indices) noexcept
-        : first_{indices.empty() ? 0 : indices.first()}, by_stride_{static_cast<std::uint64_t>(indices.stride())}, size_{indices.size()} {}
+        : first_{indices.empty() ? 0 : indices.first()},
+          by_stride_{static_cast<std::uint64_t>(indices.stride())},
+          size_{indices.size()} {}
 
     /// The position of an index: size() or more for one that is not there.
     [[nodiscard]] std::uint64_t position(std::int64_t index) const noexcept {
@@ -46,8 +48,9 @@ public:
     /// The indices at some positions.
     [[nodiscard]] Range indices(const Range& positions) const noexcept {
         if (positions.empty()) return {};
-        return Range::strided(index(positions.first()), positions.size(),
-                              positions.size() == 1 ? 1 : positions.stride() * static_cast<std::int64_t>(by_stride_.divisor()));
+        return Range::strided(
+            index(positions.first()), positions.size(),
+            positions.size() == 1 ? 1 : positions.stride() * static_cast<std::int64_t>(by_stride_.divisor()));
     }
     /// The positions of some indices. False if one is not there.
     [[nodiscard]] bool find(const Triplet& indices, Triplet& positions) const noexcept {
@@ -57,7 +60,8 @@ public:
         const std::uint64_t last = position(indices.last());
         if (first >= size_ || last >= size_) return false;
         if (indices.size() > 1 && indices.stride() % static_cast<std::int64_t>(by_stride_.divisor()) != 0) return false;
-        positions = Triplet::strided(static_cast<std::int64_t>(first), indices.size(), indices.stride() / static_cast<std::int64_t>(by_stride_.divisor()));
+        positions = Triplet::strided(static_cast<std::int64_t>(first), indices.size(),
+                                     indices.stride() / static_cast<std::int64_t>(by_stride_.divisor()));
         return true;
     }
 
@@ -69,15 +73,17 @@ private:
     std::uint64_t size_ = 0;
 };
 
-[[noreturn]] void throw_not_in_domain(const Team& team, std::string_view array, const char* call, std::span<const std::int64_t> index,
-                                      std::span<const Range> domain);
-[[noreturn]] void throw_not_in_domain(const Team& team, std::string_view array, const Triplet& indices, std::size_t dimension, const Range& domain);
+[[noreturn]] void throw_not_in_domain(const Team& team, std::string_view array, const char* call,
+                                      std::span<const std::int64_t> index, std::span<const Range> domain);
+[[noreturn]] void throw_not_in_domain(const Team& team, std::string_view array, const Triplet& indices,
+                                      std::size_t dimension, const Range& domain);
 /// Throws the error of a distribution, with the rank and the array in it.
 [[noreturn]] void throw_named(const Team& team, std::string_view array, const RangeError& error);
 
 } // namespace array
 
-/// A global array whose indices are those of a domain: lower bounds that are not 0, and strides, as in Fortran and Chapel.
+/// A global array whose indices are those of a domain: lower bounds that are not 0, and strides, as in Fortran and
+/// Chapel.
 ///
 /// ```cpp
 /// lapwing::DomainArray<double, 2> a{runtime, {{1, n + 1}, {1, n + 1}}};         // a(1, 1) … a(n, n)
@@ -85,9 +91,9 @@ private:
 /// every_fourth.slice() = a(lapwing::Range{1, n + 1}.by(4), 3);                  // slices are taken by index, too
 /// ```
 ///
-/// It is a GlobalArray of as many elements, `array()`, whose positions it numbers; what is not here is done with that. An access costs a
-/// subtraction a dimension more, and a multiplication where the stride is not 1. With Aligned, arrays over parts of an index space have the
-/// elements of an index at the same rank.
+/// It is a GlobalArray of as many elements, `array()`, whose positions it numbers; what is not here is done with that.
+/// An access costs a subtraction a dimension more, and a multiplication where the stride is not 1. With Aligned, arrays
+/// over parts of an index space have the elements of an index at the same rank.
 template <TriviallyCopyable T, std::size_t N>
 class DomainArray {
 public:
@@ -96,12 +102,13 @@ public:
 
     /// A closed array.
     DomainArray() noexcept = default;
-    /// Collective, as GlobalArray's constructor: the distribution is that of the positions, so that Block cuts the domain into parts of
-    /// equally many indices.
+    /// Collective, as GlobalArray's constructor: the distribution is that of the positions, so that Block cuts the
+    /// domain into parts of equally many indices.
     template <Distribution<N> D = Block>
     DomainArray(Team& team, const Domain<N>& domain, const D& distribution = {}, GlobalArrayOptions options = {})
         : DomainArray{domain, GlobalArray<T, N>{team, extents_of(domain), distribution, std::move(options)}} {}
-    /// Collective. Each element is where the space has its index. Throws RangeError, too, when the domain is not in the space.
+    /// Collective. Each element is where the space has its index. Throws RangeError, too, when the domain is not in the
+    /// space.
     template <Distribution<N> D>
     DomainArray(Team& team, const Domain<N>& domain, const Aligned<N, D>& space, GlobalArrayOptions options = {})
         : DomainArray{domain, aligned(team, domain, space, std::move(options))} {}
@@ -129,7 +136,9 @@ public:
     [[nodiscard, gnu::always_inline]] reference operator()(I... indices) {
         return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
     }
-    [[nodiscard, gnu::always_inline]] reference operator()(const Index<N>& index) { return array_(checked_position<assertion_level >= 1>("", index)); }
+    [[nodiscard, gnu::always_inline]] reference operator()(const Index<N>& index) {
+        return array_(checked_position<assertion_level >= 1>("", index));
+    }
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard, gnu::always_inline]] T operator()(I... indices) const {
@@ -139,8 +148,8 @@ public:
         return array_(checked_position<assertion_level >= 1>("", index));
     }
 
-    /// Part of the array by its indices, as of GlobalArray: see ArraySlice, whose positions begin at 0. Throws RangeError where an index is not in the
-    /// domain.
+    /// Part of the array by its indices, as of GlobalArray: see ArraySlice, whose positions begin at 0. Throws
+    /// RangeError where an index is not in the domain.
     template <SliceArgument... S>
         requires(sizeof...(S) == N && !(IndexValue<S> && ...))
     [[nodiscard]] auto operator()(const S&... parts) {
@@ -167,27 +176,33 @@ public:
     [[nodiscard]] Rank owner(I... indices) const {
         return owner(Index<N>{static_cast<std::int64_t>(indices)...});
     }
-    [[nodiscard]] Rank owner(const Index<N>& index) const { return array_.owner(checked_position<true>(".owner", index)); }
+    [[nodiscard]] Rank owner(const Index<N>& index) const {
+        return array_.owner(checked_position<true>(".owner", index));
+    }
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] bool is_local(I... indices) const {
         return is_local(Index<N>{static_cast<std::int64_t>(indices)...});
     }
-    [[nodiscard]] bool is_local(const Index<N>& index) const { return array_.is_local(checked_position<true>(".is_local", index)); }
-    /// The own indices, where they are one domain. Throws UsageError where they are several: then `for (auto positions :
-    /// a.array().local_domains()) for (auto index : a.indices(positions)) …`, or for_each_local().
+    [[nodiscard]] bool is_local(const Index<N>& index) const {
+        return array_.is_local(checked_position<true>(".is_local", index));
+    }
+    /// The own indices, where they are one domain. Throws UsageError where they are several: then `for (auto positions
+    /// : a.array().local_domains()) for (auto index : a.indices(positions)) …`, or for_each_local().
     [[nodiscard]] Domain<N> local_domain() const { return indices(array_.local_domain()); }
     [[nodiscard]] Domain<N> local_domain(Rank rank) const { return indices(array_.local_domain(rank)); }
     /// An own element as plain memory. That the calling rank owns it is checked at assertion level 1 (RangeError).
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T& local(I... indices) {
-        return array_.local(checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
+        return array_.local(
+            checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
     }
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] const T& local(I... indices) const {
-        return array_.local(checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
+        return array_.local(
+            checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
     }
     /// Calls `function(index, element)` for each own element.
     template <class Function>
@@ -215,8 +230,10 @@ private:
         return extents;
     }
     template <Distribution<N> D>
-    [[nodiscard]] static GlobalArray<T, N> aligned(Team& team, const Domain<N>& domain, const Aligned<N, D>& space, GlobalArrayOptions options) {
-        if (domain == space.space()) return GlobalArray<T, N>{team, extents_of(domain), space.distribution(), std::move(options)};
+    [[nodiscard]] static GlobalArray<T, N> aligned(Team& team, const Domain<N>& domain, const Aligned<N, D>& space,
+                                                   GlobalArrayOptions options) {
+        if (domain == space.space())
+            return GlobalArray<T, N>{team, extents_of(domain), space.distribution(), std::move(options)};
         try {
             return GlobalArray<T, N>{team, extents_of(domain), space.part(domain), options};
         } catch (const RangeError& error) {

@@ -32,19 +32,22 @@ class GlobalArray;
 ///
 /// It holds which element it is, not its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)` a value.
 /// It must not outlive the array, nor a move of it. A read is a load, or a blocking get; a write is a store, or a put
-/// that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a write, not atomic.
+/// that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a write, not
+/// atomic.
 ///
-/// In expressions it stands for its value: all operators that take a `const T&` take it, and so do the mathematical functions that are called
-/// without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also of complex and of the program's own types. Functions that deduce the type of
-/// their argument, and are called with their namespace, cannot: `std::abs(+a(0))`, or `a(0).get()`, passes the value, and so do
-/// `std::printf("%g", +a(0))` and `std::max(a(0).get(), 1.0)`.
+/// In expressions it stands for its value: all operators that take a `const T&` take it, and so do the mathematical
+/// functions that are called without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also of complex and of the
+/// program's own types. Functions that deduce the type of their argument, and are called with their namespace, cannot:
+/// `std::abs(+a(0))`, or `a(0).get()`, passes the value, and so do `std::printf("%g", +a(0))` and
+/// `std::max(a(0).get(), 1.0)`.
 template <class T, std::size_t N>
 class ElementReference : public array::ElementExpressions<ElementReference<T, N>, T> {
 public:
     using value_type = T;
 
-    /// `address` is null when the element cannot be loaded and stored here; the index then says where it is. (The access
-    /// works out the owner, so that a loop over elements that are here carries an address only.) Made by GlobalArray.
+    /// `address` is null when the element cannot be loaded and stored here; the index then says where it is. (The
+    /// access works out the owner, so that a loop over elements that are here carries an address only.) Made by
+    /// GlobalArray.
     ElementReference(const GlobalArray<T, N>& array, T* address, const Index<N>& index) noexcept
         : array_{&array}, address_{address}, index_{index} {}
     /// Another reference to the same element.
@@ -62,8 +65,7 @@ public:
     void set(const T& value) const {
         if (address_ != nullptr && array_->writes_here()) [[likely]]
             *address_ = value;
-        else
-            array_->put_remote(index_, value);
+        else array_->put_remote(index_, value);
     }
     const ElementReference& operator=(const T& value) const {
         set(value);
@@ -155,21 +157,22 @@ public:
         return before;
     }
 
-    /// A hint that the element will be read soon by the calling thread: see Window::prefetch. One that is reached by load is
-    /// brought into the processor's cache.
+    /// A hint that the element will be read soon by the calling thread: see Window::prefetch. One that is reached by
+    /// load is brought into the processor's cache.
     void prefetch() const {
         if (address_ != nullptr) __builtin_prefetch(address_);
         else array_->prefetch_far(index_);
     }
 
-    /// Atomics, as those of Window: the value from before is returned. T is an integer, bool, an enumeration or a floating point number
-    /// of at most 8 bytes. Throw UsageError for replicated arrays.
-    /// Cost: a processor atomic (same node) or one round trip; of values of 1 and 2 bytes see Window::fetch_add.
+    /// Atomics, as those of Window: the value from before is returned. T is an integer, bool, an enumeration or a
+    /// floating point number of at most 8 bytes. Throw UsageError for replicated arrays. Cost: a processor atomic (same
+    /// node) or one round trip; of values of 1 and 2 bytes see Window::fetch_add.
     T fetch_add(T operand, std::memory_order order = std::memory_order_relaxed) const {
         const array::Home home = array_->home("fetch_add", index_);
         return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);
     }
-    /// Atomics without a result, which are complete at the next release, and travel hundreds in a message: see Window::add.
+    /// Atomics without a result, which are complete at the next release, and travel hundreds in a message: see
+    /// Window::add.
     void add(T operand) const {
         const array::Home home = array_->home("add", index_);
         home.window.template add<T>(home.owner, home.offset, operand);
@@ -251,7 +254,8 @@ private:
     Index<N> index_;
 };
 
-/// A hint that an element will be read soon: `prefetch(a(f(i + k)))`. GlobalArray::prefetch serves arrays that may only be read.
+/// A hint that an element will be read soon: `prefetch(a(f(i + k)))`. GlobalArray::prefetch serves arrays that may only
+/// be read.
 template <class T, std::size_t N>
 void prefetch(const ElementReference<T, N>& element) {
     element.prefetch();

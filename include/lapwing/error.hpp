@@ -37,7 +37,8 @@ public:
     using Error::Error;
 };
 
-/// Another rank left the team before its close (by an exception, or after a mismatch, as the text says), so that a collective call or a wait cannot complete any more.
+/// Another rank left the team before its close (by an exception, or after a mismatch, as the text says), so that a
+/// collective call or a wait cannot complete any more.
 class PeerLeftError : public Error {
 public:
     using Error::Error;

@@ -13,8 +13,8 @@ namespace lapwing {
 /// The largest number of dimensions that domains and arrays can have.
 inline constexpr std::size_t max_dimensions = 8;
 
-/// One index per dimension, dimension 0 first. Signed, so that `i - 1` at the edge of an array is an index outside of it
-/// and not a huge one.
+/// One index per dimension, dimension 0 first. Signed, so that `i - 1` at the edge of an array is an index outside of
+/// it and not a huge one.
 template <std::size_t N>
 using Index = std::array<std::int64_t, N>;
 
@@ -47,9 +47,9 @@ template <std::size_t N>
     return datatype::index_text(index.data(), N);
 }
 
-/// The number of elements in each dimension: `{n, m}` of any integer types. Zero is allowed. Values that cannot be extents,
-/// negative ones and, of unsigned types, those above 2^63 - 1 (which become negative), are refused by what uses them: an
-/// array knows the rank and the name that the message needs.
+/// The number of elements in each dimension: `{n, m}` of any integer types. Zero is allowed. Values that cannot be
+/// extents, negative ones and, of unsigned types, those above 2^63 - 1 (which become negative), are refused by what
+/// uses them: an array knows the rank and the name that the message needs.
 template <std::size_t N>
 class Extents {
     static_assert(N >= 1 && N <= max_dimensions);

@@ -17,10 +17,10 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/element_reference.hpp>
 #include <lapwing/extents.hpp>
+#include <lapwing/halo_view.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/patch.hpp>
 #include <lapwing/patterns.hpp>
-#include <lapwing/halo_view.hpp>
 #include <lapwing/prefetched_view.hpp>
 #include <lapwing/reduction.hpp>
 #include <lapwing/relabelling.hpp>
@@ -50,8 +50,8 @@ struct LocatedValue {
 };
 
 /// An N-dimensional array of T spread over the ranks of a team by a distribution, every element of which every rank can
-/// read and write. Zero bytes at the start. What is complete when, and what other ranks see, is the consistency table in
-/// docs/consistency.md; element writes and put() are complete locally on return.
+/// read and write. Zero bytes at the start. What is complete when, and what other ranks see, is the consistency table
+/// in docs/consistency.md; element writes and put() are complete locally on return.
 ///
 /// ```cpp
 /// lapwing::GlobalArray<double, 2> a{runtime, {n, m}, lapwing::Block{}, {.name = "a"}};
@@ -61,11 +61,11 @@ struct LocatedValue {
 /// a.get({{0, 1}, {0, m}}, row);          // row 0
 /// ```
 ///
-/// The distribution is chosen when the array is made and is not part of its type: programs and their functions stay short,
-/// and two arrays can be assigned whatever their distributions. Element access first compares the index with the own block
-/// (one unsigned comparison a dimension, no division); Block, Cyclic, BlockCyclic and Replicated then compute the owner
-/// inline with precomputed reciprocals, and only a program's own distribution is called through a pointer. Own and
-/// node-local elements are plain loads and stores.
+/// The distribution is chosen when the array is made and is not part of its type: programs and their functions stay
+/// short, and two arrays can be assigned whatever their distributions. Element access first compares the index with the
+/// own block (one unsigned comparison a dimension, no division); Block, Cyclic, BlockCyclic and Replicated then compute
+/// the owner inline with precomputed reciprocals, and only a program's own distribution is called through a pointer.
+/// Own and node-local elements are plain loads and stores.
 ///
 /// Calls marked collective are made by every rank of the team, in the same order. The others may come from several
 /// threads if MPI provides MPI_THREAD_MULTIPLE.
@@ -75,8 +75,9 @@ class GlobalArray : public array::ArrayBase {
     static_assert(!std::is_const_v<T>);
     static_assert(std::default_initializable<T>,
                   "elements of a GlobalArray are made from bytes: T needs a default constructor");
-    static_assert(!values::leads_elsewhere<T>(),
-                  "lapwing: pointers, spans and views cannot be elements, since they lead nowhere on another rank; use indices");
+    static_assert(
+        !values::leads_elsewhere<T>(),
+        "lapwing: pointers, spans and views cannot be elements, since they lead nowhere on another rank; use indices");
     static_assert(alignof(T) <= array::max_alignment,
                   "parts of a GlobalArray begin at multiples of 64 bytes: alignof(T) is more");
 
@@ -94,7 +95,8 @@ public:
     template <Distribution<N> D = Block>
     GlobalArray(Team& team, const Extents<N>& extents, const D& distribution = {}, GlobalArrayOptions options = {})
         : GlobalArray{team, extents,
-                      array::with_halo(std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)->maps(team, extents, options.name),
+                      array::with_halo(std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)
+                                           ->maps(team, extents, options.name),
                                        team, options),
                       std::move(options)} {}
 
@@ -106,31 +108,37 @@ public:
     /// Collective. Completes all operations of all ranks on the array and frees its memory.
     void close();
 
-    /// Collective, with a barrier at the start and one at the end. The array gets these extents, the same on all ranks, under the
-    /// distribution that it was made with (a grid that the distribution chooses may become another). Elements within both the old and the
-    /// new extents keep their values, own writes of all ranks before the call included, whoever owns them now; all others are zero bytes.
-    /// The patterns of prefetch() are asked again: manual copies are filled, automatic ones by the next read.
+    /// Collective, with a barrier at the start and one at the end. The array gets these extents, the same on all ranks,
+    /// under the distribution that it was made with (a grid that the distribution chooses may become another). Elements
+    /// within both the old and the new extents keep their values, own writes of all ranks before the call included,
+    /// whoever owns them now; all others are zero bytes. The patterns of prefetch() are asked again: manual copies are
+    /// filled, automatic ones by the next read.
     ///
-    /// Afterwards window() is another one. Whatever was made from the array before must not be used any more: references to elements,
-    /// spans, views, halos, plans, completions. statistics() begin anew; those of before are in the team's, as after close().
+    /// Afterwards window() is another one. Whatever was made from the array before must not be used any more:
+    /// references to elements, spans, views, halos, plans, completions. statistics() begin anew; those of before are in
+    /// the team's, as after close().
     ///
-    /// Errors leave the array as it was, on all ranks: RangeError and MismatchError as the constructor's; UsageError where a rank has
-    /// prefetched with `static_domain`, or another rank alone had an error, such as one of its pattern; MpiError.
-    /// Memory: for both extents until it returns. Cost: a window is made and another closed; two reductions and two more barriers; memory
-    /// copies for what stays on the node, for the rest one transfer for each pair of ranks, as copy_from(); what the patterns cost.
+    /// Errors leave the array as it was, on all ranks: RangeError and MismatchError as the constructor's; UsageError
+    /// where a rank has prefetched with `static_domain`, or another rank alone had an error, such as one of its
+    /// pattern; MpiError. Memory: for both extents until it returns. Cost: a window is made and another closed; two
+    /// reductions and two more barriers; memory copies for what stays on the node, for the rest one transfer for each
+    /// pair of ranks, as copy_from(); what the patterns cost.
     void resize(const Extents<N>& extents);
 
-    /// Collective. The elements go to the ranks that another distribution says; values and extents stay. As resize() in all else; patterns
-    /// that were made with `static_domain` stay, too. Cost: as resize(), with one transfer for each pair of ranks.
+    /// Collective. The elements go to the ranks that another distribution says; values and extents stay. As resize() in
+    /// all else; patterns that were made with `static_domain` stay, too. Cost: as resize(), with one transfer for each
+    /// pair of ranks.
     template <Distribution<N> D>
     void redistribute(const D& distribution);
-    /// The same, and the ranks get another order, which relabelling() of this array or of another one has found: from then on they are
-    /// numbered as in order.team(), which is the array's team, and which it keeps open. Throws UsageError for an order of other ranks.
+    /// The same, and the ranks get another order, which relabelling() of this array or of another one has found: from
+    /// then on they are numbered as in order.team(), which is the array's team, and which it keeps open. Throws
+    /// UsageError for an order of other ranks.
     template <Distribution<N> D>
     void redistribute(const D& distribution, Relabelling& order);
-    /// Collective. In which order of the ranks redistribute() would move the fewest bytes, and how many: see Relabelling. Nothing is moved.
-    /// Throws RangeError where the distribution does not fit. Cost: what planning an assignment costs, a gather of at most 1 MiB or 256
-    /// bytes a rank, whichever is more, to rank 0, and what that takes for the search.
+    /// Collective. In which order of the ranks redistribute() would move the fewest bytes, and how many: see
+    /// Relabelling. Nothing is moved. Throws RangeError where the distribution does not fit. Cost: what planning an
+    /// assignment costs, a gather of at most 1 MiB or 256 bytes a rank, whichever is more, to rank 0, and what that
+    /// takes for the search.
     template <Distribution<N> D>
     [[nodiscard]] Relabelling relabelling(const D& distribution) const;
 
@@ -202,8 +210,8 @@ public:
         return reference{*this, address<assertion_level >= 1>("", index), index}.get();
     }
 
-    /// Part of the array, for assignments and bulk reads: of each dimension a Range, a Triplet, `all`, or one index, which leaves the
-    /// dimension out. Throws RangeError for indices outside of the extents, UsageError after close.
+    /// Part of the array, for assignments and bulk reads: of each dimension a Range, a Triplet, `all`, or one index,
+    /// which leaves the dimension out. Throws RangeError for indices outside of the extents, UsageError after close.
     template <SliceArgument... S>
         requires(sizeof...(S) == N && !(IndexValue<S> && ...))
     [[nodiscard]] auto operator()(const S&... parts) {
@@ -240,28 +248,34 @@ public:
         return reference{*this, address<true>(".at", index), index}.get();
     }
 
-    /// A hint that the element will be read soon by the calling thread, also of an array that may only be read: an element of
-    /// another node is asked for now, if the array is cached, and one that is reached by load comes into the processor's cache.
+    /// A hint that the element will be read soon by the calling thread, also of an array that may only be read: an
+    /// element of another node is asked for now, if the array is cached, and one that is reached by load comes into the
+    /// processor's cache.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     void prefetch(I... indices) const {
         prefetch(to_index(indices...));
     }
-    void prefetch(const Index<N>& index) const { reference{*this, address<assertion_level >= 1>("", index), index}.prefetch(); }
+    void prefetch(const Index<N>& index) const {
+        reference{*this, address<assertion_level >= 1>("", index), index}.prefetch();
+    }
 
     // Prefetch of what a rank will read, said once before a loop that stays as it is: docs/prefetch.md.
 
-    /// Collective. Each rank keeps copies of the elements of other ranks that `pattern` says it reads (see patterns.hpp), and element
-    /// reads take them. The patterns of an array add up: an element is copied once. Own writes to these elements go to their owner and to
-    /// the own copy. Automatic copies (`consistent`) see what a barrier, or another acquire, orders before a read, and are first filled
-    /// by a read; elements that the rank can load are not copied, but into a halo. Manual ones are a snapshot: of the owners' values here, where the
-    /// call has a barrier before and behind, and then of each update(); elements of the own node are copied, too, so that what a
+    /// Collective. Each rank keeps copies of the elements of other ranks that `pattern` says it reads (see
+    /// patterns.hpp), and element reads take them. The patterns of an array add up: an element is copied once. Own
+    /// writes to these elements go to their owner and to the own copy. Automatic copies (`consistent`) see what a
+    /// barrier, or another acquire, orders before a read, and are first filled by a read; elements that the rank can
+    /// load are not copied, but into a halo. Manual ones are a snapshot: of the owners' values here, where the call has
+    /// a barrier before and behind, and then of each update(); elements of the own node are copied, too, so that what a
     /// program computes does not depend on where its ranks run. Replicated arrays have all elements already.
-    /// Throws UsageError when the options differ from those of patterns that the array has, RangeError for patterns that do not fit.
-    /// Cost: memory for the copies, planning, a barrier; for manual copies an update() and another barrier.
+    /// Throws UsageError when the options differ from those of patterns that the array has, RangeError for patterns
+    /// that do not fit. Cost: memory for the copies, planning, a barrier; for manual copies an update() and another
+    /// barrier.
     template <Pattern<N> P>
     void prefetch(const P& pattern, const PrefetchOptions& options = {});
-    /// Local call. Forgets all patterns, which resize() then does not ask again, and frees the copies. References to elements that were prefetched must not be used any more.
+    /// Local call. Forgets all patterns, which resize() then does not ask again, and frees the copies. References to
+    /// elements that were prefetched must not be used any more.
     void evict();
     /// Whether the calling rank has a copy of an element. Throws RangeError.
     template <IndexValue... I>
@@ -273,17 +287,18 @@ public:
         check_bounds(".is_prefetched", index);
         return prefetched_ != nullptr && prefetched_->indices.template find<T>(index) != nullptr;
     }
-    /// Reads of own and prefetched elements, and of those that can be loaded, for loops: see PrefetchedView. Automatic copies are filled if they are stale. Valid until
-    /// the next acquire (automatic) or update(), as long as the array has its patterns. Where the own elements are no block a read of one
-    /// costs a search.
+    /// Reads of own and prefetched elements, and of those that can be loaded, for loops: see PrefetchedView. Automatic
+    /// copies are filled if they are stale. Valid until the next acquire (automatic) or update(), as long as the array
+    /// has its patterns. Where the own elements are no block a read of one costs a search.
     [[nodiscard]] PrefetchedView<T, N> view() const;
-    /// The own block and the copies around it as plain memory, for arrays that prefetch with PrefetchStorage::halo: see HaloView. Valid as
-    /// view(). Throws UsageError where nothing is prefetched so.
+    /// The own block and the copies around it as plain memory, for arrays that prefetch with PrefetchStorage::halo: see
+    /// HaloView. Valid as view(). Throws UsageError where nothing is prefetched so.
     [[nodiscard]] HaloView<T, N> halo_view() const;
 
-    /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That the
-    /// calling rank owns it is checked at assertion level 1 (RangeError). Each access compares its index, so that a loop over
-    /// all own elements does not become one of vector instructions: local_span() and local_view() do not compare.
+    /// An own element by its global index, as plain memory (of a replicated array: the own copy, and only that). That
+    /// the calling rank owns it is checked at assertion level 1 (RangeError). Each access compares its index, so that a
+    /// loop over all own elements does not become one of vector instructions: local_span() and local_view() do not
+    /// compare.
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] T& local(I... indices) {
@@ -298,17 +313,18 @@ public:
     [[nodiscard]] const T& local(const Index<N>& index) const { return own_element(index); }
 
     /// The own part as memory: with Block and Replicated, element (0, …, 0) of the view is the first of local_domain();
-    /// with Cyclic and BlockCyclic the own indices lie close together in ascending order. The rows follow each other without
-    /// gaps: `local_view().data_handle()[k]` is element k of local_span(). Throws UsageError for a distribution of the program's
-    /// own, whose parts need not be rectangular, and, on every rank, where the rows of some rank's part have gaps between them:
-    /// BlockCyclic in two or more dimensions, if the blocks of one but the first do not go round evenly.
+    /// with Cyclic and BlockCyclic the own indices lie close together in ascending order. The rows follow each other
+    /// without gaps: `local_view().data_handle()[k]` is element k of local_span(). Throws UsageError for a distribution
+    /// of the program's own, whose parts need not be rectangular, and, on every rank, where the rows of some rank's
+    /// part have gaps between them: BlockCyclic in two or more dimensions, if the blocks of one but the first do not go
+    /// round evenly.
     [[nodiscard]] LocalView<T, N> local_view();
     [[nodiscard]] LocalView<const T, N> local_view() const;
     /// The same where rows may have unused elements between them, which only the view's strides tell.
     [[nodiscard]] LocalView<T, N> padded_local_view();
     [[nodiscard]] LocalView<const T, N> padded_local_view() const;
-    /// The own elements one behind the other, in the order of local_view(): for loops over all of them at the speed of a
-    /// pointer, as algorithms and other libraries take them. Throws UsageError as local_view().
+    /// The own elements one behind the other, in the order of local_view(): for loops over all of them at the speed of
+    /// a pointer, as algorithms and other libraries take them. Throws UsageError as local_view().
     [[nodiscard]] std::span<T> local_span();
     [[nodiscard]] std::span<const T> local_span() const;
 
@@ -316,25 +332,25 @@ public:
     template <class Function>
     void for_each_local(Function function);
 
-    // Bulk patches: rectangular domains, also with strides, whoever owns them. The buffer holds the elements of the domain
-    // in row-major order (last dimension fastest) and may be larger. It may lie in an own part, of this array or of
-    // another, but not overlap with the elements that the patch moves. The bounds are always checked: RangeError, and
-    // nothing is moved.
+    // Bulk patches: rectangular domains, also with strides, whoever owns them. The buffer holds the elements of the
+    // domain in row-major order (last dimension fastest) and may be larger. It may lie in an own part, of this array or
+    // of another, but not overlap with the elements that the patch moves. The bounds are always checked: RangeError,
+    // and nothing is moved.
 
-    /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for the rest, for each owner, a
-    /// transfer that the cost model plans (see Plan), all started, as far as there is memory for chunks, before the first is
-    /// waited for.
+    /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for the rest, for each
+    /// owner, a transfer that the cost model plans (see Plan), all started, as far as there is memory for chunks,
+    /// before the first is waited for.
     void get(const Domain<N>& domain, std::span<T> buffer) const;
     /// Complete locally on return: `buffer` may be reused. Cost as get(); replicated arrays: that, times the ranks.
     void put(const Domain<N>& domain, std::span<const T> buffer);
-    /// Non-blocking forms. The buffer must stay as it is until the completion says so. Complete means what it means above.
-    /// A patch has at most 8192 transfers under way; one that needs more waits inside this call for those that it has
-    /// started.
+    /// Non-blocking forms. The buffer must stay as it is until the completion says so. Complete means what it means
+    /// above. A patch has at most 8192 transfers under way; one that needs more waits inside this call for those that
+    /// it has started.
     Completion start_get(const Domain<N>& domain, std::span<T> buffer) const;
     Completion start_put(const Domain<N>& domain, std::span<const T> buffer);
     /// The same into and from memory whose rows lie apart, as the inside of a block with a margin:
-    /// `a.get(mine, LocalView<double, 2>{block, {n + 2, m + 2}}.part({1, 1}, {n, m}))`. The view has the extents of the domain
-    /// (RangeError otherwise), and what lies between its rows is not touched. No copy is made of either side.
+    /// `a.get(mine, LocalView<double, 2>{block, {n + 2, m + 2}}.part({1, 1}, {n, m}))`. The view has the extents of the
+    /// domain (RangeError otherwise), and what lies between its rows is not touched. No copy is made of either side.
     template <std::same_as<T> U>
     void get(const Domain<N>& domain, const LocalView<U, N>& buffer) const;
     template <class U>
@@ -346,20 +362,20 @@ public:
         requires std::same_as<std::remove_const_t<U>, T>
     Completion start_put(const Domain<N>& domain, const LocalView<U, N>& buffer);
 
-    // Lists of elements, whoever owns them: any range of Index<N>, or of integers in one dimension. The bounds of all are
-    // checked before anything moves: RangeError. Lists of other lengths than the values': RangeError.
+    // Lists of elements, whoever owns them: any range of Index<N>, or of integers in one dimension. The bounds of all
+    // are checked before anything moves: RangeError. Lists of other lengths than the values': RangeError.
     //
-    // Cost: elements on this node are loaded and stored; for the rest a message an owner, which holds thousands (within 1 MiB),
-    // and its answer, with a progress thread or on the path service; else what the cost model chooses. To that come sorting the
-    // list and about 100 bytes of memory an element.
+    // Cost: elements on this node are loaded and stored; for the rest a message an owner, which holds thousands (within
+    // 1 MiB), and its answer, with a progress thread or on the path service; else what the cost model chooses. To that
+    // come sorting the list and about 100 bytes of memory an element.
 
     /// On return values[k] is the element at indices[k].
     template <array::IndexList<N> Indices>
     void gather(const Indices& indices, std::span<T> values) const {
         start_gather(indices, values).wait();
     }
-    /// The element at indices[k] becomes values[k]; of an index that comes twice the last value stays. Complete locally on
-    /// return, as put(). Replicated arrays: every copy.
+    /// The element at indices[k] becomes values[k]; of an index that comes twice the last value stays. Complete locally
+    /// on return, as put(). Replicated arrays: every copy.
     template <array::IndexList<N> Indices>
     void scatter(const Indices& indices, std::span<const T> values) {
         start_scatter(indices, values).wait();
@@ -370,9 +386,9 @@ public:
     template <array::IndexList<N> Indices>
     Completion start_scatter(const Indices& indices, std::span<const T> values);
 
-    /// Atomics on a list of elements, each by itself, in the list's order where they meet on an element: before[k] becomes what
-    /// the element at indices[k] was. Operands are one for all, or a range. Complete when the results are there.
-    /// `a.fetch(Atomic::min, vertices, level, before)`. See Window::fetch for the rest; `operand`s are copied.
+    /// Atomics on a list of elements, each by itself, in the list's order where they meet on an element: before[k]
+    /// becomes what the element at indices[k] was. Operands are one for all, or a range. Complete when the results are
+    /// there. `a.fetch(Atomic::min, vertices, level, before)`. See Window::fetch for the rest; `operand`s are copied.
     /// Throws UsageError for replicated arrays. Cost: a message and its answer for each owner and 500 elements.
     template <array::IndexList<N> Indices, class Operands>
     void fetch(Atomic operation, const Indices& indices, const Operands& operands, std::span<T> before) {
@@ -395,46 +411,50 @@ public:
 
     /// Sets every element to `value`. Cost: two barriers and local writes.
     void fill(T value);
-    /// Copies the elements of an array of the same extents under any distribution, also of another team, which must have
-    /// the same ranks in whatever order (the call is collective over both). Throws RangeError when the extents differ, or
-    /// when `other` does not store all that this array does; UsageError for teams of other sizes and, at assertion level 2,
-    /// of other ranks. Cost: two barriers (four for two teams); memory copies if the distributions are the same, else as
-    /// that of an Assignment, whose gets it makes.
+    /// Copies the elements of an array of the same extents under any distribution, also of another team, which must
+    /// have the same ranks in whatever order (the call is collective over both). Throws RangeError when the extents
+    /// differ, or when `other` does not store all that this array does; UsageError for teams of other sizes and, at
+    /// assertion level 2, of other ranks. Cost: two barriers (four for two teams); memory copies if the distributions
+    /// are the same, else as that of an Assignment, whose gets it makes.
     void copy_from(const GlobalArray& other);
 
-    /// Writes all elements to a file that every rank reaches, in row-major order whatever the distribution: a checkpoint that another number
-    /// of ranks can load under another distribution, by MPI's parallel files (MPI-IO). What any rank wrote before is saved. The file is
-    /// written as `path` + ".partial", with a header, and a checksum for each MiB, and replaces `path` when it is complete and on the disk: a
-    /// save that fails or is killed leaves what was there. Elements that the distribution does not store are zero bytes in the file.
-    /// Throws FileError on all ranks. Cost: each rank gets and writes an equal share of the elements, 8 MiB at a time.
+    /// Writes all elements to a file that every rank reaches, in row-major order whatever the distribution: a
+    /// checkpoint that another number of ranks can load under another distribution, by MPI's parallel files (MPI-IO).
+    /// What any rank wrote before is saved. The file is written as `path` + ".partial", with a header, and a checksum
+    /// for each MiB, and replaces `path` when it is complete and on the disk: a save that fails or is killed leaves
+    /// what was there. Elements that the distribution does not store are zero bytes in the file. Throws FileError on
+    /// all ranks. Cost: each rank gets and writes an equal share of the elements, 8 MiB at a time.
     void save(const std::string& path, const CheckpointOptions& options = {}) const { slice().save(path, options); }
-    /// Reads all elements from a file that save() wrote, of an array of the same extents and type of elements; on return every rank sees them.
-    /// Throws FileError on all ranks: for a file that is no checkpoint, was cut off, is of other extents or another type, or is damaged. Only
-    /// of the last the elements are then unknown; else they are what they were.
+    /// Reads all elements from a file that save() wrote, of an array of the same extents and type of elements; on
+    /// return every rank sees them. Throws FileError on all ranks: for a file that is no checkpoint, was cut off, is of
+    /// other extents or another type, or is damaged. Only of the last the elements are then unknown; else they are what
+    /// they were.
     void load(const std::string& path, const CheckpointOptions& options = {}) { slice().load(path, options); }
     /// A new array of the extents that the file has.
     template <Distribution<N> D = Block>
-    [[nodiscard]] static GlobalArray load(Team& team, const std::string& path, const D& distribution = {}, GlobalArrayOptions options = {});
+    [[nodiscard]] static GlobalArray load(Team& team, const std::string& path, const D& distribution = {},
+                                          GlobalArrayOptions options = {});
 
     /// For replicated arrays: every copy becomes that of `root`. Throws UsageError for others, RangeError.
     void broadcast(Rank root);
 
-    /// Sum of all elements as double, std::int64_t or std::uint64_t (modulo 2^64); of bool the number of true. The order of additions is not
-    /// fixed. Elements of any other type with +, such as std::complex, are added as reduce() does, and the sum is one of them.
+    /// Sum of all elements as double, std::int64_t or std::uint64_t (modulo 2^64); of bool the number of true. The
+    /// order of additions is not fixed. Elements of any other type with +, such as std::complex, are added as reduce()
+    /// does, and the sum is one of them.
     [[nodiscard]] auto sum() const;
     /// Smallest and largest element. NaN are passed over; of nothing but NaN (or an array whose distribution stores
-    /// nothing) the result is what any value replaces: infinity for min(), -infinity for max(). Throw UsageError for arrays
-    /// of no elements. Elements of any other type with < are compared as reduce() does.
+    /// nothing) the result is what any value replaces: infinity for min(), -infinity for max(). Throw UsageError for
+    /// arrays of no elements. Elements of any other type with < are compared as reduce() does.
     [[nodiscard]] T min() const;
     [[nodiscard]] T max() const;
     /// The same with the index; of equal values that of the lowest index, dimension 0 first. NaN are passed over. Throw
     /// UsageError for arrays of no elements and where no element is a number. Cost: as reduce().
     [[nodiscard]] LocatedValue<T, N> min_location() const;
     [[nodiscard]] LocatedValue<T, N> max_location() const;
-    /// General reduction: `combine(x, y)` is associative and `identity` neutral to it. A rank combines the elements of its
-    /// local_domains(), one domain after the other, each with the last index fastest; then the ranks' results are combined
-    /// in the order of the ranks. So the result is the same each time, on every rank, also if `combine` does not commute or
-    /// rounds; but it is the row-major order of the whole array only where ranks own whole rows in turn.
+    /// General reduction: `combine(x, y)` is associative and `identity` neutral to it. A rank combines the elements of
+    /// its local_domains(), one domain after the other, each with the last index fastest; then the ranks' results are
+    /// combined in the order of the ranks. So the result is the same each time, on every rank, also if `combine` does
+    /// not commute or rounds; but it is the row-major order of the whole array only where ranks own whole rows in turn.
     /// What a function throws on one rank is thrown there, and all others throw UsageError with its text.
     /// Cost: ceil(log2(ranks)) barriers and gets, and a broadcast; of a replicated array two barriers.
     template <class Combine>
@@ -488,11 +508,12 @@ private:
     // For ElementReference: elements that are not plain memory here.
     friend reference;
     [[nodiscard]] bool writes_here() const noexcept { return !replicated_; }
-    /// An element of another node. Those in a row that the cache has entered are read here; the rest out of line, so that the
-    /// loops that this is called from keep what they compute in registers.
+    /// An element of another node. Those in a row that the cache has entered are read here; the rest out of line, so
+    /// that the loops that this is called from keep what they compute in registers.
     [[nodiscard, gnu::always_inline]] T get_remote(const Index<N>& index) const {
         if (prefetched_ != nullptr) {
-            if (const T* const copy = prefetched_->manual.template find<T>(index); copy != nullptr && prefetched_->state.is_fresh()) {
+            if (const T* const copy = prefetched_->manual.template find<T>(index);
+                copy != nullptr && prefetched_->state.is_fresh()) {
                 prefetched_->state.count_hit();
                 return *copy;
             }
@@ -545,16 +566,20 @@ private:
     /// What a pattern says that this rank reads.
     [[nodiscard]] std::vector<Domain<N>> needed_by(const prefetching::KeptPattern<N>& pattern) const;
     /// Prefetches what of these domains is not here yet.
-    void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options, prefetching::CopyState& state);
+    void prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
+                          prefetching::CopyState& state);
     /// The indices of `needed` that are to be copied, as domains; nothing where they would be too many.
-    [[nodiscard]] std::optional<prefetching::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
+    [[nodiscard]] std::optional<prefetching::NeededDomains<N>> domains_to_copy(const std::vector<Domain<N>>& needed,
+                                                                               bool node) const;
     void copy_domains(const prefetching::NeededDomains<N>& domains, PrefetchStorage storage);
     /// The same, row by row, for any indices.
     [[nodiscard]] std::vector<array::IndexRun<N>> rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const;
     void copy_rows(const std::vector<array::IndexRun<N>>& runs);
-    /// Memory for copies of `blocks`, or the given one, in which each lies as `shape_of(block)` says; null if there are no blocks.
+    /// Memory for copies of `blocks`, or the given one, in which each lies as `shape_of(block)` says; null if there are
+    /// no blocks.
     template <std::ranges::range Blocks, class ShapeOf>
-    [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of, std::byte* memory = nullptr);
+    [[nodiscard]] std::byte* add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of,
+                                           std::byte* memory = nullptr);
     /// The indices that have room in the segment: own ones, and around them.
     [[nodiscard]] Domain<N> domain_with_halo() const;
     /// Where a block of these lies in the segment.
@@ -576,7 +601,8 @@ private:
     /// What of the own elements `other` has, too, from there.
     void take_elements(const GlobalArray& other);
     /// What resize() and redistribute() have in common.
-    void rebuild(const char* call, const std::shared_ptr<Team>& own_team, const Extents<N>& extents, const std::shared_ptr<const array::KeptDistribution<N>>& distribution);
+    void rebuild(const char* call, const std::shared_ptr<Team>& own_team, const Extents<N>& extents,
+                 const std::shared_ptr<const array::KeptDistribution<N>>& distribution);
     /// Of an array that takes the place of `old`, which has other extents.
     void take_patterns(const GlobalArray& old);
     /// After this an access finds no element inside, and reports that the array is closed.
@@ -593,24 +619,26 @@ private:
     [[nodiscard]] T* segment() const noexcept { return own_ - map_.origin(); }
     struct CheckedMap;
     /// Cuts a patch, all of whose indices have been checked, into sections.
-    void cut(const Domain<N>& domain, const distribution::BufferShape<N>& buffer, distribution::SectionVisitor& visitor) const;
+    void cut(const Domain<N>& domain, const distribution::BufferShape<N>& buffer,
+             distribution::SectionVisitor& visitor) const;
     void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
-    /// Throws RangeError unless the view has the extents of the domain and its rows lie in ascending order; where the domain's
-    /// elements are in it.
+    /// Throws RangeError unless the view has the extents of the domain and its rows lie in ascending order; where the
+    /// domain's elements are in it.
     [[nodiscard]] distribution::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
-                                                      const LocalView<const T, N>& buffer) const;
+                                                             const LocalView<const T, N>& buffer) const;
     /// Starts a patch that has been checked. Only read for Direction::put.
-    [[nodiscard]] Completion start_patch(array::Direction direction, const Domain<N>& domain, const distribution::BufferShape<N>& shape,
-                                         const T* buffer) const;
-    /// Where the elements of a list are. Throws RangeError, also unless there are as many of `others` (SIZE_MAX: no matter).
+    [[nodiscard]] Completion start_patch(array::Direction direction, const Domain<N>& domain,
+                                         const distribution::BufferShape<N>& shape, const T* buffer) const;
+    /// Where the elements of a list are. Throws RangeError, also unless there are as many of `others` (SIZE_MAX: no
+    /// matter).
     template <class Indices>
     [[nodiscard]] std::vector<array::ListedPlace> places_of(const char* call, const Indices& indices,
                                                             std::initializer_list<std::size_t> others) const;
-    /// Whether this rank's segments of both hold the same elements at the same places. It may be so on one rank only: two
-    /// teams may number their ranks in different orders.
+    /// Whether this rank's segments of both hold the same elements at the same places. It may be so on one rank only:
+    /// two teams may number their ranks in different orders.
     [[nodiscard]] bool same_segment(const GlobalArray& other) const;
-    /// Collective. Throws RangeError on every rank if this array, with a distribution of the program's own, does not store
-    /// all that `wanted` does.
+    /// Collective. Throws RangeError on every rank if this array, with a distribution of the program's own, does not
+    /// store all that `wanted` does.
     void require_stored(const GlobalArray& wanted) const;
     [[nodiscard]] std::span<std::byte> own_bytes() const;
     template <class Better>
@@ -631,10 +659,11 @@ private:
     int own_rank_ = -1;
     bool replicated_ = false;
     std::unique_ptr<array::PrefetchedElements<N>> prefetched_; ///< null: nothing is prefetched
-    array::RemoteElements<N> remote_; ///< empty unless the array is cached
+    array::RemoteElements<N> remote_;                          ///< empty unless the array is cached
     const window::HotPageTables* hot_pages_ = &window::no_hot_pages;
     BlockCyclicMap<N> map_;
-    std::shared_ptr<const distribution::ForeignMap<N>> foreign_; ///< in place of map_ for a distribution of the program's own
+    std::shared_ptr<const distribution::ForeignMap<N>>
+        foreign_; ///< in place of map_ for a distribution of the program's own
     Extents<N> extents_;
     std::shared_ptr<const array::KeptDistribution<N>> distribution_;
     std::vector<prefetching::KeptPattern<N>> patterns_; ///< of what is prefetched

@@ -15,31 +15,34 @@
 
 namespace lapwing {
 
-/// What a stencil reads: the own block of an array and, `depth` elements deep on every side and at the corners, those of other
-/// ranks around it, in one block of memory. The array stays what the program writes to:
+/// What a stencil reads: the own block of an array and, `depth` elements deep on every side and at the corners, those
+/// of other ranks around it, in one block of memory. The array stays what the program writes to:
 ///
 /// ```cpp
 /// lapwing::Halo halo{a, 1};
 /// for (int step = 0; step < steps; ++step) {
 ///     halo.exchange();                                       // the own block and what lies around it, as they are now
-///     for (auto [i, j] : inner) a.local(i, j) = 0.25 * (halo(i - 1, j) + halo(i + 1, j) + halo(i, j - 1) + halo(i, j + 1));
+///     for (auto [i, j] : inner) a.local(i, j) = 0.25 * (halo(i - 1, j) + halo(i + 1, j) + halo(i, j - 1) + halo(i, j +
+///     1));
 /// }
 /// ```
 ///
-/// Elements beyond the array's edges are the program's: zero at first, and never changed by an exchange. In periodic dimensions
-/// the array goes on behind its last index with its first, and these elements are those of the other side:
+/// Elements beyond the array's edges are the program's: zero at first, and never changed by an exchange. In periodic
+/// dimensions the array goes on behind its last index with its first, and these elements are those of the other side:
 ///
 /// ```cpp
-/// lapwing::Halo ring{a, 1, {true, false}}; // a torus in the first dimension: ring(-1, j) on the rank with row 0 is a's last row
+/// lapwing::Halo ring{a, 1, {true, false}}; // a torus in the first dimension: ring(-1, j) on the rank with row 0 is
+/// a's last row
 /// ```
 ///
 /// The array must not be closed, moved, assigned to or resized while it has halos.
 template <TriviallyCopyable T, std::size_t N>
 class Halo {
 public:
-    /// Local call. Memory: that of the own block with its margin. Throws UsageError where the calling rank owns several separate
-    /// domains or one with strides (Cyclic, most of BlockCyclic), RangeError for a negative depth, and on every rank for one that
-    /// is larger than the array's extent in a periodic dimension: elements would be there more than once.
+    /// Local call. Memory: that of the own block with its margin. Throws UsageError where the calling rank owns several
+    /// separate domains or one with strides (Cyclic, most of BlockCyclic), RangeError for a negative depth, and on
+    /// every rank for one that is larger than the array's extent in a periodic dimension: elements would be there more
+    /// than once.
     Halo(GlobalArray<T, N>& array, std::int64_t depth, const std::array<bool, N>& periodic = {})
         : array_{&array}, own_{array.local_domain()} {
         array_->check_halo(own_.ranges(), depth, array.domain().ranges(), periodic);
@@ -59,17 +62,16 @@ public:
     Halo(Halo&&) noexcept = default;
     Halo& operator=(Halo&&) noexcept = default;
 
-    /// Collective over the array's team: a barrier, fetch(), and a barrier, so that every rank gets what all have written
-    /// before, and may write its part when this returns.
-    /// Cost: two barriers and fetch().
+    /// Collective over the array's team: a barrier, fetch(), and a barrier, so that every rank gets what all have
+    /// written before, and may write its part when this returns. Cost: two barriers and fetch().
     void exchange() {
         array_->barrier();
         fetch();
         array_->barrier();
     }
     /// Local call: the own block and its halo as they are. For programs that order their accesses by other means.
-    /// Cost: a copy of the own block; for each neighbour on another node a planned transfer, all under way at a time, and another
-    /// for each edge of a periodic dimension that lies between.
+    /// Cost: a copy of the own block; for each neighbour on another node a planned transfer, all under way at a time,
+    /// and another for each edge of a periodic dimension that lies between.
     void fetch() { start_fetch().wait(); }
     /// The memory must not be used until the completion says so.
     Completion start_fetch() {
@@ -97,7 +99,8 @@ public:
     [[nodiscard]] T& operator()(const Index<N>& index) { return memory_[place(index)]; }
     [[nodiscard]] const T& operator()(const Index<N>& index) const { return memory_[place(index)]; }
 
-    /// The indices that have memory here: those of the own block, and `depth` more on each side, beyond the array's edges too.
+    /// The indices that have memory here: those of the own block, and `depth` more on each side, beyond the array's
+    /// edges too.
     [[nodiscard]] const Domain<N>& domain() const noexcept { return domain_; }
     /// All of it, and what of it is the own block; for loops at the speed of a pointer.
     [[nodiscard]] LocalView<T, N> view() noexcept { return view_; }
@@ -148,7 +151,7 @@ private:
 
     GlobalArray<T, N>* array_;
     Domain<N> own_;
-    Domain<N> domain_; ///< of the memory
+    Domain<N> domain_;              ///< of the memory
     std::vector<Section> sections_; ///< of that, what the array has
     std::vector<T> memory_;
     LocalView<T, N> view_;

@@ -11,8 +11,9 @@
 
 namespace lapwing {
 
-/// The own block of a GlobalArray and the prefetched copies around it, which lie in one block of memory, by their global indices:
-/// what a loop over the own block reads costs no comparison, and compilers make vector instructions of it.
+/// The own block of a GlobalArray and the prefetched copies around it, which lie in one block of memory, by their
+/// global indices: what a loop over the own block reads costs no comparison, and compilers make vector instructions of
+/// it.
 ///
 /// ```cpp
 /// lapwing::GlobalArray<double, 2> a{runtime, {n, n}, lapwing::Block{}, {.halo = 1}};
@@ -24,15 +25,16 @@ namespace lapwing {
 /// }
 /// ```
 ///
-/// Nothing is checked: an index must lie in domain(), and what is neither own nor prefetched there (the corners of a stencil
-/// without corners) has no meaning.
+/// Nothing is checked: an index must lie in domain(), and what is neither own nor prefetched there (the corners of a
+/// stencil without corners) has no meaning.
 template <TriviallyCopyable T, std::size_t N>
 class HaloView {
 public:
     /// Of a rank that owns nothing.
     HaloView() noexcept = default;
     /// Made by GlobalArray::halo_view(): `first` is where the domain's first element is.
-    HaloView(const Domain<N>& domain, const T* first, const std::array<std::uint64_t, N>& strides) : domain_{domain}, first_{first} {
+    HaloView(const Domain<N>& domain, const T* first, const std::array<std::uint64_t, N>& strides)
+        : domain_{domain}, first_{first} {
         for (std::size_t d = 0; d < N; ++d) {
             strides_[d] = static_cast<std::int64_t>(strides[d]);
             origin_ += domain.first()[d] * strides_[d];

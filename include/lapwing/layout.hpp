@@ -25,7 +25,8 @@ struct ByteBlock {
     friend constexpr bool operator==(const ByteBlock&, const ByteBlock&) = default;
 };
 
-/// One side of a transfer: an ordered sequence of bytes in memory, as blocks relative to a base that the transfer gives.
+/// One side of a transfer: an ordered sequence of bytes in memory, as blocks relative to a base that the transfer
+/// gives.
 ///
 /// ```cpp
 /// Layout column = Layout::strided(rows, sizeof(double), row_bytes, j * sizeof(double));
@@ -41,14 +42,14 @@ struct ByteBlock {
 /// levels that continue each other are one, levels of one iteration vanish, lists with a constant stride are no lists.
 ///
 /// A layout is immutable in use and may be read by several threads. LayoutCursor (layout_cursor.hpp) goes through it.
-/// Queries cost O(levels) and allocate nothing unless they say otherwise. Construction throws RangeError where a size or
-/// an offset leaves 63 bits.
+/// Queries cost O(levels) and allocate nothing unless they say otherwise. Construction throws RangeError where a size
+/// or an offset leaves 63 bits.
 class Layout {
 public:
     /// The deepest nest. A deeper one is made shallower by writing out two of its levels as a list.
     static constexpr std::size_t max_levels = 10;
-    /// The longest list that a construction writes out (16 bytes a block, or up to 32 where its blocks are cut into equal
-    /// units for faster copies); RangeError above it.
+    /// The longest list that a construction writes out (16 bytes a block, or up to 32 where its blocks are cut into
+    /// equal units for faster copies); RangeError above it.
     static constexpr std::uint64_t max_listed_blocks = std::uint64_t{1} << 28;
 
     /// One level of a nest: `count` iterations, `stride` bytes apart. A stride may be negative or zero.
@@ -79,16 +80,17 @@ public:
     /// The sequences one after the other. Stays compact where all have the same shape; otherwise their blocks are
     /// written out as a list.
     [[nodiscard]] static Layout concatenate(std::span<const Layout> parts);
-    /// The elements of a domain in a row-major array of these extents that starts at the base, in the order in which the
-    /// domain goes through its indices. RangeError when the domain leaves the extents.
+    /// The elements of a domain in a row-major array of these extents that starts at the base, in the order in which
+    /// the domain goes through its indices. RangeError when the domain leaves the extents.
     template <std::size_t N>
     [[nodiscard]] static Layout of(const Domain<N>& domain, const Extents<N>& extents, std::uint64_t element_bytes) {
         return of_ranges(domain.ranges(), extents.values(), element_bytes);
     }
     /// `count` elements of an MPI datatype, in the order of its type signature: the bytes that MPI_Pack would pack. The
-    /// datatype may be freed afterwards. Looks at the constructors only, and keeps regular ones compact. Throws UsageError
-    /// for MPI_DATATYPE_NULL and for a type that is not committed. A handle that was freed before cannot be told from
-    /// another and is undefined behaviour, as in every MPI call. Local; looking inside costs more than a small transfer.
+    /// datatype may be freed afterwards. Looks at the constructors only, and keeps regular ones compact. Throws
+    /// UsageError for MPI_DATATYPE_NULL and for a type that is not committed. A handle that was freed before cannot be
+    /// told from another and is undefined behaviour, as in every MPI call. Local; looking inside costs more than a
+    /// small transfer.
     [[nodiscard]] static Layout from_mpi(MPI_Datatype type, std::uint64_t count = 1);
     /// A committed MPI datatype with these bytes in this order; its extent is the span from lower() to upper().
     [[nodiscard]] MpiDatatype to_mpi() const;
@@ -99,7 +101,8 @@ public:
     [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
     /// Number of maximal blocks: neighbours in the sequence that are adjacent in memory are one block.
     [[nodiscard]] std::uint64_t block_count() const noexcept;
-    /// Lowest offset touched, and the highest plus one; both 0 when empty. A slice of an unsorted list looks at its entries.
+    /// Lowest offset touched, and the highest plus one; both 0 when empty. A slice of an unsorted list looks at its
+    /// entries.
     [[nodiscard]] std::int64_t lower() const noexcept;
     [[nodiscard]] std::int64_t upper() const noexcept;
     /// upper() - lower().
@@ -110,13 +113,13 @@ public:
     [[nodiscard]] std::uint64_t list_memory() const noexcept;
     /// Whether the whole is at most one block.
     [[nodiscard]] bool is_contiguous() const noexcept { return level_count() == 0; }
-    /// The block size, for choosing a copy kernel, where all blocks have one (before neighbours are joined across levels);
-    /// 0 where they differ. The first and the last block of a slice may be shorter.
+    /// The block size, for choosing a copy kernel, where all blocks have one (before neighbours are joined across
+    /// levels); 0 where they differ. The first and the last block of a slice may be shorter.
     [[nodiscard]] std::uint64_t uniform_block() const noexcept { return block_; }
     /// Number of levels around the block, the outermost being 0.
     [[nodiscard]] std::size_t level_count() const noexcept { return levels_.size(); }
-    /// Whether each block lies at or above the end of the one before it, so that no byte occurs twice. A slice may say no
-    /// where only bytes outside of the slice are in the way.
+    /// Whether each block lies at or above the end of the one before it, so that no byte occurs twice. A slice may say
+    /// no where only bytes outside of the slice are in the way.
     [[nodiscard]] bool is_ascending() const noexcept;
     /// Whether a byte of memory occurs more than once: a put into such a target is an error. O(levels) for most strided
     /// patterns and everything ascending; otherwise allocates, and costs O(n log n) for n blocks.
@@ -126,8 +129,8 @@ public:
     [[nodiscard]] Layout slice(std::uint64_t begin, std::uint64_t end) const;
     /// Every offset moved by `distance`.
     [[nodiscard]] Layout shift(std::int64_t distance) const;
-    /// The sequence `count` times, `stride` bytes apart: as the elements of a type with this extent. A slice that begins
-    /// or ends within an iteration is written out as a list first.
+    /// The sequence `count` times, `stride` bytes apart: as the elements of a type with this extent. A slice that
+    /// begins or ends within an iteration is written out as a list first.
     [[nodiscard]] Layout repeat(std::uint64_t count, std::int64_t stride) const;
     /// The sequence at each of these offsets, in this order. As repeat() with a slice.
     [[nodiscard]] Layout repeat_at(Offsets offsets) const;
@@ -162,9 +165,8 @@ private:
 
         // Without a sign, because partial sums of offsets may leave 64 bits on their way to one that does not.
         [[nodiscard]] std::int64_t at(std::uint64_t iteration) const noexcept {
-            return offsets != nullptr
-                       ? offsets[iteration]
-                       : static_cast<std::int64_t>(iteration * static_cast<std::uint64_t>(stride));
+            return offsets != nullptr ? offsets[iteration]
+                                      : static_cast<std::int64_t>(iteration * static_cast<std::uint64_t>(stride));
         }
     };
     [[nodiscard]] static std::int64_t add(std::int64_t a, std::int64_t b) noexcept {
@@ -239,10 +241,11 @@ private:
     std::uint64_t total_ = 0; ///< bytes of the whole pattern
     std::uint64_t block_ = 0; ///< bytes of each block; 0 with a list of different lengths
     const std::uint64_t* starts_ = nullptr; ///< of that list: positions of its blocks, and of its end
-    const std::int64_t* units_ = nullptr;  ///< of that list: offsets of the equal units that its blocks consist of, if they do:
-    std::uint64_t unit_bytes_ = 0;         ///< the one at position p has number p / unit_bytes_
-    bool joins_ = false;                    ///< some level is joined
-    bool summarised_ = true;                ///< summary_ is of the whole pattern; only slices may do without
+    const std::int64_t* units_ =
+        nullptr;                   ///< of that list: offsets of the equal units that its blocks consist of, if they do:
+    std::uint64_t unit_bytes_ = 0; ///< the one at position p has number p / unit_bytes_
+    bool joins_ = false;           ///< some level is joined
+    bool summarised_ = true;       ///< summary_ is of the whole pattern; only slices may do without
     Summary summary_{};
     Levels levels_;
     std::shared_ptr<const void> lists_; ///< keeps all offsets and starts

@@ -70,7 +70,8 @@ public:
         return true;
     }
 
-    /// The elements one behind the other. Only for views whose rows have no gap between them, which is_exhaustive() tells.
+    /// The elements one behind the other. Only for views whose rows have no gap between them, which is_exhaustive()
+    /// tells.
     [[nodiscard]] constexpr std::span<T> elements() const noexcept { return {data_, static_cast<std::size_t>(size())}; }
     /// The part of the view from index `first` on, of these extents: what lies inside a margin is
     /// `view.part({1, 1}, {n - 2, m - 2})`. Not checked.

@@ -58,15 +58,18 @@ private:
 
 } // namespace distribution
 
-/// Another distribution over some ranks of the team: the others have nothing of the array, and take part in its collective calls.
+/// Another distribution over some ranks of the team: the others have nothing of the array, and take part in its
+/// collective calls.
 ///
 /// ```cpp
-/// lapwing::GlobalArray<double, 2> few{runtime, {n, n}, lapwing::OnRanks{lapwing::Block{}, {lapwing::Rank{0}, lapwing::Rank{4}}}};
-/// few.slice() = all.slice();                    // from all ranks to two, and back with all.slice() = few.slice()
+/// lapwing::GlobalArray<double, 2> few{runtime, {n, n}, lapwing::OnRanks{lapwing::Block{}, {lapwing::Rank{0},
+/// lapwing::Rank{4}}}}; few.slice() = all.slice();                    // from all ranks to two, and back with
+/// all.slice() = few.slice()
 /// ```
 ///
-/// Process p of the distribution is rank ranks[p]. Every rank has memory for as many elements as these have. Such arrays are found as those of
-/// the program's own distributions are: an element of another rank by a call, an assignment run by run, and local_view() is refused.
+/// Process p of the distribution is rank ranks[p]. Every rank has memory for as many elements as these have. Such
+/// arrays are found as those of the program's own distributions are: an element of another rank by a call, an
+/// assignment run by run, and local_view() is refused.
 template <class D>
 struct OnRanks {
     static_assert(!ReplicatedDistribution<D>,

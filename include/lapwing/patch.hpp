@@ -18,12 +18,12 @@ namespace lapwing::array {
 class PendingTransfers;
 using transport::Direction;
 
-/// Carries out the sections of patches: memory that can be reached is copied at once, the rest is started and collected in
-/// one completion.
+/// Carries out the sections of patches: memory that can be reached is copied at once, the rest is started and collected
+/// in one completion.
 class PatchTransfer final : public distribution::SectionVisitor {
 public:
-    /// `buffer` is only read for Direction::put. In a replicated array sections are at rank 0 by name: gets take the own
-    /// copy, puts write all copies.
+    /// `buffer` is only read for Direction::put. In a replicated array sections are at rank 0 by name: gets take the
+    /// own copy, puts write all copies.
     PatchTransfer(Window& window, Direction direction, std::byte* buffer, std::uint64_t element_bytes, bool replicated);
     PatchTransfer(const PatchTransfer&) = delete;
     PatchTransfer& operator=(const PatchTransfer&) = delete;

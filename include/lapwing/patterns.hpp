@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// The prefetch patterns of LAPPS (Kayraklioglu, Ferguson and El-Ghazawi, 2018, appendix A): which elements of a global array a rank
-/// will read beside its own. Pass them to GlobalArray::prefetch().
+/// The prefetch patterns of LAPPS (Kayraklioglu, Ferguson and El-Ghazawi, 2018, appendix A): which elements of a global
+/// array a rank will read beside its own. Pass them to GlobalArray::prefetch().
 namespace lapwing {
 
 namespace prefetching {
@@ -30,7 +30,8 @@ struct PatternSite {
 [[noreturn]] void throw_depth(std::int64_t depth);
 [[noreturn]] void throw_table_size(std::size_t size, int ranks);
 
-/// The indices up to `depth` away from one of `own`, within [0, extent), or around it: as ranges that may have indices in common.
+/// The indices up to `depth` away from one of `own`, within [0, extent), or around it: as ranges that may have indices
+/// in common.
 [[nodiscard]] std::vector<Range> widened(const Range& own, std::int64_t depth, std::uint64_t extent, bool periodic);
 
 } // namespace prefetching
@@ -38,9 +39,11 @@ struct PatternSite {
 /// What a stencil reads: the elements up to `depth` away from the own ones.
 struct Stencil {
     std::int64_t depth = 1; ///< to each side
-    /// A square, or a cube: elements away in several dimensions as well. Without them a star: away in one dimension only.
+    /// A square, or a cube: elements away in several dimensions as well. Without them a star: away in one dimension
+    /// only.
     bool corners = true;
-    /// Whether a dimension goes on behind its last index with its first. A depth above the extent then means all of it, once.
+    /// Whether a dimension goes on behind its last index with its first. A depth above the extent then means all of it,
+    /// once.
     std::array<bool, max_dimensions> periodic = {};
 
     /// What the pattern names for an own domain; may overlap. Throws RangeError for a negative depth.
@@ -124,8 +127,8 @@ struct AllToAll {
     }
 };
 
-/// What a table says: entry r is the domain, or the domains, that rank r reads. Own indices and those that the array does not have are
-/// passed over. Every rank may fill in its own entry only.
+/// What a table says: entry r is the domain, or the domains, that rank r reads. Own indices and those that the array
+/// does not have are passed over. Every rank may fill in its own entry only.
 template <std::size_t N, class Entry = Domain<N>>
 struct Custom {
     std::vector<Entry> table; ///< one entry a rank
@@ -134,7 +137,8 @@ struct Custom {
     template <std::size_t M>
         requires(M == N)
     [[nodiscard]] Entry domains(const Domain<M>& /*own*/, const prefetching::PatternSite<M>& site) const {
-        if (table.size() != static_cast<std::size_t>(site.ranks)) prefetching::throw_table_size(table.size(), site.ranks);
+        if (table.size() != static_cast<std::size_t>(site.ranks))
+            prefetching::throw_table_size(table.size(), site.ranks);
         return table[static_cast<std::size_t>(site.rank.value)];
     }
 };
@@ -149,19 +153,24 @@ namespace prefetching {
 
 template <class R, std::size_t N>
 concept DomainsOf = std::convertible_to<R, Domain<N>> || std::convertible_to<R, std::vector<Domain<N>>>;
+template <class P, std::size_t N>
+concept NamedPattern = requires(const P& pattern, const Domain<N>& own, const PatternSite<N>& site) {
+    { pattern.domains(own, site) } -> DomainsOf<N>;
+};
+template <class P, std::size_t N>
+concept FunctionPattern = requires(const P& pattern, const Domain<N>& own) {
+    { pattern(own) } -> DomainsOf<N>;
+};
 
 } // namespace prefetching
 
-/// A prefetch pattern of N-dimensional arrays: one of those above, or a function of the program's from a domain that a rank owns
-/// to the domain, or a vector of domains, that it reads with it: `[](const Domain<2>& own) { return own.expand(2); }`. It is called
-/// for each own domain; indices that are the rank's own, or that the array does not have, are passed over. Arrays keep a copy, and ask it
-/// again when they get other extents: it must not refer to what may be gone by then.
+/// A prefetch pattern of N-dimensional arrays: one of those above, or a function of the program's from a domain that a
+/// rank owns to the domain, or a vector of domains, that it reads with it: `[](const Domain<2>& own) { return
+/// own.expand(2); }`. It is called for each own domain; indices that are the rank's own, or that the array does not
+/// have, are passed over. Arrays keep a copy, and ask it again when they get other extents: it must not refer to what
+/// may be gone by then.
 template <class P, std::size_t N>
-concept Pattern = std::copy_constructible<P> && (requires(const P& pattern, const Domain<N>& own, const prefetching::PatternSite<N>& site) {
-    { pattern.domains(own, site) } -> prefetching::DomainsOf<N>;
-} || requires(const P& pattern, const Domain<N>& own) {
-    { pattern(own) } -> prefetching::DomainsOf<N>;
-});
+concept Pattern = std::copy_constructible<P> && (prefetching::NamedPattern<P, N> || prefetching::FunctionPattern<P, N>);
 
 namespace prefetching {
 

@@ -16,8 +16,9 @@ namespace lapwing {
 template <TriviallyCopyable T, std::size_t N>
 class GlobalArray;
 
-/// Reads own and prefetched elements of a GlobalArray, and those of the own node, by their global indices, for loops that read
-/// many: it is a value, so that a loop keeps in registers where the elements are, and reads of neighbours cost a comparison a dimension.
+/// Reads own and prefetched elements of a GlobalArray, and those of the own node, by their global indices, for loops
+/// that read many: it is a value, so that a loop keeps in registers where the elements are, and reads of neighbours
+/// cost a comparison a dimension.
 ///
 /// ```cpp
 /// const auto v = a.view();
@@ -26,15 +27,16 @@ class GlobalArray;
 ///
 /// It remembers what it read last: each thread needs one of its own, and a copy is one.
 ///
-/// Its reads are not counted, since that would cost more than they do. `row(index, count)` leaves the comparisons out of a loop: a
-/// pointer to elements that lie one behind the other.
+/// Its reads are not counted, since that would cost more than they do. `row(index, count)` leaves the comparisons out
+/// of a loop: a pointer to elements that lie one behind the other.
 template <TriviallyCopyable T, std::size_t N>
 class PrefetchedView {
 public:
     using value_type = T;
 
     /// Made by GlobalArray::view().
-    PrefetchedView(const array::PlacedBox<N>& own, const GlobalArray<T, N>& array) noexcept : own_{own}, last_{own}, array_{&array} {}
+    PrefetchedView(const array::PlacedBox<N>& own, const GlobalArray<T, N>& array) noexcept
+        : own_{own}, last_{own}, array_{&array} {}
 
     /// The value of an element that is the rank's own, prefetched, or of the same node. Throws RangeError for others.
     template <IndexValue... I>
@@ -47,8 +49,8 @@ public:
         return *find_other(index);
     }
 
-    /// The elements of a row from `index` on, one behind the other, as far as they lie so: fewer than `count`, but not none. Throws
-    /// RangeError as operator().
+    /// The elements of a row from `index` on, one behind the other, as far as they lie so: fewer than `count`, but not
+    /// none. Throws RangeError as operator().
     [[nodiscard]] std::span<const T> row(const Index<N>& index, std::uint64_t count) const {
         const auto part = [&](const array::DenseBox<N>& box, const T* element) {
             return std::span<const T>{element, static_cast<std::size_t>(std::min(box.left_in_row(index), count))};

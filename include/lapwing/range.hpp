@@ -17,8 +17,8 @@ namespace datatype {
 
 /// A set of indices of one dimension: first, first + stride, …, last; `size()` of them.
 ///
-/// `Range{2, 8}` is half-open: 2, 3, 4, 5, 6, 7. `Range{2, 8}.by(3)` is 2, 5. Two ranges are equal when they hold the same
-/// indices.
+/// `Range{2, 8}` is half-open: 2, 3, 4, 5, 6, 7. `Range{2, 8}.by(3)` is 2, 5. Two ranges are equal when they hold the
+/// same indices.
 class Range {
 public:
     /// The empty range.

@@ -14,9 +14,9 @@ namespace lapwing {
 template <class I>
 concept Integer = std::integral<I> && !std::same_as<std::remove_cv_t<I>, bool>;
 
-/// A process of a team, numbered from 0. Every call that takes a rank takes an integer as well, of any type: `window.put(1, 0, x)`.
-/// What Lapwing gives is a Rank, which is a type of its own, so that it is never taken for a count or an offset: it compares with
-/// numbers (`if (runtime.rank() == 0)`), and becomes one by `value` only.
+/// A process of a team, numbered from 0. Every call that takes a rank takes an integer as well, of any type:
+/// `window.put(1, 0, x)`. What Lapwing gives is a Rank, which is a type of its own, so that it is never taken for a
+/// count or an offset: it compares with numbers (`if (runtime.rank() == 0)`), and becomes one by `value` only.
 struct Rank {
     int value = 0; ///< below 0: no rank
 
@@ -38,8 +38,8 @@ struct Rank {
     }
 };
 
-/// A distance in bytes from the start of a rank's part of a window. Every call that takes one takes an integer as well, which counts
-/// bytes: `Offset::of<double>(i)` is that of an element. No Rank becomes an Offset.
+/// A distance in bytes from the start of a rank's part of a window. Every call that takes one takes an integer as well,
+/// which counts bytes: `Offset::of<double>(i)` is that of an element. No Rank becomes an Offset.
 struct Offset {
     std::uint64_t bytes = 0; ///< from the start of the part
 
@@ -48,8 +48,8 @@ struct Offset {
     template <Integer I>
     constexpr Offset(I offset_bytes) : bytes{static_cast<std::uint64_t>(offset_bytes)} {}
 
-    /// The offset of element `index` of an array of T that starts at offset 0. An index whose offset 64 bits cannot hold
-    /// gives the largest one, which lies outside of every window, and a negative index one that does, too.
+    /// The offset of element `index` of an array of T that starts at offset 0. An index whose offset 64 bits cannot
+    /// hold gives the largest one, which lies outside of every window, and a negative index one that does, too.
     template <class T, Integer I>
     [[nodiscard]] static constexpr Offset of(I index) {
         constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
@@ -57,8 +57,9 @@ struct Offset {
             constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
             if (index < 0) {
                 const auto wide = static_cast<std::int64_t>(index);
-                return Offset{wide >= lowest / static_cast<std::int64_t>(sizeof(T)) ? wide * static_cast<std::int64_t>(sizeof(T))
-                                                                                   : lowest};
+                return Offset{wide >= lowest / static_cast<std::int64_t>(sizeof(T))
+                                  ? wide * static_cast<std::int64_t>(sizeof(T))
+                                  : lowest};
             }
         }
         const auto place = static_cast<std::uint64_t>(index);

@@ -18,8 +18,8 @@ namespace pipeline {
 class RecordingState;
 } // namespace pipeline
 
-/// Puts that a program makes one by one in a loop of its own, as one planned transfer for each rank: a step towards the minimal
-/// sets of Schneider, Gerstenberger and Hoefler, which their compiler finds in loops over MPI_Put.
+/// Puts that a program makes one by one in a loop of its own, as one planned transfer for each rank: a step towards the
+/// minimal sets of Schneider, Gerstenberger and Hoefler, which their compiler finds in loops over MPI_Put.
 ///
 /// ```cpp
 /// lapwing::Recording puts{window};
@@ -29,12 +29,13 @@ class RecordingState;
 /// }
 /// ```
 ///
-/// What was put is a set of blocks in which each byte of the target is named once, by the put that came last, and neighbours in
-/// both memories are one block. A loop that makes the same puts again is compared with what was recorded, and its plans are
-/// used again.
+/// What was put is a set of blocks in which each byte of the target is named once, by the put that came last, and
+/// neighbours in both memories are one block. A loop that makes the same puts again is compared with what was recorded,
+/// and its plans are used again.
 ///
-/// Nothing moves before run(): a put that is recorded is neither seen by own gets nor ordered with other operations, and the
-/// source stays where it is and gets its last value before run(). For one thread; the window stays open while it is used.
+/// Nothing moves before run(): a put that is recorded is neither seen by own gets nor ordered with other operations,
+/// and the source stays where it is and gets its last value before run(). For one thread; the window stays open while
+/// it is used.
 class Recording {
 public:
     /// Nothing is recorded yet. The window must outlive it.
@@ -44,8 +45,8 @@ public:
     /// What has not run is forgotten.
     ~Recording();
 
-    /// Records a put of these bytes, which stay where they are until run(). Throws RangeError, at once, when they leave the
-    /// part. Cost: a comparison with what was recorded the last time, or 24 bytes.
+    /// Records a put of these bytes, which stay where they are until run(). Throws RangeError, at once, when they leave
+    /// the part. Cost: a comparison with what was recorded the last time, or 24 bytes.
     void put_bytes(Rank target, Offset offset, std::span<const std::byte> source);
     /// Of the values of a span, an array or a vector.
     template <std::ranges::contiguous_range Values>
@@ -63,9 +64,9 @@ public:
         requires(!std::ranges::range<T>)
     void put(Rank target, Offset offset, const T&& source) = delete;
 
-    /// Puts what has been recorded since the last run(), and begins anew. Complete locally on return, like Window::put: flush()
-    /// or release() complete it at the owners. Errors as of Plan::execute.
-    /// Cost: of the first time, or where the puts differ, sorting and planning; then one planned transfer for each rank.
+    /// Puts what has been recorded since the last run(), and begins anew. Complete locally on return, like Window::put:
+    /// flush() or release() complete it at the owners. Errors as of Plan::execute. Cost: of the first time, or where
+    /// the puts differ, sorting and planning; then one planned transfer for each rank.
     void run();
 
     /// Puts recorded since the last run().

@@ -40,7 +40,7 @@ consteval bool check_ordered() {
 /// A value, or none yet.
 template <class T>
 struct Candidate {
-    T value{};       ///< of an element, if any
+    T value{};        ///< of an element, if any
     bool any = false; ///< whether there is a value
 };
 
@@ -52,7 +52,8 @@ concept Reducible = TriviallyCopyable<R> && std::default_initializable<R>;
 template <class Transform, class T, std::size_t N>
 concept TransformOf = std::invocable<Transform&, const T&> || std::invocable<Transform&, const Index<N>&, const T&>;
 
-/// The type in which values of T are added up, so that a sum of bytes does not overflow at 256. Of bool it is the number of true.
+/// The type in which values of T are added up, so that a sum of bytes does not overflow at 256. Of bool it is the
+/// number of true.
 template <Summable T>
 using SumOf = std::conditional_t<std::is_floating_point_v<T>, double,
                                  std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
@@ -64,7 +65,8 @@ template <Summable T>
 }
 template <Summable T>
 [[nodiscard]] constexpr T smallest_value() noexcept {
-    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::lowest();
 }
 
 /// Combines values in several chains, since each step of one would wait for the step before: four cycles or more for a

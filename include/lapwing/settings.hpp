@@ -13,13 +13,13 @@ namespace lapwing {
 
 /// What `lapwing-info` and docs/settings.md say about one setting.
 struct SettingInfo {
-    std::string name;          ///< name of the environment variable, LAPWING_…
-    std::string default_value; ///< as it would be written in the environment
-    std::string unit;          ///< "bytes", "us", … or empty
-    std::string help;          ///< one line
+    std::string name;                      ///< name of the environment variable, LAPWING_…
+    std::string default_value;             ///< as it would be written in the environment
+    std::string unit;                      ///< "bytes", "us", … or empty
+    std::string help;                      ///< one line
     std::vector<std::string> choices = {}; ///< allowed words, filled in by itself; empty for numbers and free text
-    bool collective = false;   ///< must have the same value on all ranks of a runtime
-    std::string range = {};    ///< what else is allowed, in words: "from 0 to 1000"; a number's is filled in by itself
+    bool collective = false;               ///< must have the same value on all ranks of a runtime
+    std::string range = {}; ///< what else is allowed, in words: "from 0 to 1000"; a number's is filled in by itself
 };
 
 /// Every setting of the library, in the order of its name.
@@ -51,12 +51,12 @@ private:
 
 namespace support {
 
-/// For [[gnu::init_priority]] of the library's static objects with constructors: they are there before those of the program, which
-/// may be runtimes. (From 101 to 65535, the program's and the default.)
+/// For [[gnu::init_priority]] of the library's static objects with constructors: they are there before those of the
+/// program, which may be runtimes. (From 101 to 65535, the program's and the default.)
 inline constexpr int before_programs = 200;
 
-/// One setting, declared once, as a static object next to the code that uses it, with the priority above. It has no destructor: the
-/// program's static objects may be runtimes, and end at any time.
+/// One setting, declared once, as a static object next to the code that uses it, with the priority above. It has no
+/// destructor: the program's static objects may be runtimes, and end at any time.
 class Setting {
 public:
     explicit Setting(SettingInfo info);

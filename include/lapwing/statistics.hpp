@@ -10,9 +10,9 @@
 
 namespace lapwing {
 
-/// What is counted for each window and each team, listed by the rooms that count (lapwing/detail/counters/). Loads and stores of
-/// memory that the rank can reach (self and direct elements) are not counted one by one, since counting would cost more than the
-/// access; bulk transfers are.
+/// What is counted for each window and each team, listed by the rooms that count (lapwing/detail/counters/). Loads and
+/// stores of memory that the rank can reach (self and direct elements) are not counted one by one, since counting would
+/// cost more than the access; bulk transfers are.
 enum class Counter : std::uint8_t {
 #define LAPWING_COUNTER(name) name,
 #include <lapwing/detail/counters/all.inc>
@@ -37,13 +37,14 @@ struct StatisticsValues {
 
 namespace support {
 
-/// Of the threads that are alive at a time so many have numbers of their own, [0, numbered_threads); all others share that number.
+/// Of the threads that are alive at a time so many have numbers of their own, [0, numbered_threads); all others share
+/// that number.
 inline constexpr unsigned numbered_threads = 255;
 /// The first threads have counters of their own, all others share the last shard.
 inline constexpr unsigned statistics_shards = 16;
 
-/// Number of the calling thread plus one; 0 until `take_thread_number` has run on it. Constant-initialised, so that reading it
-/// needs no guard.
+/// Number of the calling thread plus one; 0 until `take_thread_number` has run on it. Constant-initialised, so that
+/// reading it needs no guard.
 inline constinit thread_local unsigned thread_number_plus_one = 0;
 
 /// Gives the calling thread the lowest free number, returned when the thread ends, behind its thread_local objects.
@@ -80,7 +81,8 @@ private:
             // Only this thread writes to its shard, so a plain add suffices; relaxed because nothing is ordered by it.
             cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
         } else {
-            shards_[statistics_shards - 1].cells[static_cast<std::size_t>(counter)].fetch_add(amount, std::memory_order_relaxed);
+            shards_[statistics_shards - 1].cells[static_cast<std::size_t>(counter)].fetch_add(
+                amount, std::memory_order_relaxed);
         }
     }
 

@@ -69,14 +69,14 @@ public:
     [[nodiscard]] int nodes() const noexcept { return nodes_; }
 
     /// Collective. Release before, acquire after. Cost: on one node a shared counter, else ceil(log2(size)) messages.
-    /// With an identity: throws MismatchError on every rank when ranks passed different ones (ranks that pass none match
-    /// any). Throws PeerLeftError when a rank left.
+    /// With an identity: throws MismatchError on every rank when ranks passed different ones (ranks that pass none
+    /// match any). Throws PeerLeftError when a rank left.
     void barrier(std::optional<std::int64_t> identity = {});
 
-    /// Split-phase barrier, as upc_notify and upc_wait: notify releases, so it waits until own puts are complete at their
-    /// owners, but for no other rank's notify; wait completes when every rank has notified, and acquires. The identities of the
-    /// two must match.
-    /// Throws UsageError on wait without notify, notify twice; MismatchError and PeerLeftError as barrier().
+    /// Split-phase barrier, as upc_notify and upc_wait: notify releases, so it waits until own puts are complete at
+    /// their owners, but for no other rank's notify; wait completes when every rank has notified, and acquires. The
+    /// identities of the two must match. Throws UsageError on wait without notify, notify twice; MismatchError and
+    /// PeerLeftError as barrier().
     void notify(std::optional<std::int64_t> identity = {});
     void wait(std::optional<std::int64_t> identity = {});
 
@@ -91,10 +91,10 @@ public:
     /// Makes one round of progress: serves others' requests and completes own ones. Only needed in long computations
     /// without a progress thread. Returns whether anything moved. Throws what progress has failed with.
     bool progress();
-    /// Waits for a request of the program's own, as MPI_Wait does, and serves the other ranks meanwhile. For programs without a
-    /// progress thread: a rank that waits in MPI serves nobody, so that a release of another rank would wait for it. On return
-    /// `request` is as MPI leaves it, and `status` is set. Throws PeerLeftError when a rank left; then `request` is still the
-    /// program's. Cost: that of polling it.
+    /// Waits for a request of the program's own, as MPI_Wait does, and serves the other ranks meanwhile. For programs
+    /// without a progress thread: a rank that waits in MPI serves nobody, so that a release of another rank would wait
+    /// for it. On return `request` is as MPI leaves it, and `status` is set. Throws PeerLeftError when a rank left;
+    /// then `request` is still the program's. Cost: that of polling it.
     void wait_request(MPI_Request& request, MPI_Status* status = MPI_STATUS_IGNORE);
 
     /// Collective reductions and broadcast over `values`, in place; the other ranks' requests are served meanwhile.
@@ -106,10 +106,10 @@ public:
     void max(std::span<std::int64_t> values);
     void broadcast(std::span<std::byte> bytes, Rank root);
 
-    /// The same for one value of every rank: returns the sum, the smallest, the largest on all of them. Integers of 64 bits
-    /// wrap around; a sum of narrower ones that its type cannot hold is a RangeError on every rank. Of bool, min() says whether all are true,
-    /// and max() whether any is. Any other type that is trivially copyable and has + or <, such as std::complex, is combined in the order of the
-    /// ranks: at the cost of reduce().
+    /// The same for one value of every rank: returns the sum, the smallest, the largest on all of them. Integers of 64
+    /// bits wrap around; a sum of narrower ones that its type cannot hold is a RangeError on every rank. Of bool, min()
+    /// says whether all are true, and max() whether any is. Any other type that is trivially copyable and has + or <,
+    /// such as std::complex, is combined in the order of the ranks: at the cost of reduce().
     template <class T>
         requires(!values::Range<const T&>)
     [[nodiscard]] T sum(T value) {
@@ -124,7 +124,8 @@ public:
         } else if constexpr (Number<T>) {
             const std::int64_t total = reduced(static_cast<std::int64_t>(value), &Team::sum);
             if constexpr (sizeof(T) < 8)
-                if (total < std::int64_t{std::numeric_limits<T>::min()} || total > std::int64_t{std::numeric_limits<T>::max()})
+                if (total < std::int64_t{std::numeric_limits<T>::min()} ||
+                    total > std::int64_t{std::numeric_limits<T>::max()})
                     throw_sum_too_large(total, 8 * sizeof(T), std::is_signed_v<T>);
             return static_cast<T>(total);
         } else {
@@ -151,9 +152,9 @@ public:
             return reduce(value, [](const T& a, const T& b) { return a < b ? b : a; });
         else return value;
     }
-    /// Collective. A value of every rank, of any trivially copyable type of at most 4 MiB, combined in the order of the ranks by an operation
-    /// that is associative and does not throw: `runtime.reduce(z, std::multiplies<>{})`. The same result on every rank.
-    /// Throws PeerLeftError. Cost: a binomial tree of messages, and a broadcast.
+    /// Collective. A value of every rank, of any trivially copyable type of at most 4 MiB, combined in the order of the
+    /// ranks by an operation that is associative and does not throw: `runtime.reduce(z, std::multiplies<>{})`. The same
+    /// result on every rank. Throws PeerLeftError. Cost: a binomial tree of messages, and a broadcast.
     template <class T, class Operation>
         requires(!values::Range<const T&>)
     [[nodiscard]] T reduce(T value, Operation operation) {
@@ -185,24 +186,26 @@ public:
     void all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_Op operation);
 
     /// Collective. Combines a value of every rank, in the order of the ranks; the result is in `value` everywhere.
-    /// `combine(context, left, right)` leaves its result in `left`, and must be associative and not throw. `value` has the
-    /// same size on all ranks, at most 4 MiB. Cost: a binomial tree of messages, and a broadcast.
+    /// `combine(context, left, right)` leaves its result in `left`, and must be associative and not throw. `value` has
+    /// the same size on all ranks, at most 4 MiB. Cost: a binomial tree of messages, and a broadcast.
     using CombineValues = void (*)(void* context, void* left, const void* right);
     void combine(std::span<std::byte> value, CombineValues combine, void* context);
-    /// Collective. The values of the ranks before this one, combined in their order, are in `before`; false at rank 0, which has none. `value` and
-    /// `combine` as above; `before` has as many bytes. Cost: a binomial tree of messages, up and down (Blelloch, "Prefix Sums and Their
-    /// Applications", 1990).
-    [[nodiscard]] bool combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine, void* context);
-    /// Collective. The values of all ranks, of as many bytes on each, are in `all`, in the order of the ranks; it has as many bytes as they have
-    /// together. Throws RangeError, PeerLeftError. Cost: MPI_Allgather's, for each 4 MiB of them, through memory of as many bytes.
+    /// Collective. The values of the ranks before this one, combined in their order, are in `before`; false at rank 0,
+    /// which has none. `value` and `combine` as above; `before` has as many bytes. Cost: a binomial tree of messages,
+    /// up and down (Blelloch, "Prefix Sums and Their Applications", 1990).
+    [[nodiscard]] bool combine_before(std::span<const std::byte> value, std::span<std::byte> before,
+                                      CombineValues combine, void* context);
+    /// Collective. The values of all ranks, of as many bytes on each, are in `all`, in the order of the ranks; it has
+    /// as many bytes as they have together. Throws RangeError, PeerLeftError. Cost: MPI_Allgather's, for each 4 MiB of
+    /// them, through memory of as many bytes.
     void all_gather(std::span<const std::byte> value, std::span<std::byte> all);
 
-    /// Collective. Throws MismatchError on every rank when `value` is not the same on all; `call` and `what` go into the
-    /// message. Costs one reduction: for assertion level 3.
+    /// Collective. Throws MismatchError on every rank when `value` is not the same on all; `call` and `what` go into
+    /// the message. Costs one reduction: for assertion level 3.
     void require_same(std::span<const std::int64_t> value, const char* call, const char* what);
 
-    /// This rank's counters of the team: messages, and the counters of its windows that are closed. Those of open windows
-    /// are in the windows.
+    /// This rank's counters of the team: messages, and the counters of its windows that are closed. Those of open
+    /// windows are in the windows.
     [[nodiscard]] StatisticsValues statistics() const;
     /// Collective: the sum over all ranks. After close() it is a local call that returns what the close summed.
     [[nodiscard]] StatisticsValues total_statistics();

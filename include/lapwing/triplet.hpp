@@ -13,8 +13,9 @@ namespace datatype {
 [[noreturn]] void throw_zero_stride();
 } // namespace datatype
 
-/// Indices of one dimension in an order: first, first + stride, first + 2 * stride, …, with a stride of either sign. It is what
-/// Fortran calls a subscript triplet. A Range, which is a set, is the triplet that goes through it in ascending order.
+/// Indices of one dimension in an order: first, first + stride, first + 2 * stride, …, with a stride of either sign. It
+/// is what Fortran calls a subscript triplet. A Range, which is a set, is the triplet that goes through it in ascending
+/// order.
 ///
 /// ```cpp
 /// Triplet{Range{0, 6}}                  // 0 1 2 3 4 5
@@ -29,8 +30,10 @@ public:
     constexpr Triplet(const Range& range) noexcept
         : first_{range.empty() ? 0 : range.first()}, stride_{range.stride()}, size_{range.size()} {}
 
-    /// `size` indices from `first` on, `stride` apart, which may be negative but not 0. The last one must fit in 64 bits.
-    [[nodiscard]] static constexpr Triplet strided(std::int64_t first, std::uint64_t size, std::int64_t stride) noexcept {
+    /// `size` indices from `first` on, `stride` apart, which may be negative but not 0. The last one must fit in 64
+    /// bits.
+    [[nodiscard]] static constexpr Triplet strided(std::int64_t first, std::uint64_t size,
+                                                   std::int64_t stride) noexcept {
         Triplet triplet;
         if (size == 0) return triplet;
         triplet.first_ = first;
@@ -39,12 +42,13 @@ public:
         return triplet;
     }
 
-    /// Every `step`-th index from the first on; of a negative step from the last back to the first. Throws RangeError for 0, and when
-    /// the distance of neighbours would leave 64 bits.
+    /// Every `step`-th index from the first on; of a negative step from the last back to the first. Throws RangeError
+    /// for 0, and when the distance of neighbours would leave 64 bits.
     [[nodiscard]] constexpr Triplet by(std::int64_t step) const {
         if (step == 0) datatype::throw_zero_stride();
         if (size_ == 0) return *this;
-        const std::uint64_t distance = step < 0 ? 0 - static_cast<std::uint64_t>(step) : static_cast<std::uint64_t>(step);
+        const std::uint64_t distance =
+            step < 0 ? 0 - static_cast<std::uint64_t>(step) : static_cast<std::uint64_t>(step);
         const std::uint64_t size = (size_ - 1) / distance + 1;
         const std::int64_t first = step > 0 ? first_ : last();
         if (size == 1) return strided(first, 1, 1);
@@ -67,7 +71,8 @@ public:
     [[nodiscard]] constexpr std::int64_t stride() const noexcept { return stride_; }
     /// The index at `position`, which must be below size().
     [[nodiscard]] constexpr std::int64_t operator[](std::uint64_t position) const noexcept {
-        return static_cast<std::int64_t>(static_cast<std::uint64_t>(first_) + position * static_cast<std::uint64_t>(stride_));
+        return static_cast<std::int64_t>(static_cast<std::uint64_t>(first_) +
+                                         position * static_cast<std::uint64_t>(stride_));
     }
     /// The set of its indices.
     [[nodiscard]] constexpr Range range() const noexcept {

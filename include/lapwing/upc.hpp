@@ -14,8 +14,8 @@
 #include <lapwing/upc/reference.hpp>
 #include <lapwing/upc/synchronisation.hpp>
 
-/// UPC's shared memory for C++, to port kernels by hand: types for what UPC writes as `shared [B] T`, on top of lapwing/upc.h, whose functions may
-/// be called beside them. docs/upc.md has a table from UPC's text to this.
+/// UPC's shared memory for C++, to port kernels by hand: types for what UPC writes as `shared [B] T`, on top of
+/// lapwing/upc.h, whose functions may be called beside them. docs/upc.md has a table from UPC's text to this.
 ///
 /// ```cpp
 /// upc::Program program;                               // main's first line: THREADS and MYTHREAD from here on

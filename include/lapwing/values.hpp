@@ -10,9 +10,9 @@
 #include <span>
 #include <type_traits>
 
-/// What a program may hand to a transfer: one value, or any range whose values lie one behind the other. Values travel as
-/// bytes, and a pointer, span or view among them would arrive as an address that means nothing there: those are refused with
-/// one line instead of being sent.
+/// What a program may hand to a transfer: one value, or any range whose values lie one behind the other. Values travel
+/// as bytes, and a pointer, span or view among them would arrive as an address that means nothing there: those are
+/// refused with one line instead of being sent.
 namespace lapwing {
 
 template <class T>
@@ -39,17 +39,19 @@ consteval bool leads_elsewhere() {
     else if constexpr (std::ranges::range<Value&>)
         return std::ranges::enable_view<Value> || std::ranges::enable_borrowed_range<Value> ||
                leads_elsewhere<std::ranges::range_value_t<Value&>>();
-    else
-        return false;
+    else return false;
 }
 
 /// True, or a message of the compiler and false.
 template <class T>
 consteval bool check_value() {
     constexpr bool elsewhere = leads_elsewhere<T>();
-    static_assert(!elsewhere, "lapwing: pointers, spans and views are no values, since they lead nowhere on another rank; pass what "
-                              "they point to, as std::span{pointer, count} or *pointer");
-    static_assert(elsewhere || TriviallyCopyable<T>, "lapwing: values travel as bytes, so their type must be trivially copyable");
+    static_assert(
+        !elsewhere,
+        "lapwing: pointers, spans and views are no values, since they lead nowhere on another rank; pass what "
+        "they point to, as std::span{pointer, count} or *pointer");
+    static_assert(elsewhere || TriviallyCopyable<T>,
+                  "lapwing: values travel as bytes, so their type must be trivially copyable");
     return !elsewhere && TriviallyCopyable<T>;
 }
 
@@ -61,8 +63,9 @@ template <class V>
 consteval bool check_argument() {
     if constexpr (Range<V>) {
         constexpr bool contiguous = std::ranges::contiguous_range<V> && std::ranges::sized_range<V>;
-        static_assert(contiguous, "lapwing: the values of this range do not lie one behind the other in memory; copy them to a "
-                                  "std::vector (not of bool) or std::array");
+        static_assert(contiguous,
+                      "lapwing: the values of this range do not lie one behind the other in memory; copy them to a "
+                      "std::vector (not of bool) or std::array");
         if constexpr (contiguous) return check_value<std::ranges::range_value_t<V>>();
         else return false;
     } else {
@@ -74,8 +77,10 @@ consteval bool check_argument() {
 template <class V>
 consteval bool check_lasting() {
     constexpr bool lasting = std::is_lvalue_reference_v<V> || (Range<V> && std::ranges::borrowed_range<V>);
-    static_assert(lasting, "lapwing: this value or container is gone when the call returns, and the transfer still needs it; pass a "
-                           "variable, or a span of what stays");
+    static_assert(
+        lasting,
+        "lapwing: this value or container is gone when the call returns, and the transfer still needs it; pass a "
+        "variable, or a span of what stays");
     return lasting;
 }
 
@@ -93,8 +98,8 @@ consteval bool check_destination() {
     }
 }
 
-/// The bytes of an argument that has been checked. A count of which 64 bits cannot hold the bytes gives all of memory, which
-/// no part of a window has.
+/// The bytes of an argument that has been checked. A count of which 64 bits cannot hold the bytes gives all of memory,
+/// which no part of a window has.
 template <class V>
 [[nodiscard]] auto bytes_of(V& argument) noexcept {
     const auto bytes = [](auto* data, std::size_t count) {
@@ -103,7 +108,8 @@ template <class V>
         const std::size_t size = count <= SIZE_MAX / sizeof(Value) ? count * sizeof(Value) : SIZE_MAX;
         return std::span<Byte>{reinterpret_cast<Byte*>(data), size};
     };
-    if constexpr (Range<V&>) return bytes(std::ranges::data(argument), static_cast<std::size_t>(std::ranges::size(argument)));
+    if constexpr (Range<V&>)
+        return bytes(std::ranges::data(argument), static_cast<std::size_t>(std::ranges::size(argument)));
     else return bytes(std::addressof(argument), 1);
 }
 

@@ -17,8 +17,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <ranges>
 #include <span>
@@ -75,7 +75,8 @@ private:
 /// True, or a message of the compiler and false.
 template <class Results>
 consteval bool check_results() {
-    static_assert(std::ranges::range<Results>, "lapwing: the results of a list of atomics go to a range: std::span{&before, 1} for one");
+    static_assert(std::ranges::range<Results>,
+                  "lapwing: the results of a list of atomics go to a range: std::span{&before, 1} for one");
     if constexpr (!std::ranges::range<Results>) {
         return false;
     } else if constexpr (!values::check_destination<Results>()) {
@@ -94,16 +95,17 @@ consteval bool check_results() {
 
 /// What a Window is made with beside its size.
 struct WindowOptions {
-    std::string name = {};                ///< for messages and statistics
-    unsigned notification_counters = 16;  ///< counters for notified puts at each rank, at most 4096
+    std::string name = {};               ///< for messages and statistics
+    unsigned notification_counters = 16; ///< counters for notified puts at each rank, at most 4096
     /// Of every rank's part, in bytes: 8, 16, 32 or 64, the same on all ranks. The parts of a node lie one
     /// behind the other, without a gap where their sizes are multiples of it (on the path rma: of 16).
     unsigned alignment = 64;
     CacheOptions cache = {}; ///< of other nodes' parts; the same on all ranks
-    /// How much of each part is zero at the start. The rest is not written to, so that the system can give memory for it as it is used.
+    /// How much of each part is zero at the start. The rest is not written to, so that the system can give memory for
+    /// it as it is used.
     std::uint64_t zeroed_bytes = std::numeric_limits<std::uint64_t>::max();
-    /// What stands on the window and all ranks must have alike, as a number, and its name for the message: a MismatchError on
-    /// every rank where the numbers differ.
+    /// What stands on the window and all ranks must have alike, as a number, and its name for the message: a
+    /// MismatchError on every rank where the numbers differ.
     struct Identity {
         std::uint64_t value = 0;           ///< compared over all ranks
         std::string what = "the identity"; ///< for the message
@@ -114,18 +116,19 @@ struct WindowOptions {
 
 /// Memory of every rank of a team that all of them can read and write: `size(rank)` bytes each, zero at the start.
 ///
-/// Offsets and counts are 64-bit. Ranges are always checked: a transfer that would leave a rank's part throws RangeError
-/// and moves nothing. A put writes exactly the bytes it is given. What is complete when, and what a program may rely on,
-/// is the consistency table in docs/consistency.md. Own operations to the same bytes keep their program order.
+/// Offsets and counts are 64-bit. Ranges are always checked: a transfer that would leave a rank's part throws
+/// RangeError and moves nothing. A put writes exactly the bytes it is given. What is complete when, and what a program
+/// may rely on, is the consistency table in docs/consistency.md. Own operations to the same bytes keep their program
+/// order.
 class Window {
 public:
     /// A closed window.
     Window() noexcept;
 
-    /// Collective. Allocates `bytes` bytes on this rank (sizes may differ between ranks, and may be 0; then each rank keeps a
-    /// table of 8 bytes for each rank of the team), in memory that the ranks of a node share. Throws RangeError on all ranks
-    /// when one of them cannot have its part, saying which and why; MismatchError on all when options differ that must not;
-    /// MpiError.
+    /// Collective. Allocates `bytes` bytes on this rank (sizes may differ between ranks, and may be 0; then each rank
+    /// keeps a table of 8 bytes for each rank of the team), in memory that the ranks of a node share. Throws RangeError
+    /// on all ranks when one of them cannot have its part, saying which and why; MismatchError on all when options
+    /// differ that must not; MpiError.
     Window(Team& team, std::uint64_t bytes, WindowOptions options = {});
     /// A negative number of bytes is one that cannot be had.
     template <Integer I>
@@ -133,17 +136,18 @@ public:
         : Window{team, static_cast<std::uint64_t>(bytes), std::move(options)} {}
 
     /// Collective over the team, whose ranks must be those of `window`'s group, in the same order. Lapwing uses the
-    /// memory of a window that the host program made (allocated, created or shared) and keeps owning. It must not be freed
-    /// before close(), else later calls throw UsageError. Inside a node parts that MPI allocated are reached by load and store. If
-    /// the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
-    /// Lapwing locks it until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of any
-    /// kind, and its own calls for them (fences, locks, flushes) complete what it has written through Lapwing; that needs
-    /// the library lapwing::transparent and a progress thread. Offsets are in bytes, whatever its displacement unit.
-    /// Throws UsageError for dynamic windows, for a group that does not match, for a window that is adopted already if
-    /// either is cached, and where CacheMode::transparent cannot be; on all ranks for a window with the info key no_locks, and
-    /// where some rank has an epoch of the program's open on it, or with `locked` has not (as far as MPI tells), and where parts of
-    /// a node's ranks overlap or MPI says of one that it begins where it cannot (MPICH 4.0.2: MPI_Win_allocate with sizes of no multiple of 16); MismatchError on all ranks when their cache options
-    /// differ; MpiError.
+    /// memory of a window that the host program made (allocated, created or shared) and keeps owning. It must not be
+    /// freed before close(), else later calls throw UsageError. Inside a node parts that MPI allocated are reached by
+    /// load and store. If the host program has it locked for all (MPI_Win_lock_all), say so with `locked`; otherwise
+    /// Lapwing locks it until close(). With CacheMode::transparent Lapwing never locks it: the program uses epochs of
+    /// any kind, and its own calls for them (fences, locks, flushes) complete what it has written through Lapwing; that
+    /// needs the library lapwing::transparent and a progress thread. Offsets are in bytes, whatever its displacement
+    /// unit. Throws UsageError for dynamic windows, for a group that does not match, for a window that is adopted
+    /// already if either is cached, and where CacheMode::transparent cannot be; on all ranks for a window with the info
+    /// key no_locks, and where some rank has an epoch of the program's open on it, or with `locked` has not (as far as
+    /// MPI tells), and where parts of a node's ranks overlap or MPI says of one that it begins where it cannot
+    /// (MPICH 4.0.2: MPI_Win_allocate with sizes of no multiple of 16); MismatchError on all ranks when their cache
+    /// options differ; MpiError.
     [[nodiscard]] static Window adopt(Team& team, MPI_Win window, bool locked = false, WindowOptions options = {});
 
     Window(Window&&) noexcept;
@@ -195,8 +199,9 @@ public:
     Completion start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination);
     Completion start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source);
 
-    /// Typed forms: one value, or any range of values that lie one behind the other (a vector, array, span, C array), of which
-    /// all elements are moved. `offset` counts bytes. Pointers, spans and views are never values: they do not compile.
+    /// Typed forms: one value, or any range of values that lie one behind the other (a vector, array, span, C array),
+    /// of which all elements are moved. `offset` counts bytes. Pointers, spans and views are never values: they do not
+    /// compile.
     template <class V>
     void get(Rank target, Offset offset, V&& destination) {
         if constexpr (values::check_destination<V>()) get_bytes(target, offset, values::bytes_of(destination));
@@ -226,7 +231,8 @@ public:
     }
     template <class V>
     Completion start_get(Rank target, Offset offset, V&& destination) {
-        if constexpr (values::check_destination<V>()) return start_get_bytes(target, offset, values::bytes_of(destination));
+        if constexpr (values::check_destination<V>())
+            return start_get_bytes(target, offset, values::bytes_of(destination));
         else return {};
     }
     template <class V>
@@ -248,24 +254,26 @@ public:
         else return {};
     }
 
-    /// Non-contiguous put: byte k of `source`, a layout of memory at `base`, goes to byte k of `destination`, a layout of
-    /// the part of `target` from `offset` on. Complete as put_bytes(). How the bytes travel is decided from measured costs
-    /// (see Plan, which also keeps the decision for transfers that come often).
-    /// Throws RangeError when the layouts have different numbers of bytes or leave the part; at assertion level 2 UsageError
-    /// when blocks of `destination` overlap. Cost: of deciding, microseconds; then one message for each chunk, or for each
-    /// block of `destination`.
+    /// Non-contiguous put: byte k of `source`, a layout of memory at `base`, goes to byte k of `destination`, a layout
+    /// of the part of `target` from `offset` on. Complete as put_bytes(). How the bytes travel is decided from measured
+    /// costs (see Plan, which also keeps the decision for transfers that come often). Throws RangeError when the
+    /// layouts have different numbers of bytes or leave the part; at assertion level 2 UsageError when blocks of
+    /// `destination` overlap. Cost: of deciding, microseconds; then one message for each chunk, or for each block of
+    /// `destination`.
     void put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
     /// Non-contiguous get, the other way round; complete on return.
     void get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base);
-    /// Non-blocking forms. The memory must stay until the completion says so, whose test() and wait() go on with the transfer.
+    /// Non-blocking forms. The memory must stay until the completion says so, whose test() and wait() go on with the
+    /// transfer.
     Completion start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
     Completion start_get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base);
 
     /// The calls of an MPI code, with the arguments of MPI_Put and MPI_Get: `count` elements of a committed datatype at
-    /// `buffer`, and as many bytes at `target`, `displacement` of its units from the start of its part (bytes, unless the
-    /// window is adopted and has others). Complete as put() and get() with layouts, which they become: MPI never sees the
-    /// datatypes. They are converted once and may be freed right after the call. A target MPI_PROC_NULL is no transfer.
-    /// Throws UsageError for a datatype that is null or not committed, RangeError as above and for negative counts.
+    /// `buffer`, and as many bytes at `target`, `displacement` of its units from the start of its part (bytes, unless
+    /// the window is adopted and has others). Complete as put() and get() with layouts, which they become: MPI never
+    /// sees the datatypes. They are converted once and may be freed right after the call. A target MPI_PROC_NULL is no
+    /// transfer. Throws UsageError for a datatype that is null or not committed, RangeError as above and for negative
+    /// counts.
     void put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
              std::int64_t target_count, MPI_Datatype target_type);
     void get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
@@ -274,9 +282,9 @@ public:
                          std::int64_t target_count, MPI_Datatype target_type);
     Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
                          std::int64_t target_count, MPI_Datatype target_type);
-    /// A hint that [offset, offset + bytes) of `target` will be read soon by the calling thread: if the window is cached, the
-    /// bytes are asked for now and waited for when they are read; of memory that is reached by load the first 1024 come into the
-    /// processor's cache. Throws RangeError.
+    /// A hint that [offset, offset + bytes) of `target` will be read soon by the calling thread: if the window is
+    /// cached, the bytes are asked for now and waited for when they are read; of memory that is reached by load the
+    /// first 1024 come into the processor's cache. Throws RangeError.
     void prefetch(Rank target, Offset offset, std::uint64_t bytes) {
         if (const std::byte* const memory = checked_address(target, offset, bytes, "prefetch")) {
             for (std::uint64_t line = 0; line < bytes && line < 1024; line += 64) __builtin_prefetch(memory + line);
@@ -288,7 +296,8 @@ public:
     /// changed. Local call.
     void invalidate_cache();
 
-    /// Own operations to `target` are complete at both ends on return; release and acquire, for that rank. Throws RangeError.
+    /// Own operations to `target` are complete at both ends on return; release and acquire, for that rank. Throws
+    /// RangeError.
     void flush(Rank target);
     /// Own operations to every rank are complete at both ends on return; release and acquire.
     void flush();
@@ -298,16 +307,16 @@ public:
     void fence();
 
     /// Atomics on the value at `offset` (which must be a multiple of its size) of `target`: the value from before is
-    /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's other
-    /// operations on the window: release completes its puts first, acquire makes later reads see what was released.
-    /// T is an integer, bool, an enumeration or a floating point number of at most 8 bytes. Values of 1 and 2 bytes are
-    /// changed by compare-and-swap of the 4 bytes that they lie in, which the part must have: two round trips, or more
-    /// under contention. A put to the other bytes of these 4 at the same time may be lost.
-    /// Throws RangeError; PeerLeftError when the target has left, or when any rank has left and atomics that change
-    /// nothing, such as atomic_read, give a thread the same value again at one place: it may poll for what never comes.
-    /// (The data of a rank that stays is read by get.)
-    /// Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in one with
-    /// it an atomic of MPI and a flush, also on the own part, since the two kinds do not exclude each other.
+    /// returned; atomic with respect to all atomics on this window, not to puts and gets. `order` orders this rank's
+    /// other operations on the window: release completes its puts first, acquire makes later reads see what was
+    /// released. T is an integer, bool, an enumeration or a floating point number of at most 8 bytes. Values of 1 and 2
+    /// bytes are changed by compare-and-swap of the 4 bytes that they lie in, which the part must have: two round
+    /// trips, or more under contention. A put to the other bytes of these 4 at the same time may be lost. Throws
+    /// RangeError; PeerLeftError when the target has left, or when any rank has left and atomics that change nothing,
+    /// such as atomic_read, give a thread the same value again at one place: it may poll for what never comes. (The
+    /// data of a rank that stays is read by get.) Cost: in a team without the rma path a processor atomic (node-local)
+    /// or one round trip; in one with it an atomic of MPI and a flush, also on the own part, since the two kinds do not
+    /// exclude each other.
     template <class T>
     T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
         return fetch_one<window::AtomicUse::numbers>(mpi::AtomicOperation::add, target, offset, operand, order);
@@ -364,11 +373,11 @@ public:
         return result;
     }
 
-    /// Atomics without a result: as fetch_add and its like, complete like a put, at the next release or flush; atomic with
-    /// respect to all atomics on this window. Those to other nodes are gathered for each rank and travel hundreds in a message,
-    /// as long as one follows another of the same operation and type to that rank; memory for them is bounded. Those of 1 and 2 bytes
-    /// wait for their results, as fetch_add.
-    /// Throws RangeError. Cost: a few nanoseconds, and a share of a message; a processor atomic on the own node.
+    /// Atomics without a result: as fetch_add and its like, complete like a put, at the next release or flush; atomic
+    /// with respect to all atomics on this window. Those to other nodes are gathered for each rank and travel hundreds
+    /// in a message, as long as one follows another of the same operation and type to that rank; memory for them is
+    /// bounded. Those of 1 and 2 bytes wait for their results, as fetch_add. Throws RangeError. Cost: a few
+    /// nanoseconds, and a share of a message; a processor atomic on the own node.
     template <class T>
     void add(Rank target, Offset offset, T operand) {
         update_one<window::AtomicUse::numbers>(Atomic::add, target, offset, operand);
@@ -394,21 +403,21 @@ public:
         update_one<window::AtomicUse::numbers>(Atomic::max, target, offset, operand);
     }
 
-    /// Many atomics at one rank: `operation` on the value at each of the offsets, in their order, with one operand for all or a
-    /// range of as many; `before` gets the values from before. Each is atomic by itself, relaxed, and as fetch_add else.
-    /// Complete when the values are there. The operands are copied; `before` must stay until the completion of start_fetch()
-    /// says so.
-    /// `w.fetch(Atomic::add, target, offsets, 1, before)`.
-    /// Throws RangeError, also for ranges of other lengths, and UsageError for bit operations on floating point.
-    /// Cost: one message and its answer for `LAPWING_SERVICE_PACKET` / 16 of them (500 as it is set at first), by whatever path;
-    /// processor atomics on the own node. Where MPI's atomics are in use, those on the own node are one by one.
+    /// Many atomics at one rank: `operation` on the value at each of the offsets, in their order, with one operand for
+    /// all or a range of as many; `before` gets the values from before. Each is atomic by itself, relaxed, and as
+    /// fetch_add else. Complete when the values are there. The operands are copied; `before` must stay until the
+    /// completion of start_fetch() says so. `w.fetch(Atomic::add, target, offsets, 1, before)`. Throws RangeError, also
+    /// for ranges of other lengths, and UsageError for bit operations on floating point. Cost: one message and its
+    /// answer for `LAPWING_SERVICE_PACKET` / 16 of them (500 as it is set at first), by whatever path; processor
+    /// atomics on the own node. Where MPI's atomics are in use, those on the own node are one by one.
     template <class Operands, class Results>
-    void fetch(Atomic operation, Rank target, std::span<const Offset> offsets, const Operands& operands, Results&& before) {
+    void fetch(Atomic operation, Rank target, std::span<const Offset> offsets, const Operands& operands,
+               Results&& before) {
         start_fetch(operation, target, offsets, operands, std::forward<Results>(before)).wait();
     }
     template <class Operands, class Results>
-    [[nodiscard]] Completion start_fetch(Atomic operation, Rank target, std::span<const Offset> offsets, const Operands& operands,
-                                         Results&& before) {
+    [[nodiscard]] Completion start_fetch(Atomic operation, Rank target, std::span<const Offset> offsets,
+                                         const Operands& operands, Results&& before) {
         if constexpr (window::check_results<Results>()) {
             using T = std::ranges::range_value_t<Results>;
             const window::Operands<T> values{operands};
@@ -422,7 +431,8 @@ public:
             return {};
         }
     }
-    /// The same for compare_swap: writes the desired value where the expected one is found. Both are one for all or ranges.
+    /// The same for compare_swap: writes the desired value where the expected one is found. Both are one for all or
+    /// ranges.
     template <class Expected, class Desired, class Results>
     void compare_swap(Rank target, std::span<const Offset> offsets, const Expected& expected, const Desired& desired,
                       Results&& before)
@@ -457,22 +467,23 @@ public:
     /// One value or a range, as put().
     template <class V>
     void put_notify(Rank target, Offset offset, const V& source, unsigned counter) {
-        if constexpr (values::check_argument<const V&>()) put_notify_bytes(target, offset, values::bytes_of(source), counter);
+        if constexpr (values::check_argument<const V&>())
+            put_notify_bytes(target, offset, values::bytes_of(source), counter);
     }
     template <class T>
     void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
         if constexpr (values::check_argument<std::span<const T>>())
             put_notify_bytes(target, offset, values::bytes_of(source), counter);
     }
-    /// Notified put with a layout on either side, as put() with layouts; Plan::execute_notify() does the same for a plan.
-    /// Cost: that of the put, and where it leaves the node, a flush of `target` before the notification.
+    /// Notified put with a layout on either side, as put() with layouts; Plan::execute_notify() does the same for a
+    /// plan. Cost: that of the put, and where it leaves the node, a flush of `target` before the notification.
     void put_notify(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination,
                     unsigned counter);
-    /// Waits until own counter `counter` has reached `count`, and takes `count` off it. Acquires. Threads of a rank may wait
-    /// for the same counter: each notification is taken once. Throws RangeError, PeerLeftError.
+    /// Waits until own counter `counter` has reached `count`, and takes `count` off it. Acquires. Threads of a rank may
+    /// wait for the same counter: each notification is taken once. Throws RangeError, PeerLeftError.
     void wait_notified(unsigned counter, std::uint64_t count = 1);
-    /// Notifications of own counter `counter` that no wait has taken yet. Makes progress. Throws RangeError, and PeerLeftError when a
-    /// rank has left and nothing has come since the call before.
+    /// Notifications of own counter `counter` that no wait has taken yet. Makes progress. Throws RangeError, and
+    /// PeerLeftError when a rank has left and nothing has come since the call before.
     [[nodiscard]] std::uint64_t notified(unsigned counter);
 
     /// This rank's counters of the window.
@@ -495,7 +506,8 @@ private:
     /// Address of [offset, offset + bytes) of `target` if reachable by load and store, else null. Throws RangeError.
     [[nodiscard]] std::byte* checked_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
         const bool rank_ok = static_cast<unsigned>(target.value) < static_cast<unsigned>(map_.ranks);
-        if (!rank_ok || bytes > map_.bytes(target.value) || offset.bytes > map_.bytes(target.value) - bytes) [[unlikely]]
+        if (!rank_ok || bytes > map_.bytes(target.value) || offset.bytes > map_.bytes(target.value) - bytes)
+            [[unlikely]]
             throw_out_of_range(target, offset, bytes, call);
         std::byte* const base = target.value == map_.own_rank ? map_.own : map_.base(target.value);
         return base == nullptr ? nullptr : base + offset.bytes;
@@ -559,15 +571,17 @@ private:
                       const void* operand, void* result, std::memory_order order);
     void atomic_update(mpi::AtomicOperation operation, mpi::AtomicType type, Rank target, Offset offset,
                        const void* operand);
-    /// With the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one for all).
+    /// With the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one for
+    /// all).
     [[nodiscard]] std::vector<mpi::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
-                                                              std::size_t operands, const char* call) const;
+                                                           std::size_t operands, const char* call) const;
     void atomic_compare_swap(mpi::AtomicType type, Rank target, Offset offset, const void* expected,
                              const void* desired, void* result, std::memory_order order);
 
     std::unique_ptr<window::WindowState> state_;
     transport::MemoryMap map_;
-    std::atomic<std::uint64_t> least_noted_{window::counted_bytes}; ///< 0 while there are copies to be told; the state keeps it
+    std::atomic<std::uint64_t> least_noted_{
+        window::counted_bytes}; ///< 0 while there are copies to be told; the state keeps it
 };
 
 } // namespace lapwing

@@ -38,13 +38,15 @@ std::string text(std::span<const std::int64_t> index) { return datatype::index_t
 std::string text(std::span<const Range> domain) { return datatype::domain_text(domain.data(), domain.size()); }
 
 /// Bytes of a rank's segment.
-std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64_t capacity, std::uint64_t element_bytes) {
+std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64_t capacity,
+                            std::uint64_t element_bytes) {
     std::uint64_t bytes = 0;
     // Pointers, and MPI's displacements, are signed.
     if (__builtin_mul_overflow(capacity, element_bytes, &bytes) || bytes > (std::uint64_t{1} << 62))
-        throw RangeError{fmt::format("{}: {} elements of {} bytes for the largest part are above 2^62 bytes; use more ranks "
-                                     "or smaller extents",
-                                     constructor_text(team, name), capacity, element_bytes)};
+        throw RangeError{
+            fmt::format("{}: {} elements of {} bytes for the largest part are above 2^62 bytes; use more ranks "
+                        "or smaller extents",
+                        constructor_text(team, name), capacity, element_bytes)};
     return (bytes + 3) / 4 * 4; // atomics on elements of 1 and 2 bytes work on the 4 bytes around them
 }
 
@@ -52,7 +54,8 @@ std::uint64_t segment_bytes(const Team& team, std::string_view name, std::uint64
 
 int checks(const Team& team) noexcept { return team.state().synchronisation().checks(); }
 
-std::uint64_t identity_of(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> dimensions) noexcept {
+std::uint64_t identity_of(std::span<const std::int64_t> extents,
+                          std::span<const distribution::DimensionMap> dimensions) noexcept {
     // FNV-1a, by Fowler, Noll and Vo, over 64-bit words.
     std::uint64_t hash = 0xcbf29ce484222325;
     const auto mix = [&](std::uint64_t word) { hash = (hash ^ word ^ word >> 32) * 0x100000001b3; };
@@ -100,11 +103,17 @@ ArrayBase::ArrayBase(Team& team, std::uint64_t capacity, std::uint64_t element_b
                .cache = options.cache,
                .identity = {.value = identity ^ element_bytes * 0x9e3779b97f4a7c15,
                             .what = "the extents, the distribution, the halo or the elements' size"}}},
-      team_{&team}, name_{std::move(options.name)}, who_{team.who()}, number_{window_.state().number()},
-      capacity_{capacity}, cache_{options.cache}, halo_{options.halo} {}
+      team_{&team},
+      name_{std::move(options.name)},
+      who_{team.who()},
+      number_{window_.state().number()},
+      capacity_{capacity},
+      cache_{options.cache},
+      halo_{options.halo} {}
 
-void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps, std::uint64_t origin,
-                              std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated, std::uint64_t element_bytes) {
+void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<const distribution::DimensionMap> maps,
+                              std::uint64_t origin, std::shared_ptr<const distribution::ForeignPlaces> foreign,
+                              bool replicated, std::uint64_t element_bytes) {
     auto geometry = std::make_shared<slices::ArrayGeometry>();
     geometry->team = team_;
     geometry->window = &window_.state();
@@ -122,8 +131,10 @@ void ArrayBase::make_geometry(std::span<const std::int64_t> extents, std::span<c
 void ArrayBase::take(const slices::SliceBase& target, const slices::SliceBase& source) {
     const auto target_array = slices::open_array(target, "");
     const auto source_array = slices::open_array(source, "");
-    slices::Exchange exchange{Direction::get, slices::Side::of(*target_array, target.shape()), slices::Side::of(*source_array, source.shape()),
-                      {.pass_over = true}};
+    slices::Exchange exchange{Direction::get,
+                              slices::Side::of(*target_array, target.shape()),
+                              slices::Side::of(*source_array, source.shape()),
+                              {.pass_over = true}};
     exchange.start();
     exchange.wait();
 }
@@ -160,28 +171,32 @@ void ArrayBase::throw_outside(const char* call, std::span<const std::int64_t> in
     if (closed()) throw_closed((call + text(index)).c_str());
     std::size_t d = 0;
     while (index[d] >= 0 && index[d] < extents[d]) ++d;
-    throw RangeError{fmt::format("{}{}: index {} of dimension {} is outside [0, {}); the array's extents are {}, its indices "
-                                 "those of domain()",
-                                 start_of_text(call), text(index), index[d], d, extents[d], text(extents))};
+    throw RangeError{
+        fmt::format("{}{}: index {} of dimension {} is outside [0, {}); the array's extents are {}, its indices "
+                    "those of domain()",
+                    start_of_text(call), text(index), index[d], d, extents[d], text(extents))};
 }
 
 void ArrayBase::throw_not_stored(const char* call, std::span<const std::int64_t> index) const {
-    throw RangeError{fmt::format("{}: the distribution stores no element at {}; use indices of the ranks' local_domains(), "
-                                 "or a distribution that stores all",
-                                 start_of_text(call), text(index))};
+    throw RangeError{
+        fmt::format("{}: the distribution stores no element at {}; use indices of the ranks' local_domains(), "
+                    "or a distribution that stores all",
+                    start_of_text(call), text(index))};
 }
 
 void ArrayBase::throw_not_own(const char* call, std::span<const std::int64_t> index, Rank owner) const {
-    throw RangeError{fmt::format("{}{}: the element is owned by rank {}; local access needs an index of local_domains(), "
-                                 "use a(…) for others",
-                                 start_of_text(call), text(index), owner.value)};
+    throw RangeError{
+        fmt::format("{}{}: the element is owned by rank {}; local access needs an index of local_domains(), "
+                    "use a(…) for others",
+                    start_of_text(call), text(index), owner.value)};
 }
 
 void ArrayBase::throw_misplaced(std::span<const std::int64_t> index, const Location& location) const {
-    throw RangeError{fmt::format("{}: the distribution puts index {} at rank {}, offset {}, with {} contiguous elements (at "
-                                 "least 1), but there are {} ranks of {} elements; correct its locate() or local_capacity()",
-                                 start_of_text(""), text(index), location.owner.value, location.offset, location.contiguous,
-                                 team_->size(), capacity_)};
+    throw RangeError{
+        fmt::format("{}: the distribution puts index {} at rank {}, offset {}, with {} contiguous elements (at "
+                    "least 1), but there are {} ranks of {} elements; correct its locate() or local_capacity()",
+                    start_of_text(""), text(index), location.owner.value, location.offset, location.contiguous,
+                    team_->size(), capacity_)};
 }
 
 void ArrayBase::throw_wrong_domain(std::span<const std::int64_t> index, Rank owner) const {
@@ -205,19 +220,22 @@ void ArrayBase::throw_no_view(const char* call) const {
 
 void ArrayBase::throw_gaps(const char* call) const {
     if (halo_ != 0)
-        throw UsageError{fmt::format("{}: the rows of the array have room for a halo of {} elements at their ends; use padded_local_view() and its "
+        throw UsageError{fmt::format("{}: the rows of the array have room for a halo of {} elements at their ends; use "
+                                     "padded_local_view() and its "
                                      "strides, for_each_local(), or an array without a halo",
                                      start_of_text(call), halo_)};
-    throw UsageError{fmt::format("{}: the blocks of the distribution do not go round evenly over {} ranks, so that rows of some "
-                                 "parts have unused elements at their ends; use padded_local_view() and its strides, "
-                                 "for_each_local(), or extents that the blocks of all processes divide",
-                                 start_of_text(call), team_->size())};
+    throw UsageError{
+        fmt::format("{}: the blocks of the distribution do not go round evenly over {} ranks, so that rows of some "
+                    "parts have unused elements at their ends; use padded_local_view() and its strides, "
+                    "for_each_local(), or extents that the blocks of all processes divide",
+                    start_of_text(call), team_->size())};
 }
 
 void ArrayBase::throw_no_home(const char* call, std::span<const std::int64_t> index) const {
-    throw UsageError{fmt::format("{}{}.{}: every rank has a copy of the elements of a replicated array, so that none is "
-                                 "the place of an atomic; use Block or Cyclic",
-                                 start_of_text(""), text(index), call)};
+    throw UsageError{
+        fmt::format("{}{}.{}: every rank has a copy of the elements of a replicated array, so that none is "
+                    "the place of an atomic; use Block or Cyclic",
+                    start_of_text(""), text(index), call)};
 }
 
 void ArrayBase::throw_not_replicated() const {
@@ -226,18 +244,20 @@ void ArrayBase::throw_not_replicated() const {
 }
 
 void ArrayBase::throw_empty(const char* call) const {
-    throw UsageError{fmt::format("{}: the array has no elements, and so no smallest and no largest; ask for size() first",
-                                 start_of_text(call))};
+    throw UsageError{fmt::format(
+        "{}: the array has no elements, and so no smallest and no largest; ask for size() first", start_of_text(call))};
 }
 
 void ArrayBase::throw_nothing_compares(const char* call) const {
-    throw UsageError{fmt::format("{}: no element is a number: all are NaN, or the distribution stores none",
-                                 start_of_text(call))};
+    throw UsageError{
+        fmt::format("{}: no element is a number: all are NaN, or the distribution stores none", start_of_text(call))};
 }
 
-void ArrayBase::throw_extents_differ(std::span<const std::int64_t> extents, std::span<const std::int64_t> others) const {
-    throw RangeError{fmt::format("{}: extents {} cannot take the elements of an array of extents {}; they must be equal",
-                                 start_of_text(".copy_from"), text(extents), text(others))};
+void ArrayBase::throw_extents_differ(std::span<const std::int64_t> extents,
+                                     std::span<const std::int64_t> others) const {
+    throw RangeError{
+        fmt::format("{}: extents {} cannot take the elements of an array of extents {}; they must be equal",
+                    start_of_text(".copy_from"), text(extents), text(others))};
 }
 
 bool ArrayBase::same_ranks(const ArrayBase& other) const {
@@ -268,8 +288,9 @@ void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std:
                                          start_of_text(call), text(domain), to_string(domain[d]), d, extents[d])};
     const std::uint64_t size = datatype::checked_size(domain.data(), domain.size());
     if (buffer_size < size)
-        throw RangeError{fmt::format("{}({}): the buffer has {} elements, the domain {}; it needs domain.size() of them",
-                                     start_of_text(call), text(domain), buffer_size, size)};
+        throw RangeError{
+            fmt::format("{}({}): the buffer has {} elements, the domain {}; it needs domain.size() of them",
+                        start_of_text(call), text(domain), buffer_size, size)};
 }
 
 void ArrayBase::check_view(const char* call, std::span<const Range> domain, std::span<const std::int64_t> sizes,
@@ -277,13 +298,15 @@ void ArrayBase::check_view(const char* call, std::span<const Range> domain, std:
     std::int64_t inside = 1; // places that one step of a dimension passes over
     for (std::size_t d = sizes.size(); d-- > 0;) {
         if (extents[d] != sizes[d])
-            throw RangeError{fmt::format("{}({}): the view has extents {} for a domain of {} indices; they must be equal, see "
-                                         "LocalView::part",
-                                         start_of_text(call), text(domain), text(extents), text(sizes))};
+            throw RangeError{
+                fmt::format("{}({}): the view has extents {} for a domain of {} indices; they must be equal, see "
+                            "LocalView::part",
+                            start_of_text(call), text(domain), text(extents), text(sizes))};
         if (extents[d] > 1 && strides[d] < inside)
-            throw RangeError{fmt::format("{}({}): the view's stride {} of dimension {} is below the {} places of what lies inside; "
-                                         "strides grow from the last dimension, whose is 1, to the first",
-                                         start_of_text(call), text(domain), strides[d], d, inside)};
+            throw RangeError{
+                fmt::format("{}({}): the view's stride {} of dimension {} is below the {} places of what lies inside; "
+                            "strides grow from the last dimension, whose is 1, to the first",
+                            start_of_text(call), text(domain), strides[d], d, inside)};
         if (extents[d] > 0) inside = (extents[d] - 1) * strides[d] + inside;
     }
 }
@@ -292,13 +315,15 @@ void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth, std::
                            std::span<const bool> periodic) const {
     require_open(" (halo)");
     if (depth < 0)
-        throw RangeError{fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the own block are read",
-                                     start_of_text(""), depth)};
+        throw RangeError{
+            fmt::format("{}: the depth {} of a halo is below 0; pass how many elements around the own block are read",
+                        start_of_text(""), depth)};
     for (std::size_t d = 0; d < whole.size(); ++d)
         if (periodic[d] && std::cmp_greater(depth, whole[d].size()))
-            throw RangeError{fmt::format("{}: the depth {} of a halo is larger than the extent {} of dimension {}, which is periodic: it would "
-                                         "go around the array more than once; use a depth of at most {}, or leave that dimension open",
-                                         start_of_text(""), depth, whole[d].size(), d, whole[d].size())};
+            throw RangeError{fmt::format(
+                "{}: the depth {} of a halo is larger than the extent {} of dimension {}, which is periodic: it would "
+                "go around the array more than once; use a depth of at most {}, or leave that dimension open",
+                start_of_text(""), depth, whole[d].size(), d, whole[d].size())};
     for (const Range& range : own)
         if (range.stride() != 1)
             throw UsageError{fmt::format("{}: a halo is around a block of neighbours, and this rank owns {}; use Block",
@@ -313,11 +338,13 @@ Completion ArrayBase::all_of(std::vector<Completion> completions) {
 }
 
 void ArrayBase::throw_list_lengths(const char* call, std::size_t indices, std::size_t others) const {
-    throw RangeError{fmt::format("{}: {} indices with {} values; pass as many of each, and operands one for all or as many",
-                                 start_of_text(call), indices, others)};
+    throw RangeError{
+        fmt::format("{}: {} indices with {} values; pass as many of each, and operands one for all or as many",
+                    start_of_text(call), indices, others)};
 }
 
-Completion ArrayBase::start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes, std::byte* values) const {
+Completion ArrayBase::start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes,
+                                        std::byte* values) const {
     auto pending = std::make_unique<PendingTransfers>();
     const transport::MemoryMap& map = window_.map();
     for (int step = 1; step <= map.ranks; ++step) { // as put_to_all()
@@ -343,10 +370,10 @@ void check_extents(const Team& team, std::string_view name, std::span<const std:
     bool overflow = false;
     for (std::size_t d = 0; d < extents.size(); ++d)
         if (extents[d] < 0)
-            throw RangeError{fmt::format("{}: extent {} of dimension {} in {} is outside [0, 2^63 - 1] (unsigned it is {}); "
-                                         "pass the number of elements in each dimension",
-                                         constructor_text(team, name), extents[d], d, text(extents),
-                                         static_cast<std::uint64_t>(extents[d]))};
+            throw RangeError{fmt::format(
+                "{}: extent {} of dimension {} in {} is outside [0, 2^63 - 1] (unsigned it is {}); "
+                "pass the number of elements in each dimension",
+                constructor_text(team, name), extents[d], d, text(extents), static_cast<std::uint64_t>(extents[d]))};
     for (const std::int64_t extent : extents) {
         if (extent == 0) return;
         overflow |= __builtin_mul_overflow(size, static_cast<std::uint64_t>(extent), &size);
@@ -362,9 +389,11 @@ void require_same_extents(Team& team, std::string_view name, std::span<const std
 
 void require_room_for_halo(Team& team, const GlobalArrayOptions& options, bool one_block) {
     if (options.halo < 0)
-        throw RangeError{fmt::format("{}: a halo of {} elements on each side; it must be at least 0", constructor_text(team, options.name), options.halo)};
+        throw RangeError{fmt::format("{}: a halo of {} elements on each side; it must be at least 0",
+                                     constructor_text(team, options.name), options.halo)};
     if (!one_block)
-        throw UsageError{fmt::format("{}: room for a halo of {} elements is around the one block of a rank, and this distribution deals several, or "
+        throw UsageError{fmt::format("{}: room for a halo of {} elements is around the one block of a rank, and this "
+                                     "distribution deals several, or "
                                      "copies all; use Block, or halo = 0",
                                      constructor_text(team, options.name), options.halo)};
 }

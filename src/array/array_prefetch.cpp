@@ -19,12 +19,14 @@
 namespace lapwing::array {
 
 void ArrayBase::throw_not_in_view(std::span<const std::int64_t> index) const {
-    throw RangeError{fmt::format("{}{}: the element is neither the rank's own nor prefetched, nor of its node; prefetch a pattern that has "
-                                 "it, or read it from the array",
-                                 start_of_text(".view()"), datatype::index_text(index.data(), index.size()))};
+    throw RangeError{fmt::format(
+        "{}{}: the element is neither the rank's own nor prefetched, nor of its node; prefetch a pattern that has "
+        "it, or read it from the array",
+        start_of_text(".view()"), datatype::index_text(index.data(), index.size()))};
 }
 
-/// Ragged indices are many short runs, whose layouts would take far more than the copies: their blocks are listed first.
+/// Ragged indices are many short runs, whose layouts would take far more than the copies: their blocks are listed
+/// first.
 struct CollectedSlices {
     struct Run {
         int owner = 0;
@@ -34,7 +36,8 @@ struct CollectedSlices {
 
     /// In any order of owners.
     [[nodiscard]] std::vector<prefetching::Slice> take() {
-        // As they come where there is one owner, and else without the memory of a stable sort: places in the copies grow.
+        // As they come where there is one owner, and else without the memory of a stable sort: places in the copies
+        // grow.
         if (!std::ranges::is_sorted(runs, {}, &Run::owner))
             std::ranges::sort(runs, {}, [](const Run& run) { return std::pair{run.owner, run.here}; });
         std::vector<ByteBlock> there;
@@ -72,10 +75,12 @@ void SliceCollector::visit(const distribution::Section& section) {
         run = level.count;
     }
     if (is_run)
-        slices_->runs.push_back({section.owner,
-                                 {static_cast<std::int64_t>(section.owner_offset * element_bytes_), run * element_bytes_},
-                                 static_cast<std::int64_t>(section.buffer_offset * element_bytes_)});
-    else slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
+        slices_->runs.push_back(
+            {section.owner,
+             {static_cast<std::int64_t>(section.owner_offset * element_bytes_), run * element_bytes_},
+             static_cast<std::int64_t>(section.buffer_offset * element_bytes_)});
+    else
+        slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
 }
 
 std::vector<int> OwnerCollector::take() {
@@ -110,9 +115,10 @@ void ArrayBase::begin_prefetch_call(const PrefetchOptions& options) const {
 
 void ArrayBase::check_prefetch(const PrefetchOptions& options) const {
     if (options.storage == PrefetchStorage::halo && halo_ == 0)
-        throw UsageError{fmt::format("{}: PrefetchStorage::halo puts copies around the own block, and the array has no room there; make it with "
-                                     "GlobalArrayOptions{{.halo = depth}}, or use PrefetchStorage::by_index",
-                                     start_of_text(".prefetch"))};
+        throw UsageError{fmt::format(
+            "{}: PrefetchStorage::halo puts copies around the own block, and the array has no room there; make it with "
+            "GlobalArrayOptions{{.halo = depth}}, or use PrefetchStorage::by_index",
+            start_of_text(".prefetch"))};
     if (copies_ != nullptr && copies_->options() != options) {
         throw UsageError{fmt::format(
             "{}: the array has patterns with the options {}, and this one has {}; an element is served from one "
@@ -128,20 +134,23 @@ prefetching::CopyState& ArrayBase::begin_prefetch(const PrefetchOptions& options
 
 void ArrayBase::require_halo_copies() const {
     if (copies_ != nullptr && copies_->options().storage == PrefetchStorage::halo) return;
-    throw UsageError{fmt::format("{}: nothing is prefetched into the halo of the array; make it with GlobalArrayOptions{{.halo = depth}} and call "
+    throw UsageError{fmt::format("{}: nothing is prefetched into the halo of the array; make it with "
+                                 "GlobalArrayOptions{{.halo = depth}} and call "
                                  "prefetch() with PrefetchStorage::halo, on all ranks",
                                  start_of_text(".halo_view"))};
 }
 
-std::byte* ArrayBase::add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes, std::byte* memory) {
+std::byte* ArrayBase::add_copies(std::uint64_t bytes, SliceCollector& slices, std::uint64_t index_bytes,
+                                 std::byte* memory) {
     return copies_->add(bytes, slices.slices().take(), index_bytes, memory);
 }
 
 prefetching::EntryBuffer& ArrayBase::copies(const char* call) const {
     require_open(call);
     if (copies_ == nullptr)
-        throw UsageError{fmt::format("{}: no elements of the array are prefetched; call prefetch() with a pattern first, on all ranks",
-                                     start_of_text(call))};
+        throw UsageError{fmt::format(
+            "{}: no elements of the array are prefetched; call prefetch() with a pattern first, on all ranks",
+            start_of_text(call))};
     return *copies_;
 }
 

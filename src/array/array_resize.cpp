@@ -24,9 +24,10 @@ PrefetchOptions ArrayBase::prefetch_options() const noexcept { return copies_->o
 
 void ArrayBase::require_free_extents() const {
     if (copies_ == nullptr || !copies_->options().static_domain) return;
-    throw UsageError{fmt::format("{}: the array has patterns with static_domain = true, so that its extents must stay; evict() first, or "
-                                 "prefetch without static_domain",
-                                 start_of_text(".resize"))};
+    throw UsageError{fmt::format(
+        "{}: the array has patterns with static_domain = true, so that its extents must stay; evict() first, or "
+        "prefetch without static_domain",
+        start_of_text(".resize"))};
 }
 
 std::string ArrayBase::text_of_rebuild(const char* call, std::string_view reason) const {
@@ -50,7 +51,8 @@ void ArrayBase::throw_from_rebuild(const char* call, const std::exception_ptr& f
 }
 
 Relabelling ArrayBase::relabelling_to(const slices::SliceBase& all, std::span<const distribution::DimensionMap> maps,
-                                      std::shared_ptr<const distribution::ForeignPlaces> foreign, bool replicated) const {
+                                      std::shared_ptr<const distribution::ForeignPlaces> foreign,
+                                      bool replicated) const {
     slices::ArrayGeometry wanted = *geometry_;
     wanted.window = nullptr;
     wanted.maps = {};
@@ -78,14 +80,16 @@ void ArrayBase::agree_to_rebuild(const char* call, const std::exception_ptr& fai
     const mpi::Problem first = first_failure(*team_, failure);
     if (failure != nullptr) throw_from_rebuild(call, failure);
     if (first.text.empty()) return;
-    throw UsageError{fmt::format("{}: the array stays as it was, since rank {} could not: {}", start_of_text(call), first.rank, first.text)};
+    throw UsageError{fmt::format("{}: the array stays as it was, since rank {} could not: {}", start_of_text(call),
+                                 first.rank, first.text)};
 }
 
 void ArrayBase::agree_to_prefetch(const std::exception_ptr& failure, const char* outcome) const {
     const mpi::Problem first = first_failure(*team_, failure);
     if (failure != nullptr) std::rethrow_exception(failure);
     if (first.text.empty()) return;
-    throw UsageError{fmt::format("{}: {}, since rank {} could not take this one: {}", start_of_text(".prefetch"), outcome, first.rank, first.text)};
+    throw UsageError{fmt::format("{}: {}, since rank {} could not take this one: {}", start_of_text(".prefetch"),
+                                 outcome, first.rank, first.text)};
 }
 
 } // namespace lapwing::array

@@ -6,14 +6,17 @@
 
 namespace lapwing::array {
 
-void throw_not_in_domain(const Team& team, std::string_view array, const char* call, std::span<const std::int64_t> index,
-                         std::span<const Range> domain) {
+void throw_not_in_domain(const Team& team, std::string_view array, const char* call,
+                         std::span<const std::int64_t> index, std::span<const Range> domain) {
     throw RangeError{fmt::format("{}{}: index {} is not in the domain {}", constructor_text(team, array), call,
-                                 datatype::index_text(index.data(), index.size()), datatype::domain_text(domain.data(), domain.size()))};
+                                 datatype::index_text(index.data(), index.size()),
+                                 datatype::domain_text(domain.data(), domain.size()))};
 }
 
-void throw_not_in_domain(const Team& team, std::string_view array, const Triplet& indices, std::size_t dimension, const Range& domain) {
-    throw RangeError{fmt::format("{}(…): not all of {} in dimension {} are in the domain, which has {} there; a slice has indices of its array, and "
+void throw_not_in_domain(const Team& team, std::string_view array, const Triplet& indices, std::size_t dimension,
+                         const Range& domain) {
+    throw RangeError{fmt::format("{}(…): not all of {} in dimension {} are in the domain, which has {} there; a slice "
+                                 "has indices of its array, and "
                                  "strides that are multiples of the domain's",
                                  constructor_text(team, array), to_string(indices), dimension, to_string(domain))};
 }

@@ -95,8 +95,8 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
         // Backwards, so that it is the last one of each that stays.
         far.erase(far.begin(), std::unique(far.rbegin(), far.rend(), same).base());
     }
-    // Where the owner's progress thread packs and unpacks, a message holds as many elements as fit; without one the cost model
-    // chooses among what asks nothing of the owner.
+    // Where the owner's progress thread packs and unpacks, a message holds as many elements as fit; without one the
+    // cost model chooses among what asks nothing of the owner.
     PlanOptions options;
     const window::WindowState& state = window.state();
     if (state.team_state().paths().progress == ProgressMode::thread ||

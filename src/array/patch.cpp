@@ -39,13 +39,14 @@ void PatchTransfer::carry(int owner, const distribution::Section& section) {
     const transport::MemoryMap& map = window_.map();
     // A distribution of the program's own may be wrong; nothing is read or written outside of the owner's segment.
     distribution::uint128 end = section.owner_offset + distribution::uint128{1};
-    for (const distribution::SectionLevel& level : section.levels) end += distribution::uint128{level.count - 1} * level.owner_stride;
+    for (const distribution::SectionLevel& level : section.levels)
+        end += distribution::uint128{level.count - 1} * level.owner_stride;
     if (owner < 0 || owner >= map.ranks || end * element_bytes_ > map.bytes(owner))
-        throw RangeError{fmt::format("{}: the distribution puts elements at rank {} of {}, up to offset {} of a part of {} "
-                                     "bytes; correct its locate()",
-                                     window_.state().who("patch"), owner, map.ranks,
-                                     static_cast<std::uint64_t>(end) * element_bytes_,
-                                     owner >= 0 && owner < map.ranks ? map.bytes(owner) : 0)};
+        throw RangeError{fmt::format(
+            "{}: the distribution puts elements at rank {} of {}, up to offset {} of a part of {} "
+            "bytes; correct its locate()",
+            window_.state().who("patch"), owner, map.ranks, static_cast<std::uint64_t>(end) * element_bytes_,
+            owner >= 0 && owner < map.ranks ? map.bytes(owner) : 0)};
     if (std::byte* const segment = map.base(owner)) copy(owner, segment, section);
     else start(owner, section);
 }
@@ -59,8 +60,9 @@ void PatchTransfer::copy(int owner, std::byte* segment, const distribution::Sect
     for (std::size_t d = 0; d < section.levels.size(); ++d) {
         const distribution::SectionLevel& level = section.levels[d];
         elements *= level.count;
-        levels[d] = direction_ == Direction::get ? datatype::CopyLevel{level.count, level.buffer_stride, level.owner_stride}
-                                                 : datatype::CopyLevel{level.count, level.owner_stride, level.buffer_stride};
+        levels[d] = direction_ == Direction::get
+                        ? datatype::CopyLevel{level.count, level.buffer_stride, level.owner_stride}
+                        : datatype::CopyLevel{level.count, level.owner_stride, level.buffer_stride};
     }
     const std::span<const datatype::CopyLevel> used{levels.data(), section.levels.size()};
     if (direction_ == Direction::get) datatype::strided_copy(buffer, memory, element_bytes_, used);
@@ -69,7 +71,8 @@ void PatchTransfer::copy(int owner, std::byte* segment, const distribution::Sect
     window.statistics().add(direction_ == Direction::get ? Counter::direct_get_bytes : Counter::direct_put_bytes,
                             elements * element_bytes_);
     if (direction_ == Direction::put && window.order().copies().concern(owner)) [[unlikely]]
-        window.order().copies().written(owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_), buffer_);
+        window.order().copies().written(owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_),
+                                        buffer_);
 }
 
 void PatchTransfer::start(int owner, const distribution::Section& section) {
@@ -81,7 +84,8 @@ void PatchTransfer::start(int owner, const distribution::Section& section) {
         const auto at = static_cast<std::uint64_t>(there.lower());
         const std::span<std::byte> memory{buffer_ + here.lower(), here.bytes()};
         window::WindowState& window = window_.state();
-        pending_->add(direction_ == Direction::get ? window.puts_and_gets().start_get(owner, at, memory) : window.puts_and_gets().start_put(owner, at, memory));
+        pending_->add(direction_ == Direction::get ? window.puts_and_gets().start_get(owner, at, memory)
+                                                   : window.puts_and_gets().start_put(owner, at, memory));
         return;
     }
     pending_->add(direction_ == Direction::get ? window_.start_get(Rank{owner}, Offset{0}, there, here, buffer_)

@@ -15,8 +15,8 @@ constexpr std::uint64_t ceil_divide(std::uint64_t dividend, std::uint64_t diviso
     return dividend / divisor + (dividend % divisor != 0);
 }
 
-/// The sum of floor((a * i + b) / m) for i below n, modulo 2^64, by Euclid's algorithm (Graham, Knuth and Patashnik, "Concrete
-/// Mathematics", section 3.5, has the exchange of a and m that each round makes). a * n + b is below 2^126.
+/// The sum of floor((a * i + b) / m) for i below n, modulo 2^64, by Euclid's algorithm (Graham, Knuth and Patashnik,
+/// "Concrete Mathematics", section 3.5, has the exchange of a and m that each round makes). a * n + b is below 2^126.
 [[nodiscard]] std::uint64_t floor_sum(std::uint64_t n, std::uint64_t m, std::uint64_t a, std::uint64_t b) noexcept {
     std::uint64_t sum = 0;
     while (n > 0) {
@@ -43,21 +43,24 @@ constexpr std::uint64_t ceil_divide(std::uint64_t dividend, std::uint64_t diviso
         std::swap(high, low);
         std::swap(larger, smaller);
     }
-    return high < 0 ? static_cast<std::uint64_t>(high + static_cast<std::int64_t>(m)) : static_cast<std::uint64_t>(high) % m;
+    return high < 0 ? static_cast<std::uint64_t>(high + static_cast<std::int64_t>(m))
+                    : static_cast<std::uint64_t>(high) % m;
 }
 
 } // namespace
 
 void require_in_space(const Range& domain, const Range& space, std::size_t dimension) {
     if (space.contains(domain)) return;
-    throw RangeError{fmt::format("Aligned: the array's indices {} of dimension {} are not all in the space, which has {}; make the space larger, or "
+    throw RangeError{fmt::format("Aligned: the array's indices {} of dimension {} are not all in the space, which has "
+                                 "{}; make the space larger, or "
                                  "take an array over part of it",
                                  to_string(domain), dimension, to_string(space))};
 }
 
 void require_extent(std::int64_t extent, std::uint64_t expected, std::size_t dimension) {
     if (std::cmp_equal(extent, expected)) return;
-    throw RangeError{fmt::format("Aligned: an extent of {} in dimension {}, for a part of the space that has {}; an array over part of a space keeps "
+    throw RangeError{fmt::format("Aligned: an extent of {} in dimension {}, for a part of the space that has {}; an "
+                                 "array over part of a space keeps "
                                  "its extents: make another one",
                                  extent, dimension, expected)};
 }
@@ -77,8 +80,8 @@ std::uint64_t AlignedDimension::count_before(int process, std::uint64_t position
         const auto begin = static_cast<std::uint64_t>(own.first());
         return std::min(own.size(), position <= begin ? 0 : position - begin);
     }
-    // Index x is the process's where (x - p * block) mod period is below the block: floor of the number of periods that x has entered,
-    // less those that it has left the process's block of.
+    // Index x is the process's where (x - p * block) mod period is below the block: floor of the number of periods that
+    // x has entered, less those that it has left the process's block of.
     const std::uint64_t period = block * map.by_processes.divisor();
     const std::uint64_t entered = first + period - p * block;
     return floor_sum(position, period, stride, entered) - floor_sum(position, period, stride, entered - block);
@@ -121,7 +124,8 @@ Range AlignedDimension::range(int process, std::uint64_t k) const noexcept {
     if (size == 0) return {};
     const std::uint64_t divisor = std::gcd(processes, stride);
     const std::uint64_t period = processes / divisor;
-    const std::uint64_t distance = (static_cast<std::uint64_t>(process) + processes - first % processes) % processes / divisor;
+    const std::uint64_t distance =
+        (static_cast<std::uint64_t>(process) + processes - first % processes) % processes / divisor;
     const std::uint64_t position = distance * inverse(stride / divisor, period) % period;
     return Range::strided(static_cast<std::int64_t>(position), size, static_cast<std::int64_t>(period));
 }

@@ -24,24 +24,27 @@ std::array<int, max_dimensions> complete_grid(const char* name, std::span<const 
     std::array<int, max_dimensions> grid{};
     const std::span<int> used{grid.data(), extents.size()};
     if (!given.empty() && given.size() != extents.size())
-        throw RangeError{fmt::format("{}{{.grid = {{{}}}}}: {} numbers for {} dimensions; give one per dimension, or none",
-                                     name, fmt::join(given, ", "), given.size(), extents.size())};
+        throw RangeError{
+            fmt::format("{}{{.grid = {{{}}}}}: {} numbers for {} dimensions; give one per dimension, or none", name,
+                        fmt::join(given, ", "), given.size(), extents.size())};
     std::int64_t product = 1;
     bool open = given.empty();
     for (std::size_t d = 0; d < given.size(); ++d) {
         if (given[d] < 0)
-            throw RangeError{fmt::format("{}{{.grid = {{{}}}}}: {} processes in dimension {}; give at least 1, or 0 to have "
-                                         "it chosen",
-                                         name, fmt::join(given, ", "), given[d], d)};
+            throw RangeError{
+                fmt::format("{}{{.grid = {{{}}}}}: {} processes in dimension {}; give at least 1, or 0 to have "
+                            "it chosen",
+                            name, fmt::join(given, ", "), given[d], d)};
         used[d] = given[d];
         if (given[d] == 0) open = true;
         // Stops growing above the number of ranks, where it is an error anyway.
         else if (product <= ranks) product *= given[d];
     }
     if (open ? ranks % product != 0 : product != ranks)
-        throw RangeError{fmt::format("{}{{.grid = {{{}}}}}: the product of the processes {} the {} ranks of the team; use "
-                                     "0 where the number may be chosen",
-                                     name, fmt::join(given, ", "), open ? "must divide" : "must be", ranks)};
+        throw RangeError{
+            fmt::format("{}{{.grid = {{{}}}}}: the product of the processes {} the {} ranks of the team; use "
+                        "0 where the number may be chosen",
+                        name, fmt::join(given, ", "), open ? "must divide" : "must be", ranks)};
     if (open) choose_grid(used, ranks, extents);
     return grid;
 }
@@ -85,22 +88,23 @@ Range DimensionMap::range(int process, std::uint64_t k) const noexcept {
     return Range::strided(static_cast<std::int64_t>(first), std::min(block(), extent - first), 1);
 }
 
-std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* name, std::span<const std::int64_t> extents,
-                              int ranks, std::span<const int> grid, std::span<const std::int64_t> blocks,
-                              Dealing dealing) {
+std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* name,
+                              std::span<const std::int64_t> extents, int ranks, std::span<const int> grid,
+                              std::span<const std::int64_t> blocks, Dealing dealing) {
     for (std::size_t d = 0; d < extents.size(); ++d)
         if (extents[d] < 0)
-            throw RangeError{fmt::format("{}: extent {} of dimension {} is outside [0, 2^63 - 1]; pass the number of elements in "
-                                         "each dimension",
-                                         name, extents[d], d)};
+            throw RangeError{
+                fmt::format("{}: extent {} of dimension {} is outside [0, 2^63 - 1]; pass the number of elements in "
+                            "each dimension",
+                            name, extents[d], d)};
     if (dealing == Dealing::blocks) {
         if (blocks.size() != extents.size())
-            throw RangeError{fmt::format("{}{{.block = {{{}}}}}: {} sizes for {} dimensions; give one per dimension", name,
-                                         fmt::join(blocks, ", "), blocks.size(), extents.size())};
+            throw RangeError{fmt::format("{}{{.block = {{{}}}}}: {} sizes for {} dimensions; give one per dimension",
+                                         name, fmt::join(blocks, ", "), blocks.size(), extents.size())};
         for (std::size_t d = 0; d < blocks.size(); ++d)
             if (blocks[d] < 1)
-                throw RangeError{fmt::format("{}{{.block = {{{}}}}}: the size {} of dimension {} must be at least 1", name,
-                                             fmt::join(blocks, ", "), blocks[d], d)};
+                throw RangeError{fmt::format("{}{{.block = {{{}}}}}: the size {} of dimension {} must be at least 1",
+                                             name, fmt::join(blocks, ", "), blocks[d], d)};
     }
     const std::array<int, max_dimensions> processes = complete_grid(name, extents, ranks, grid);
 
@@ -117,8 +121,7 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
         std::uint64_t block = 1;
         if (dealing == Dealing::one_block || processes[d] == 1)
             block = ceil_divide(whole, static_cast<std::uint64_t>(processes[d]));
-        else if (dealing == Dealing::blocks)
-            block = std::min(static_cast<std::uint64_t>(blocks[d]), whole);
+        else if (dealing == Dealing::blocks) block = std::min(static_cast<std::uint64_t>(blocks[d]), whole);
         dimension.by_block = Reciprocal{block};
         dimension.by_processes = Reciprocal{static_cast<std::uint64_t>(processes[d])};
         if (dimension.one_round()) { // whole blocks, then perhaps a shorter one, then none
@@ -138,8 +141,9 @@ std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* na
     const bool empty = std::any_of(extents.begin(), extents.end(), [](std::int64_t extent) { return extent == 0; });
     if (empty) return 0;
     if (overflow)
-        throw RangeError{fmt::format("{}: the largest part of extents ({}) over {} ranks has more than 2^64 - 1 elements",
-                                     name, fmt::join(extents, ", "), ranks)};
+        throw RangeError{
+            fmt::format("{}: the largest part of extents ({}) over {} ranks has more than 2^64 - 1 elements", name,
+                        fmt::join(extents, ", "), ranks)};
     return capacity;
 }
 
@@ -165,7 +169,9 @@ std::uint64_t add_margins(std::span<DimensionMap> dimensions, std::uint64_t dept
         return 0;
     }
     if (overflow)
-        throw RangeError{fmt::format("the largest part with a halo of {} elements on each side has more than 2^64 - 1 elements; ask for a smaller one", depth)};
+        throw RangeError{fmt::format("the largest part with a halo of {} elements on each side has more than 2^64 - 1 "
+                                     "elements; ask for a smaller one",
+                                     depth)};
     return capacity;
 }
 

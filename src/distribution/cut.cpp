@@ -17,17 +17,20 @@ public:
         int process = 0;
         std::uint64_t local = 0;    ///< place of the first element in the process's segment of the dimension
         std::uint64_t position = 0; ///< of the first element in the domain
-        SectionLevel blocks;          ///< from block to block; strides in elements of this dimension
+        SectionLevel blocks;        ///< from block to block; strides in elements of this dimension
         SectionLevel in_block;
     };
 
     Slices() = default;
     Slices(const DimensionMap& map, const Range& range)
-        : map_{&map}, first_{static_cast<std::uint64_t>(range.first())}, size_{range.size()},
-          stride_{static_cast<std::uint64_t>(range.stride())}, by_block_{stride_ < map.block()} {
+        : map_{&map},
+          first_{static_cast<std::uint64_t>(range.first())},
+          size_{range.size()},
+          stride_{static_cast<std::uint64_t>(range.stride())},
+          by_block_{stride_ < map.block()} {
         const std::uint64_t block = map.block();
-        // Blocks that are `period_` apart lie at the same process and hold the same of the domain, a fixed number of rounds
-        // apart.
+        // Blocks that are `period_` apart lie at the same process and hold the same of the domain, a fixed number of
+        // rounds apart.
         const uint128 round = static_cast<uint128>(block) * map.by_processes.divisor();
         const uint128 common = greatest_common_divisor(round, stride_);
         const uint128 rounds = stride_ / common;
@@ -123,8 +126,8 @@ private:
 
 } // namespace
 
-void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::span<const Range> domain, std::uint64_t buffer_offset,
-         std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor) {
+void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::span<const Range> domain,
+         std::uint64_t buffer_offset, std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor) {
     const std::size_t count = dimensions.size();
     std::array<Slices, max_dimensions> slices;
     for (std::size_t d = 0; d < count; ++d) {
@@ -149,7 +152,7 @@ void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::sp
             section.buffer_offset += slice.position * buffer_strides[d];
             const auto level = [&](const SectionLevel& of_dimension) {
                 return SectionLevel{of_dimension.count, of_dimension.owner_stride * stride,
-                                  of_dimension.buffer_stride * buffer_strides[d]};
+                                    of_dimension.buffer_stride * buffer_strides[d]};
             };
             levels[2 * d] = level(slice.blocks);
             levels[2 * d + 1] = level(slice.in_block);

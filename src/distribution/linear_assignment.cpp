@@ -13,13 +13,18 @@ namespace {
 
 constexpr int nobody = -1;
 
-/// Columns up to `rows` are those of the problem; column rows + i stands for "none that is worth anything", which row i can have without
-/// taking it from another one. What is minimised is the value that is missed.
+/// Columns up to `rows` are those of the problem; column rows + i stands for "none that is worth anything", which row i
+/// can have without taking it from another one. What is minimised is the value that is missed.
 class Search {
 public:
     explicit Search(std::span<const std::vector<Candidate>> rows)
-        : rows_{rows}, size_{static_cast<int>(rows.size())}, column_of_(rows.size(), nobody), row_of_(2 * rows.size(), nobody),
-          price_(2 * rows.size()), distance_(2 * rows.size(), unreached), before_(2 * rows.size()) {
+        : rows_{rows},
+          size_{static_cast<int>(rows.size())},
+          column_of_(rows.size(), nobody),
+          row_of_(2 * rows.size(), nobody),
+          price_(2 * rows.size()),
+          distance_(2 * rows.size(), unreached),
+          before_(2 * rows.size()) {
         for (const auto& row : rows)
             for (const Candidate& candidate : row) most_ = std::max(most_, static_cast<std::int64_t>(candidate.value));
     }
@@ -68,7 +73,8 @@ private:
         return most_;
     }
 
-    /// The cheapest way to give a column to one more row, in which others change theirs: Dijkstra's algorithm over columns.
+    /// The cheapest way to give a column to one more row, in which others change theirs: Dijkstra's algorithm over
+    /// columns.
     void augment(int first) {
         using Reached = std::pair<std::int64_t, int>;
         std::priority_queue<Reached, std::vector<Reached>, std::greater<>> queue;
@@ -103,7 +109,8 @@ private:
                 relax(row, distance - (cost_of_assigned(row) - price_[c]));
             }
         }
-        for (const int column : done) price_[static_cast<std::size_t>(column)] += distance_[static_cast<std::size_t>(column)] - shortest;
+        for (const int column : done)
+            price_[static_cast<std::size_t>(column)] += distance_[static_cast<std::size_t>(column)] - shortest;
         for (int column = last; column != nobody;) {
             const int row = before_[static_cast<std::size_t>(column)];
             const int next = row == first ? nobody : column_of_[static_cast<std::size_t>(row)];

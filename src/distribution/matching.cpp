@@ -7,7 +7,8 @@
 namespace lapwing::distribution {
 
 std::uint64_t Match::period() const noexcept {
-    return std::accumulate(runs.begin(), runs.end(), std::uint64_t{0}, [](std::uint64_t sum, const MatchedRun& run) { return sum + run.count; });
+    return std::accumulate(runs.begin(), runs.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const MatchedRun& run) { return sum + run.count; });
 }
 
 namespace {
@@ -16,14 +17,15 @@ namespace {
 using Position = std::int64_t;
 __extension__ typedef __int128 Wide;
 
-/// The smallest x from 0 on for which lowest <= a * x mod m <= highest; -1 if there is none. 0 <= a < m, 0 <= lowest <= highest < m. Cost: the
-/// steps of Euclid's algorithm.
+/// The smallest x from 0 on for which lowest <= a * x mod m <= highest; -1 if there is none. 0 <= a < m, 0 <= lowest <=
+/// highest < m. Cost: the steps of Euclid's algorithm.
 [[nodiscard]] Wide first_multiple_between(Wide a, Wide m, Wide lowest, Wide highest) noexcept {
     if (lowest == 0) return 0;
     if (a == 0) return -1;
     const Wide least = (lowest + a - 1) / a;
     if (a * least <= highest) return least;
-    // No multiple of a is between the two. With a * x = m * y + r and r between them, m * y is between their negatives, modulo a.
+    // No multiple of a is between the two. With a * x = m * y + r and r between them, m * y is between their negatives,
+    // modulo a.
     const auto negative = [a](Wide value) { return (a - value % a) % a; };
     const Wide y = first_multiple_between(m % a, a, negative(highest), negative(lowest));
     return y < 0 ? -1 : (lowest + m * y + a - 1) / a;
@@ -33,8 +35,12 @@ __extension__ typedef __int128 Wide;
 class Side {
 public:
     Side(const DimensionMap& map, const IndexSequence& indices)
-        : first_{indices.first}, stride_{indices.stride}, size_{stride_ < 0 ? -stride_ : stride_},
-          count_{static_cast<Position>(indices.count)}, block_{static_cast<std::int64_t>(map.block())}, processes_{map.processes()} {}
+        : first_{indices.first},
+          stride_{indices.stride},
+          size_{stride_ < 0 ? -stride_ : stride_},
+          count_{static_cast<Position>(indices.count)},
+          block_{static_cast<std::int64_t>(map.block())},
+          processes_{map.processes()} {}
 
     /// As if the block of position k went on for ever, in both directions.
     [[nodiscard]] Side flat(Position k) const noexcept {
@@ -58,7 +64,8 @@ public:
         const std::int64_t block = floor_divide(index, block_);
         const std::int64_t in_block = index - block * block_;
         const std::int64_t round = floor_divide(block, processes_);
-        return {static_cast<int>(block - round * processes_), round * block_ + in_block, k + positions_behind(in_block) + 1};
+        return {static_cast<int>(block - round * processes_), round * block_ + in_block,
+                k + positions_behind(in_block) + 1};
     }
 
     /// The first position in [k, end) that `process` has; `end` if there is none.
@@ -79,7 +86,8 @@ public:
         if (blocks == 0) return std::min(k, end);
         if (blocks < 0) blocks += processes_;
         // A block is entered at its lowest index, or at its highest.
-        const std::int64_t distance = stride_ > 0 ? (block + blocks) * block_ - first_ : first_ - ((block - blocks + 1) * block_ - 1);
+        const std::int64_t distance =
+            stride_ > 0 ? (block + blocks) * block_ - first_ : first_ - ((block - blocks + 1) * block_ - 1);
         return std::min(ceil_divide(distance, size_), end);
     }
 
@@ -149,7 +157,8 @@ public:
         const Wide here_period = here_.period();
         const Wide there_period = there_.period();
         const Wide period = here_period / Side::greatest_common_divisor(here_period, there_period) * there_period;
-        if (period <= count_ / 2 && !(here_.is_flat() && there_.is_flat())) repeat(here_, there_, static_cast<Position>(period), 0, count_);
+        if (period <= count_ / 2 && !(here_.is_flat() && there_.is_flat()))
+            repeat(here_, there_, static_cast<Position>(period), 0, count_);
         else cut_by_the_larger_blocks();
         add_listed();
         std::ranges::sort(matches_, {}, &Match::process);
@@ -200,7 +209,8 @@ private:
         // From the start of a block on, so that its runs are whole.
         Position start = begin;
         if (here.may_begin_early() && there.may_begin_early()) {
-            const bool by_here = there.is_flat() || (!here.is_flat() && here.block_positions() >= there.block_positions());
+            const bool by_here =
+                there.is_flat() || (!here.is_flat() && here.block_positions() >= there.block_positions());
             start = (by_here ? here : there).block_begin(begin);
         }
         std::vector<Found> found;
@@ -213,7 +223,8 @@ private:
             const Position at = one.position - start;
             const Position skipped = std::clamp<Position>(begin - one.position, 0, count);
             match.skip += static_cast<std::uint64_t>(skipped);
-            match.count += static_cast<std::uint64_t>(periods * count + std::clamp<Position>(rest - at, 0, count) - skipped);
+            match.count +=
+                static_cast<std::uint64_t>(periods * count + std::clamp<Position>(rest - at, 0, count) - skipped);
         });
         for (std::size_t k = before; k < matches_.size(); ++k) {
             Match& match = matches_[k];
@@ -253,8 +264,8 @@ private:
 
 } // namespace
 
-std::vector<Match> match(const DimensionMap& here, int process, const IndexSequence& here_indices, const DimensionMap& there,
-                         const IndexSequence& there_indices) {
+std::vector<Match> match(const DimensionMap& here, int process, const IndexSequence& here_indices,
+                         const DimensionMap& there, const IndexSequence& there_indices) {
     if (here_indices.count == 0) return {};
     const Side one{here, here_indices};
     const Side other{there, there_indices};

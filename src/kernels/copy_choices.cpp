@@ -23,9 +23,9 @@ constexpr auto words = 0;
 template <>
 constexpr std::array words<Movement>{"gather"sv, "scatter"sv, "copy"sv};
 template <>
-constexpr std::array words<BlockClass>{"1"sv,     "2"sv,      "3"sv,       "4"sv,       "5-7"sv,
-                                       "8"sv,     "9-15"sv,   "12"sv,      "16"sv,      "17-31"sv,
-                                       "24"sv,    "32"sv,     "33-64"sv,   "65-128"sv,  "129-256"sv,
+constexpr std::array words<BlockClass>{"1"sv,       "2"sv,        "3"sv,         "4"sv,         "5-7"sv,
+                                       "8"sv,       "9-15"sv,     "12"sv,        "16"sv,        "17-31"sv,
+                                       "24"sv,      "32"sv,       "33-64"sv,     "65-128"sv,    "129-256"sv,
                                        "257-512"sv, "513-1024"sv, "1025-2048"sv, "2049-4096"sv, "4097-"sv};
 template <>
 constexpr std::array words<StrideClass>{"close"sv, "near"sv, "far"sv, "pages"sv, "indexed"sv};
@@ -88,8 +88,8 @@ bool pays(Place to, Place from, BlockClass block, Method method) {
     return best < best_of_moves;
 }
 
-/// What depends on the processor more than its instruction set tells. Gather instructions are microcode on some, slow by
-/// decree where they would leak data, and a gain elsewhere; the same holds for masked stores.
+/// What depends on the processor more than its instruction set tells. Gather instructions are microcode on some, slow
+/// by decree where they would leak data, and a gain elsewhere; the same holds for masked stores.
 struct Processor {
     bool lookup_strided = pays(Place::contiguous, Place::strided, BlockClass::b8, Method::lookup);
     bool lookup_indexed = pays(Place::contiguous, Place::indexed, BlockClass::b8, Method::lookup);
@@ -163,8 +163,8 @@ CopyChoices::CopyChoices() : limits_{limits_of_machine()} {
 
 void CopyChoices::set_limits(const SizeLimits& limits) {
     if (limits.tiny > limits.level1 || limits.level1 > limits.level2 || limits.level2 > limits.last_level) {
-        throw SettingError{fmt::format("sizes of a copy table are {}, {}, {} and {} bytes; they must ascend", limits.tiny,
-                                       limits.level1, limits.level2, limits.last_level)};
+        throw SettingError{fmt::format("sizes of a copy table are {}, {}, {} and {} bytes; they must ascend",
+                                       limits.tiny, limits.level1, limits.level2, limits.last_level)};
     }
     limits_ = limits;
 }
@@ -197,8 +197,8 @@ const CopyChoices& copy_choices() noexcept {
 
 void use_copy_choices(const CopyChoices& choices) {
     static support::Mutex mutex{support::LockRank::leaf};
-    static auto& tables = *new std::vector<
-        std::unique_ptr<const CopyChoices>>; // a copy under way may still read an old one, at exit, too
+    static auto& tables = *new std::vector<std::unique_ptr<const CopyChoices>>; // a copy under way may still read an
+                                                                                // old one, at exit, too
     const std::scoped_lock lock{mutex};
     tables.push_back(std::make_unique<const CopyChoices>(choices));
     in_use.store(tables.back().get(), std::memory_order_release);

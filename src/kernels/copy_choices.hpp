@@ -26,8 +26,8 @@ enum class StrideClass : std::uint8_t {
 };
 inline constexpr std::size_t stride_classes = 5;
 
-/// Bytes of the cache lines that both sides touch, by the cache that holds them. What exceeds a cache is not in it, so this
-/// also tells hot runs from cold ones.
+/// Bytes of the cache lines that both sides touch, by the cache that holds them. What exceeds a cache is not in it, so
+/// this also tells hot runs from cold ones.
 enum class SizeClass : std::uint8_t { tiny, level1, level2, last_level, memory };
 inline constexpr std::size_t size_classes = 5;
 
@@ -65,10 +65,10 @@ template <class Enum>
 
 /// Where the size classes begin, in bytes.
 struct SizeLimits {
-    std::uint64_t tiny = 1 << 10;           ///< up to here setting up a vector of indices does not pay
-    std::uint64_t level1 = 32 << 10;        ///< up to here in the first-level cache
-    std::uint64_t level2 = 1 << 20;         ///< and in the second
-    std::uint64_t last_level = 32 << 20;    ///< and in the last
+    std::uint64_t tiny = 1 << 10;        ///< up to here setting up a vector of indices does not pay
+    std::uint64_t level1 = 32 << 10;     ///< up to here in the first-level cache
+    std::uint64_t level2 = 1 << 20;      ///< and in the second
+    std::uint64_t last_level = 32 << 20; ///< and in the last
 
     bool operator==(const SizeLimits&) const = default;
 };

@@ -40,8 +40,10 @@ bool is_contiguous(const Placement& placement, std::uint64_t block_bytes) noexce
     return placement.offsets == nullptr && placement.stride == static_cast<std::int64_t>(block_bytes);
 }
 
-/// The kernel of `method`, or the nearest one that there is: tables come from other machines and other instruction sets.
-Kernel kernel_for(const KernelSet& set, Place to, Place from, BlockClass block, StrideClass stride, Method method) noexcept {
+/// The kernel of `method`, or the nearest one that there is: tables come from other machines and other instruction
+/// sets.
+Kernel kernel_for(const KernelSet& set, Place to, Place from, BlockClass block, StrideClass stride,
+                  Method method) noexcept {
     const bool ahead = method == Method::permute_ahead || method == Method::lookup_ahead;
     // A permutation of blocks that are not close would take none at a time.
     const bool permutes = method == Method::permute || method == Method::permute_ahead;
@@ -91,8 +93,8 @@ void gather_streamed(const KernelSet& set, Kernel kernel, std::byte* to, const s
         std::memmove(buffer.data(), buffer.data() + out, held);
         room = buffer_bytes;
     }
-    // Streaming stores on x86 may reach other processors after plain stores that follow them, so a release store would not
-    // publish them: C++'s orders know nothing of them. Elsewhere they are plain stores, and this is nothing.
+    // Streaming stores on x86 may reach other processors after plain stores that follow them, so a release store would
+    // not publish them: C++'s orders know nothing of them. Elsewhere they are plain stores, and this is nothing.
     hwy::FlushStream();
 }
 
@@ -111,7 +113,9 @@ void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* f
                                       : side_of(to_placement, block_bytes, set);
     const Side source = from_contiguous ? Side{from_placement, Place::contiguous, StrideClass::close}
                                         : side_of(from_placement, block_bytes, set);
-    CopyCase where{.movement = to_contiguous ? Movement::gather : from_contiguous ? Movement::scatter : Movement::copy,
+    CopyCase where{.movement = to_contiguous     ? Movement::gather
+                               : from_contiguous ? Movement::scatter
+                                                 : Movement::copy,
                    .block = block_class(block_bytes),
                    .stride = std::max(target.stride, source.stride),
                    .size = choices.size_class(touched_bytes(to_placement, count, block_bytes) +
@@ -130,8 +134,8 @@ void run_kernel(std::byte* to, const Placement& to_placement, const std::byte* f
         }
         method = Method::moves;
     }
-    kernel_for(set, target.place, source.place, where.block, where.stride, method)(to, to_placement, from, from_placement,
-                                                                                   count, block_bytes);
+    kernel_for(set, target.place, source.place, where.block, where.stride, method)(to, to_placement, from,
+                                                                                   from_placement, count, block_bytes);
 }
 
 } // namespace

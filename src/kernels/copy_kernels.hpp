@@ -3,11 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The copy code under pack, unpack and strided transfers: many equal blocks between two places in this process's memory.
+/// The copy code under pack, unpack and strided transfers: many equal blocks between two places in this process's
+/// memory.
 ///
 /// Superpipelining lives on fast copies of short blocks (Schneider, Gerstenberger, Hoefler, "Compiler Optimizations for
-/// Non-Contiguous Remote Data Movement", section 3). A memcpy with a run-time length pays a call and a chain of branches
-/// for each block; here the length is looked at once a run, and the loop that follows knows it.
+/// Non-Contiguous Remote Data Movement", section 3). A memcpy with a run-time length pays a call and a chain of
+/// branches for each block; here the length is looked at once a run, and the loop that follows knows it.
 namespace lapwing::kernels {
 
 /// Where the blocks of one side of a copy are, relative to a base address.
@@ -41,8 +42,8 @@ enum class Reuse : std::uint8_t {
 /// Copies the blocks at `from` to the contiguous bytes at `to`, in the order of the run.
 ///
 /// For all three: bytes outside the blocks are neither written nor read, not even between close blocks; any alignment;
-/// the two sides do not overlap; target blocks do not overlap each other (source blocks may). Allocates nothing, is safe
-/// to call from several threads, and picks the code by copy_choices().
+/// the two sides do not overlap; target blocks do not overlap each other (source blocks may). Allocates nothing, is
+/// safe to call from several threads, and picks the code by copy_choices().
 void gather(std::byte* to, const std::byte* from, const Run& run, Reuse reuse = Reuse::soon) noexcept;
 
 /// Copies the contiguous bytes at `from` to the blocks at `to`, in the order of the run.

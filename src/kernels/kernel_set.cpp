@@ -2,9 +2,9 @@
 
 #include "src/kernels/kernel_set.hpp"
 
-// SSE4 and AVX3_DL add nothing to copies beyond SSSE3 and AVX3; vectors of unknown length could not be members of a block.
-#define HWY_DISABLED_TARGETS                                                                                           \
-    (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+// SSE4 and AVX3_DL add nothing to copies beyond SSSE3 and AVX3; vectors of unknown length could not be members of a
+// block.
+#define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/kernels/kernel_set.cpp"
 #include <hwy/foreach_target.h>

@@ -65,8 +65,9 @@ inline constexpr std::size_t block_classes = 20;
     return static_cast<BlockClass>(static_cast<int>(b33_to_64) + std::bit_width(bytes - 1) - 6);
 }
 
-/// Ways to copy a run. Those that look ahead ask for the target's cache lines before they get there: a store that misses
-/// holds up all later ones, and the processor foresees lines that are read far better than lines that are written.
+/// Ways to copy a run. Those that look ahead ask for the target's cache lines before they get there: a store that
+/// misses holds up all later ones, and the processor foresees lines that are read far better than lines that are
+/// written.
 enum class Method : std::uint8_t {
     moves,         ///< block by block through registers, with overlapping moves where the length is no power of two
     moves_ahead,   ///< the same, looking ahead
@@ -87,8 +88,8 @@ struct KernelSet {
     using OfBlocks = std::array<std::array<Kernel, block_classes>, methods>;
 
     std::array<std::array<OfBlocks, places>, places> kernels; ///< [place at the target][place at the source]
-    /// Copies contiguous bytes with non-temporal stores, which no memory order of C++ keeps before later ones: the caller ends with
-    /// hwy::FlushStream().
+    /// Copies contiguous bytes with non-temporal stores, which no memory order of C++ keeps before later ones: the
+    /// caller ends with hwy::FlushStream().
     void (*stream)(std::byte* to, const std::byte* from, std::uint64_t bytes);
     /// How many blocks one permutation takes; below 2 it is not for them.
     std::uint64_t (*permuted_blocks)(std::uint64_t block_bytes, std::int64_t stride);

@@ -17,7 +17,8 @@
 #undef LAPWING_HAS_LOOKUP
 #define LAPWING_HAS_LOOKUP LAPWING_MASKS_REACH_MEMORY
 
-// Around the namespace, too: Clang warns of a region for an instruction set (HWY_BEFORE_NAMESPACE) that has no function in it.
+// Around the namespace, too: Clang warns of a region for an instruction set (HWY_BEFORE_NAMESPACE) that has no function
+// in it.
 #if LAPWING_HAS_LOOKUP
 HWY_BEFORE_NAMESPACE();
 namespace lapwing::kernels {
@@ -41,8 +42,8 @@ void lookup_strided(std::byte* to, Placement to_place, const std::byte* from, Pl
             to += HWY_MAX_BYTES;
         }
     }
-    move_blocks<WholeBlock<WordRegister<Word>>, Place::contiguous, Place::strided, false>(to, to_place, from, from_place,
-                                                                                      count, block_bytes);
+    move_blocks<WholeBlock<WordRegister<Word>>, Place::contiguous, Place::strided, false>(
+        to, to_place, from, from_place, count, block_bytes);
 }
 
 /// The words at 8 offsets, or 4 without AVX-512: half a vector of words where these have 4 bytes, which is more than
@@ -73,8 +74,8 @@ void lookup_indexed(std::byte* to, Placement to_place, const std::byte* from, Pl
         from_place.offsets += lanes;
         to += lanes * sizeof(Word);
     }
-    move_blocks<WholeBlock<WordRegister<Word>>, Place::contiguous, Place::indexed, false>(to, to_place, from, from_place,
-                                                                                      count, block_bytes);
+    move_blocks<WholeBlock<WordRegister<Word>>, Place::contiguous, Place::indexed, false>(
+        to, to_place, from, from_place, count, block_bytes);
 }
 
 } // namespace HWY_NAMESPACE

@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// A length of each class, in the order in which they matter.
-constexpr std::array<std::uint64_t, block_classes> lengths{8,  4,  16,  12,  24,  32,  48,   128,  256, 512,
-                                                           2,  1,  20,  6,   11,  3,   1024, 2048, 4096, 16384};
+constexpr std::array<std::uint64_t, block_classes> lengths{8, 4, 16, 12, 24, 32, 48,   128,  256,  512,
+                                                           2, 1, 20, 6,  11, 3,  1024, 2048, 4096, 16384};
 constexpr std::array<StrideClass, stride_classes> strides{StrideClass::close, StrideClass::indexed, StrideClass::near,
                                                           StrideClass::far, StrideClass::pages};
 constexpr std::array<SizeClass, 4> sizes{SizeClass::level1, SizeClass::level2, SizeClass::last_level, SizeClass::tiny};
@@ -38,13 +38,16 @@ std::uint64_t footprint(SizeClass size, const SizeLimits& limits) {
     }
 }
 
-/// What a case is measured with: blocks somewhere in one memory, and their contiguous or strided counterpart in another.
+/// What a case is measured with: blocks somewhere in one memory, and their contiguous or strided counterpart in
+/// another.
 struct Sample {
     Sample(const CopyCase& where, std::uint64_t length, const SizeLimits& limits) : block_bytes{length} {
         const std::int64_t bytes = static_cast<std::int64_t>(length);
         switch (where.stride) {
         case StrideClass::close: stride = 2 * bytes; break;
-        case StrideClass::near: stride = std::min<std::int64_t>(std::max<std::int64_t>(3 * bytes, 160), 4096 - 64); break;
+        case StrideClass::near:
+            stride = std::min<std::int64_t>(std::max<std::int64_t>(3 * bytes, 160), 4096 - 64);
+            break;
         case StrideClass::far: stride = std::max<std::int64_t>(2 * bytes, 4096) + 64; break;
         case StrideClass::pages: stride = std::max<std::int64_t>(2 * bytes / 4096 * 4096, 4096); break;
         case StrideClass::indexed: stride = 2 * bytes; break;
@@ -73,9 +76,12 @@ struct Sample {
 
 /// A copy of a sample, between the same two memories by any kernel.
 struct Copy {
-    void by(Kernel kernel, std::uint64_t count) const { kernel(to, to_placement, from, from_placement, count, block_bytes); }
+    void by(Kernel kernel, std::uint64_t count) const {
+        kernel(to, to_placement, from, from_placement, count, block_bytes);
+    }
 
-    /// Empties the caches of `count` blocks on both sides; where the processor has no instruction for that, nothing happens.
+    /// Empties the caches of `count` blocks on both sides; where the processor has no instruction for that, nothing
+    /// happens.
     void flush(std::uint64_t count) const {
         const auto side = [&](const std::byte* base, const Placement& place) {
             for (std::uint64_t k = 0; k < count; ++k) {
@@ -99,8 +105,8 @@ struct Copy {
 
 /// The fastest method for a case; none when there was not enough time, or only one.
 ///
-/// A run that exceeds the first-level cache may have been computed just now, or not have been touched for long: its size
-/// does not tell. There, the product of both times decides.
+/// A run that exceeds the first-level cache may have been computed just now, or not have been touched for long: its
+/// size does not tell. There, the product of both times decides.
 std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Method favourite, std::byte* a, std::byte* b,
                               double slice_seconds) {
     const KernelSet& set = kernel_set();
@@ -122,14 +128,16 @@ std::optional<Method> fastest(const CopyCase& where, const Sample& sample, Metho
     std::vector<Candidate> candidates;
     for (std::size_t m = 0; m < methods; ++m) {
         const Method method = static_cast<Method>(m);
-        if ((method == Method::permute || method == Method::permute_ahead) && where.stride != StrideClass::close) continue;
+        if ((method == Method::permute || method == Method::permute_ahead) && where.stride != StrideClass::close)
+            continue;
         if (const Kernel kernel = set.find(to, from, where.block, method))
             candidates.push_back({.method = method, .kernel = kernel, .cold = cold ? unmeasured : 1});
     }
     if (candidates.size() < 2) return {};
 
     // A clock tick must not decide: short copies are timed some at a time.
-    const int copies = static_cast<int>(std::clamp<std::uint64_t>((16 << 10) / (sample.count * sample.block_bytes), 1, 64));
+    const int copies =
+        static_cast<int>(std::clamp<std::uint64_t>((16 << 10) / (sample.count * sample.block_bytes), 1, 64));
     constexpr std::uint64_t cold_lines = 4096; // emptying takes as long as copying
     const std::uint64_t some = std::clamp<std::uint64_t>(cold_lines * 64 / (sample.block_bytes + 64), 2, sample.count);
     const auto start = Clock::now();
@@ -167,8 +175,9 @@ CopyChoices measure_copy_kernels(double budget_seconds) {
             for (const StrideClass stride : strides) {
                 CopyCase where{.block = block_class(length), .stride = stride, .size = size};
                 const Sample sample{where, length, choices.limits()};
-                const bool exists = stride == StrideClass::close ? kernel_set().permuted_blocks(length, sample.stride) >= 2
-                                                                 : sample.stride > static_cast<std::int64_t>(length);
+                const bool exists = stride == StrideClass::close
+                                        ? kernel_set().permuted_blocks(length, sample.stride) >= 2
+                                        : sample.stride > static_cast<std::int64_t>(length);
                 for (const Movement movement : {Movement::gather, Movement::scatter, Movement::copy}) {
                     where.movement = movement;
                     const double left = budget_seconds - seconds_since(start);

@@ -64,8 +64,8 @@ struct VectorRegisters {
     struct Value {
         hn::Vec<Tag> part[Bytes / lane_bytes];
 
-        // Written out, for the compiler's own constructor is compiled for the baseline: where Highway's vectors have a constructor
-        // that must be inlined, as on Arm, GCC then refuses to inline it.
+        // Written out, for the compiler's own constructor is compiled for the baseline: where Highway's vectors have a
+        // constructor that must be inlined, as on Arm, GCC then refuses to inline it.
         HWY_INLINE Value() {}
     };
 
@@ -107,7 +107,9 @@ struct JoinedBlock {
     static constexpr bool exact = true;
 
     explicit JoinedBlock(std::uint64_t) {}
-    HWY_INLINE Value load(const std::byte* from) const { return {First::load(from), Second::load(from + First::bytes)}; }
+    HWY_INLINE Value load(const std::byte* from) const {
+        return {First::load(from), Second::load(from + First::bytes)};
+    }
     HWY_INLINE void store(std::byte* to, const Value& value) const {
         First::store(to, value.first);
         Second::store(to + First::bytes, value.second);
@@ -126,7 +128,9 @@ struct OverlappingBlock {
     static constexpr bool exact = true;
 
     explicit OverlappingBlock(std::uint64_t bytes) : back_{bytes - Registers::bytes} {}
-    HWY_INLINE Value load(const std::byte* from) const { return {Registers::load(from), Registers::load(from + back_)}; }
+    HWY_INLINE Value load(const std::byte* from) const {
+        return {Registers::load(from), Registers::load(from + back_)};
+    }
     HWY_INLINE void store(std::byte* to, const Value& value) const {
         Registers::store(to, value.front);
         Registers::store(to + back_, value.back);
@@ -137,8 +141,8 @@ private:
 };
 
 #if LAPWING_MASKS_REACH_MEMORY
-/// 12 or 24 bytes in one vector of 16 or 32. On a contiguous side the vector runs into the next block, which is there to
-/// be read, or is written next; the last block is an Exact one. On the other sides the surplus is masked out.
+/// 12 or 24 bytes in one vector of 16 or 32. On a contiguous side the vector runs into the next block, which is there
+/// to be read, or is written next; the last block is an Exact one. On the other sides the surplus is masked out.
 template <class Lane, class Exact, bool ContiguousTo, bool ContiguousFrom>
 struct WideBlock {
     using Tag = hn::FixedTag<Lane, 4>;
@@ -227,15 +231,20 @@ HWY_INLINE void look_ahead(const std::byte* at) { __builtin_prefetch(at, 0, 3); 
 /// How far, on a contiguous target; 256 to 2048 measure alike.
 inline constexpr std::uint64_t bytes_ahead = 512;
 
-/// Blocks that one turn of the loop copies. Measured on Zen 4: of long ones, one at a time is up to 1.5 times as fast as 4,
-/// from the second-level cache and from memory, and several loads of one place in the code that each stride on are followed
-/// worse by the processor.
+/// Blocks that one turn of the loop copies. Measured on Zen 4: of long ones, one at a time is up to 1.5 times as fast
+/// as 4, from the second-level cache and from memory, and several loads of one place in the code that each stride on
+/// are followed worse by the processor.
 template <class Block>
-inline constexpr int blocks_at_a_time = Block::longest <= 16 ? 4 : Block::longest <= 32 ? 2 : 1;
+inline constexpr int blocks_at_a_time = Block::longest <= 16   ? 4
+                                        : Block::longest <= 32 ? 2
+                                                               : 1;
 
-/// How far a loop looks ahead among blocks: of short ones, 4 to 32 measure alike; of long ones few lines can be under way.
+/// How far a loop looks ahead among blocks: of short ones, 4 to 32 measure alike; of long ones few lines can be under
+/// way.
 template <class Block>
-inline constexpr int blocks_ahead = Block::longest <= 16 ? 16 : Block::longest <= 32 ? 4 : 2;
+inline constexpr int blocks_ahead = Block::longest <= 16   ? 16
+                                    : Block::longest <= 32 ? 4
+                                                           : 2;
 
 /// Asks for the lines of the block `I` blocks ahead of `side`.
 template <class Block, int I, class Side>

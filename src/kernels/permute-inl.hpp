@@ -50,7 +50,8 @@ struct Window {
 };
 
 inline std::uint64_t permuted_blocks(std::uint64_t block_bytes, std::int64_t stride) {
-    const std::uint64_t distance = stride < 0 ? -static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
+    const std::uint64_t distance =
+        stride < 0 ? -static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
     if (block_bytes % 4 != 0 || distance % 4 != 0 || block_bytes > Window::bytes || distance < block_bytes ||
         distance > Window::bytes)
         return 0;
@@ -59,7 +60,7 @@ inline std::uint64_t permuted_blocks(std::uint64_t block_bytes, std::int64_t str
 
 template <bool Ahead>
 void permute_gather(std::byte* to, Placement, const std::byte* from, Placement from_place, std::uint64_t count,
-                           std::uint64_t block_bytes) {
+                    std::uint64_t block_bytes) {
     constexpr Window::Tag tag;
     const std::int64_t stride = from_place.stride;
     const std::uint64_t blocks = permuted_blocks(block_bytes, stride);
@@ -86,7 +87,8 @@ void permute_gather(std::byte* to, Placement, const std::byte* from, Placement f
     while (count > 0) {
         const std::uint64_t some = std::min(count, blocks);
         const Window window{some, block_bytes, stride};
-        const auto words = hn::MaskedLoad(window.mask(), tag, reinterpret_cast<const std::uint32_t*>(from + window.origin));
+        const auto words =
+            hn::MaskedLoad(window.mask(), tag, reinterpret_cast<const std::uint32_t*>(from + window.origin));
         hn::BlendedStore(hn::TableLookupLanes(words, hn::SetTableIndices(tag, window.lane_of)),
                          hn::FirstN(tag, some * block_bytes / 4), tag, reinterpret_cast<std::uint32_t*>(to));
         from += stride * static_cast<std::int64_t>(some);
@@ -97,7 +99,7 @@ void permute_gather(std::byte* to, Placement, const std::byte* from, Placement f
 
 template <bool Ahead>
 void permute_scatter(std::byte* to, Placement to_place, const std::byte* from, Placement, std::uint64_t count,
-                            std::uint64_t block_bytes) {
+                     std::uint64_t block_bytes) {
     constexpr Window::Tag tag;
     const std::int64_t stride = to_place.stride;
     const std::uint64_t blocks = permuted_blocks(block_bytes, stride);
@@ -124,8 +126,8 @@ void permute_scatter(std::byte* to, Placement to_place, const std::byte* from, P
     while (count > 0) {
         const std::uint64_t some = std::min(count, blocks);
         const Window window{some, block_bytes, stride};
-        const auto words = hn::MaskedLoad(hn::FirstN(tag, some * block_bytes / 4), tag,
-                                          reinterpret_cast<const std::uint32_t*>(from));
+        const auto words =
+            hn::MaskedLoad(hn::FirstN(tag, some * block_bytes / 4), tag, reinterpret_cast<const std::uint32_t*>(from));
         hn::BlendedStore(hn::TableLookupLanes(words, hn::SetTableIndices(tag, window.packed_of)), window.mask(), tag,
                          reinterpret_cast<std::uint32_t*>(to + window.origin));
         to += stride * static_cast<std::int64_t>(some);

@@ -22,8 +22,8 @@ Endpoint::Endpoint(MPI_Comm communicator, EngineListener& listener) : communicat
 int Endpoint::largest_tag() const {
     int* largest = nullptr;
     int found = 0;
-    support::check_mpi(MPI_Comm_get_attr(communicator_, MPI_TAG_UB, static_cast<void*>(&largest), &found), "MPI_Comm_get_attr",
-                       who_);
+    support::check_mpi(MPI_Comm_get_attr(communicator_, MPI_TAG_UB, static_cast<void*>(&largest), &found),
+                       "MPI_Comm_get_attr", who_);
     return found != 0 ? *largest : 32767; // MPI 3.1, section 8.1.2: never less
 }
 
@@ -46,7 +46,8 @@ void Endpoint::send(const std::byte* memory, int bytes, int target, int tag, Pur
     MPI_Request request = MPI_REQUEST_NULL;
     {
         const support::UnseenAccesses unseen;
-        if (const int code = MPI_Isend(memory, bytes, MPI_BYTE, target, tag, communicator_, &request); code != MPI_SUCCESS)
+        if (const int code = MPI_Isend(memory, bytes, MPI_BYTE, target, tag, communicator_, &request);
+            code != MPI_SUCCESS)
             throw_mpi_error(code, "MPI_Isend", fmt::format("{}: {} bytes to rank {}", who_, bytes, target));
     }
     requests_.add(request, purpose);

@@ -20,8 +20,8 @@ namespace lapwing::messages {
 inline constexpr std::string_view fault_of_builds =
     "ranks that run different builds of Lapwing do that, otherwise it is a fault of Lapwing's";
 
-/// This rank's end of the connections to the others: the calls of MPI that send and receive, the MPI requests under way, what is kept
-/// about each rank, and what has gone wrong. Used with the engine's mutex held.
+/// This rank's end of the connections to the others: the calls of MPI that send and receive, the MPI requests under
+/// way, what is kept about each rank, and what has gone wrong. Used with the engine's mutex held.
 class Endpoint {
 public:
     Endpoint(MPI_Comm communicator, EngineListener& listener);
@@ -51,8 +51,8 @@ public:
     [[noreturn]] void throw_mpi_error(int code, const char* call, const std::string& what);
     /// MPI calls that have failed: whoever has called one sees whether it was told already.
     [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
-    /// What is wrong with another rank's message, to be told at the end of the round: whoever reads messages must not throw, or would
-    /// read them again. The first stays.
+    /// What is wrong with another rank's message, to be told at the end of the round: whoever reads messages must not
+    /// throw, or would read them again. The first stays.
     void note_problem(const std::string& text);
     /// Tells the listener of the problem that was noted, if any, and throws it.
     void throw_problem() {

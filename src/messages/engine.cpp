@@ -12,15 +12,22 @@
 
 namespace lapwing::messages {
 
-Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics, EngineListener& listener)
-    : limits_{limits}, listener_{listener}, endpoint_{communicator, listener},
-      request_packets_{endpoint_, statistics,
-                       {request_tag, Purpose::request_in, Purpose::request_out, limits.request_packets, limits.request_receives},
-                       limits.packet_bytes},
-      reply_packets_{endpoint_, statistics,
+Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics,
+               EngineListener& listener)
+    : limits_{limits},
+      listener_{listener},
+      endpoint_{communicator, listener},
+      request_packets_{
+          endpoint_,
+          statistics,
+          {request_tag, Purpose::request_in, Purpose::request_out, limits.request_packets, limits.request_receives},
+          limits.packet_bytes},
+      reply_packets_{endpoint_,
+                     statistics,
                      {reply_tag, Purpose::reply_in, Purpose::reply_out, limits.reply_packets, limits.reply_receives},
                      limits.packet_bytes},
-      replies_{reply_packets_}, origin_side_{endpoint_, request_packets_, reply_packets_, limits_, listener},
+      replies_{reply_packets_},
+      origin_side_{endpoint_, request_packets_, reply_packets_, limits_, listener},
       target_side_{endpoint_, request_packets_, replies_, limits_, statistics, listener} {
     // Last: nothing that throws comes behind it.
     request_packets_.open();
@@ -29,8 +36,8 @@ Engine::Engine(MPI_Comm communicator, const EngineLimits& limits, support::Stati
 
 template <class Pending>
 void Engine::outlast(Pending&& pending) noexcept {
-    // A send cannot be taken back everywhere: Open MPI does not even try. It may never end either, if its target does not
-    // receive any more, and does no harm beyond reading.
+    // A send cannot be taken back everywhere: Open MPI does not even try. It may never end either, if its target does
+    // not receive any more, and does no harm beyond reading.
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
     for (bool first = true;; first = false) {
         const std::lock_guard guard{mutex_};
@@ -81,7 +88,8 @@ bool Engine::try_scatter(Operation& operation, int target, std::uint64_t window,
                          std::uint64_t table_bytes) {
     const std::lock_guard guard{mutex_};
     return origin_side_.try_send_data(
-        operation, target, {.kind = RequestKind::scatter, .window = window, .offset = table_bytes, .size = message.size()},
+        operation, target,
+        {.kind = RequestKind::scatter, .window = window, .offset = table_bytes, .size = message.size()},
         RequestKind::bulk_scatter, message.data());
 }
 
@@ -89,8 +97,8 @@ bool Engine::try_gather(Operation& operation, int target, std::uint64_t window, 
                         std::uint64_t bytes) {
     const RequestKind kind = bytes > inline_limit() ? RequestKind::bulk_gather : RequestKind::gather;
     const std::lock_guard guard{mutex_};
-    return origin_side_.try_fetch(operation, target, {.kind = kind, .window = window, .offset = table.size(), .size = bytes}, table,
-                                  false);
+    return origin_side_.try_fetch(
+        operation, target, {.kind = kind, .window = window, .offset = table.size(), .size = bytes}, table, false);
 }
 
 bool Engine::try_atomic(Operation& operation, int target, const Request& request, const AtomicPayload& payload) {
@@ -120,10 +128,12 @@ bool Engine::try_call(int target, HandlerNumber number, std::span<const std::byt
 bool Engine::try_call_locked(int target, HandlerNumber number, std::span<const std::byte> bytes) {
     const auto handler = static_cast<std::uint32_t>(number);
     if (bytes.size() > inline_limit())
-        throw RangeError{fmt::format("{}: remote call {} to rank {} with {} bytes, of which {} fit into a packet; send less, or "
-                                     "raise LAPWING_SERVICE_PACKET",
-                                     endpoint_.who(), handler, target, bytes.size(), inline_limit())};
-    return origin_side_.try_stream(target, {.kind = RequestKind::remote_call, .handler = handler, .size = bytes.size()}, bytes);
+        throw RangeError{
+            fmt::format("{}: remote call {} to rank {} with {} bytes, of which {} fit into a packet; send less, or "
+                        "raise LAPWING_SERVICE_PACKET",
+                        endpoint_.who(), handler, target, bytes.size(), inline_limit())};
+    return origin_side_.try_stream(target, {.kind = RequestKind::remote_call, .handler = handler, .size = bytes.size()},
+                                   bytes);
 }
 
 void Engine::abandon(Operation& operation) noexcept {
@@ -169,9 +179,9 @@ void Engine::complete(const Purpose& purpose, const MPI_Status& status) {
 
 bool Engine::progress_locked() {
     if (stopped_) return false;
-    const bool moved =
-        endpoint_.requests().poll([this](const Purpose& purpose, const MPI_Status& status) { complete(purpose, status); },
-                                  [this](int code) { endpoint_.throw_mpi_error(code, "MPI_Testsome", endpoint_.who()); });
+    const bool moved = endpoint_.requests().poll(
+        [this](const Purpose& purpose, const MPI_Status& status) { complete(purpose, status); },
+        [this](int code) { endpoint_.throw_mpi_error(code, "MPI_Testsome", endpoint_.who()); });
     target_side_.read_on();
     listener_.on_progress();
     target_side_.send_replies();

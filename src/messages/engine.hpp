@@ -27,42 +27,45 @@
 namespace lapwing::messages {
 
 /// One rank's end of the service path: carries requests to other ranks' memory in packets, and answers theirs. Two
-/// threads use it, as in MuPC (Zhang 2007, section 4.3): the computation thread queues requests and, while it waits, drives
-/// progress itself; the communication thread drives it otherwise. One mutex guards it all; whoever holds it is the one
-/// that calls MPI.
+/// threads use it, as in MuPC (Zhang 2007, section 4.3): the computation thread queues requests and, while it waits,
+/// drives progress itself; the communication thread drives it otherwise. One mutex guards it all; whoever holds it is
+/// the one that calls MPI.
 ///
-/// Own memory is bounded by EngineLimits, whatever the number of ranks: about 1.5 MiB with the defaults, up to 8 MiB more once
-/// others have asked for packing or unpacking, and about 150 bytes for each rank that packets have been exchanged with. MPI's
-/// is not: what has been sent to a rank and not been received waits inside MPI there, up to packets_in_flight packets from each
-/// rank that has requests under way to it (MPI_Issend
-/// would not help: both MPIs send small messages' data along with it). Requests wait at the sender for acknowledgements.
-/// Requests and replies use separate receives and separate buffers, and replies never cause messages: so replies are
-/// always consumed, and reply buffers come free, as soon as their receivers make progress.
+/// Own memory is bounded by EngineLimits, whatever the number of ranks: about 1.5 MiB with the defaults, up to 8 MiB
+/// more once others have asked for packing or unpacking, and about 150 bytes for each rank that packets have been
+/// exchanged with. MPI's is not: what has been sent to a rank and not been received waits inside MPI there, up to
+/// packets_in_flight packets from each rank that has requests under way to it (MPI_Issend would not help: both MPIs
+/// send small messages' data along with it). Requests wait at the sender for acknowledgements. Requests and replies use
+/// separate receives and separate buffers, and replies never cause messages: so replies are always consumed, and reply
+/// buffers come free, as soon as their receivers make progress.
 ///
-/// Fairness: a rank that asks for more than it takes in its answers keeps nobody else waiting. Each rank gets a share of the buffers
-/// (is_fair()), and its first in any case; requests that have to wait for one are parked, at most packets_in_flight packets of each
-/// rank, and the packets of others are read meanwhile. So to what is bounded above come, for each rank that does not take what it
-/// asked for at the moment, those packets and one of replies.
+/// Fairness: a rank that asks for more than it takes in its answers keeps nobody else waiting. Each rank gets a share
+/// of the buffers (is_fair()), and its first in any case; requests that have to wait for one are parked, at most
+/// packets_in_flight packets of each rank, and the packets of others are read meanwhile. So to what is bounded above
+/// come, for each rank that does not take what it asked for at the moment, those packets and one of replies.
 ///
 /// Order: requests of a pair of ranks are handled in the order they were queued, except that the data of bulk
-/// transfers moves on its own; the origin keeps overlapping operations from passing each other (see OutstandingAccesses).
+/// transfers moves on its own; the origin keeps overlapping operations from passing each other (see
+/// OutstandingAccesses).
 class Engine {
 public:
     using FlushTicket = messages::FlushTicket;
     using LateRequests = messages::LateRequests;
 
     /// Collective over `communicator`, which the engine uses alone (it posts receives from any source).
-    Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics, EngineListener& listener);
+    Engine(MPI_Comm communicator, const EngineLimits& limits, support::Statistics& statistics,
+           EngineListener& listener);
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     void expose(std::uint64_t window, const ExposedMemory& memory);
     void withdraw(std::uint64_t window);
-    /// Withdraws memory that is about to go while other ranks may still ask for it: ends what moves to and from it, as far as
-    /// it can be brought to an end.
+    /// Withdraws memory that is about to go while other ranks may still ask for it: ends what moves to and from it, as
+    /// far as it can be brought to an end.
     void abandon(std::uint64_t window, LateRequests late) noexcept;
 
-    /// Largest payload that travels inside a packet, which it may fill, a multiple of 8; larger ones are bulk transfers.
+    /// Largest payload that travels inside a packet, which it may fill, a multiple of 8; larger ones are bulk
+    /// transfers.
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return origin_side_.inline_limit(); }
     /// Bytes of a packet for requests and their payloads.
     [[nodiscard]] std::uint64_t packet_room() const noexcept { return limits_.packet_bytes - sizeof(PacketHeader); }
@@ -96,33 +99,38 @@ public:
     /// Asks the target's progress thread to stay awake.
     bool try_wake(int target);
 
-    /// Lets other ranks run `handler` here by remote calls. A call that comes before is an error: so register on all ranks before a
-    /// barrier behind which they call. Throws UsageError where the number is taken. See RemoteCallHandler for what a handler may do.
+    /// Lets other ranks run `handler` here by remote calls. A call that comes before is an error: so register on all
+    /// ranks before a barrier behind which they call. Throws UsageError where the number is taken. See
+    /// RemoteCallHandler for what a handler may do.
     void register_handler(HandlerNumber number, RemoteCallHandler handler);
     /// On return the handler does not run any more.
     void withdraw_handler(HandlerNumber number);
-    /// Runs a handler of the target's on `bytes`, which are copied; has run when flushed(). Throws RangeError above inline_limit().
-    /// A call behind another leaves in a later round of progress: flush, or nudge the progress thread, when it is to run soon.
+    /// Runs a handler of the target's on `bytes`, which are copied; has run when flushed(). Throws RangeError above
+    /// inline_limit(). A call behind another leaves in a later round of progress: flush, or nudge the progress thread,
+    /// when it is to run soon.
     bool try_call(int target, HandlerNumber number, std::span<const std::byte> bytes);
     /// From the listener or a handler.
     bool try_call_locked(int target, HandlerNumber number, std::span<const std::byte> bytes);
 
-    /// From the listener or a handler: queues a request with its payload, which is copied, and sends it at once if it can.
+    /// From the listener or a handler: queues a request with its payload, which is copied, and sends it at once if it
+    /// can.
     bool try_send_locked(int target, const Request& request, std::span<const std::byte> payload = {}) {
         return origin_side_.try_send(target, request, payload, true);
     }
     /// From the listener or a handler: hands a token to MPI, whatever else is under way to the target.
-    bool try_send_locked(int target, const BarrierToken& token) { return replies_.send_now(endpoint_.peer(target), token); }
+    bool try_send_locked(int target, const BarrierToken& token) {
+        return replies_.send_now(endpoint_.peer(target), token);
+    }
 
-    /// A rank that has dropped requests of this one's about a window, of those that nobody waits for one by one (small puts, adds,
-    /// notifications), since the window's memory is gone there; -1 if none has. Told once.
+    /// A rank that has dropped requests of this one's about a window, of those that nobody waits for one by one (small
+    /// puts, adds, notifications), since the window's memory is gone there; -1 if none has. Told once.
     [[nodiscard]] int take_dropped(std::uint64_t window);
     /// Whether take_dropped() may find something.
     [[nodiscard]] bool any_dropped() const noexcept { return origin_side_.any_dropped(); }
 
-    /// Forgets an operation whose owner stops waiting for it: because its target has left, or because progress has failed, so
-    /// that no later operation takes its place. Nothing is written to the owner's memory afterwards. What MPI still reads
-    /// there it reads for a bounded time only, as far as it can be brought to an end.
+    /// Forgets an operation whose owner stops waiting for it: because its target has left, or because progress has
+    /// failed, so that no later operation takes its place. Nothing is written to the owner's memory afterwards. What
+    /// MPI still reads there it reads for a bounded time only, as far as it can be brought to an end.
     void abandon(Operation& operation) noexcept;
 
     /// For all that is queued to `target` so far, which leaves.
@@ -137,8 +145,8 @@ public:
     /// Whether own operations are under way, so that someone should keep polling.
     /// Acquire: a flush that finds none returns at once, and what they brought may then be read.
     [[nodiscard]] bool busy() const noexcept { return origin_side_.busy(); }
-    /// Whether MPI has own operations' messages in hand, or messages are queued behind others: they move as often as someone looks.
-    /// What only waits to be acknowledged does not.
+    /// Whether MPI has own operations' messages in hand, or messages are queued behind others: they move as often as
+    /// someone looks. What only waits to be acknowledged does not.
     [[nodiscard]] bool pushing() const noexcept { return origin_side_.pushing(); }
     /// Times a wake request has come in.
     [[nodiscard]] std::uint64_t wakes() const noexcept { return target_side_.wakes(); }
@@ -172,20 +180,24 @@ private:
 
 // Here, so that a small put or get costs one call: of what queues it.
 
-inline bool Engine::try_get(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, std::uint64_t bytes,
-                            bool urgent) {
+inline bool Engine::try_get(Operation& operation, int target, std::uint64_t window, std::uint64_t offset,
+                            std::uint64_t bytes, bool urgent) {
     const RequestKind kind = bytes > inline_limit() ? RequestKind::bulk_get : RequestKind::get;
     const std::lock_guard guard{mutex_};
-    return origin_side_.try_fetch(operation, target, {.kind = kind, .window = window, .offset = offset, .size = bytes}, {}, urgent);
+    return origin_side_.try_fetch(operation, target, {.kind = kind, .window = window, .offset = offset, .size = bytes},
+                                  {}, urgent);
 }
 
-inline bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset, const std::byte* source,
-                            std::uint64_t bytes, std::uint32_t counter_plus_one) {
+inline bool Engine::try_put(Operation& operation, int target, std::uint64_t window, std::uint64_t offset,
+                            const std::byte* source, std::uint64_t bytes, std::uint32_t counter_plus_one) {
     const std::lock_guard guard{mutex_};
-    return origin_side_.try_send_data(
-        operation, target,
-        {.kind = RequestKind::put, .counter_plus_one = counter_plus_one, .window = window, .offset = offset, .size = bytes},
-        RequestKind::bulk_put, source);
+    return origin_side_.try_send_data(operation, target,
+                                      {.kind = RequestKind::put,
+                                       .counter_plus_one = counter_plus_one,
+                                       .window = window,
+                                       .offset = offset,
+                                       .size = bytes},
+                                      RequestKind::bulk_put, source);
 }
 
 inline bool Engine::flushed(int target, const FlushTicket& ticket) {

@@ -19,8 +19,9 @@ public:
     /// `collectives`: the collective calls that it completed before it left.
     virtual bool on_departed(int rank, std::uint64_t collectives, std::uint32_t why) = 0;
 
-    /// The engine cannot keep its promises any more: an MPI call failed (`code` is what it returned, else 0), or another rank
-    /// asked for what is not there. What is under way may never be complete; the engine goes on as far as it can.
+    /// The engine cannot keep its promises any more: an MPI call failed (`code` is what it returned, else 0), or
+    /// another rank asked for what is not there. What is under way may never be complete; the engine goes on as far as
+    /// it can.
     virtual void on_failed(const std::string& text, int code) noexcept = 0;
     /// Another rank asks for a window of which this rank has abandoned its part.
     virtual void on_abandoned_access() = 0;

@@ -22,10 +22,11 @@ std::byte* ExposedWindows::address_of(int origin, const Request& request, std::u
     if (memory != nullptr && bytes <= memory->bytes && offset <= memory->bytes - bytes) return memory->base + offset;
     if (is_abandoned(request.window)) return nullptr;
     // The origin has checked against the same sizes: this keeps a mistake of Lapwing's from becoming a stray write.
-    endpoint_.note_problem(fmt::format("rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the "
-                                       "request ({}) was dropped; {}",
-                                       origin, bytes, offset, request.window, memory == nullptr ? 0 : memory->bytes,
-                                       row_of(request.kind)->name, fault_of_builds));
+    endpoint_.note_problem(
+        fmt::format("rank {} asked for {} bytes at offset {} of window {}, of which {} are exposed here: the "
+                    "request ({}) was dropped; {}",
+                    origin, bytes, offset, request.window, memory == nullptr ? 0 : memory->bytes,
+                    row_of(request.kind)->name, fault_of_builds));
     return nullptr;
 }
 
@@ -39,16 +40,19 @@ bool ExposedWindows::scatter(int origin, std::uint64_t window, std::span<const s
     return done;
 }
 
-void ExposedWindows::gather(int origin, std::uint64_t window, std::span<const std::byte> table, std::span<std::byte> data) {
+void ExposedWindows::gather(int origin, std::uint64_t window, std::span<const std::byte> table,
+                            std::span<std::byte> data) {
     const ExposedMemory* const memory = memory_of(window);
-    if (memory == nullptr || !datatype::gather_runs(table, memory->base, memory->bytes, data)) note_bad_table(origin, window);
+    if (memory == nullptr || !datatype::gather_runs(table, memory->base, memory->bytes, data))
+        note_bad_table(origin, window);
 }
 
 void ExposedWindows::note_bad_table(int origin, std::uint64_t window) {
     if (is_abandoned(window)) return;
-    endpoint_.note_problem(fmt::format("rank {} named places outside of window {} as it is exposed here, in a table of blocks: the "
-                                       "request was dropped; {}",
-                                       origin, window, fault_of_builds));
+    endpoint_.note_problem(
+        fmt::format("rank {} named places outside of window {} as it is exposed here, in a table of blocks: the "
+                    "request was dropped; {}",
+                    origin, window, fault_of_builds));
 }
 
 void ExposedWindows::raise_counter(int origin, std::uint64_t window, std::uint32_t counter_plus_one) {

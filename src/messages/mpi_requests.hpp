@@ -31,8 +31,8 @@ struct Purpose {
     friend bool operator==(const Purpose&, const Purpose&) = default;
 };
 
-/// MPI's requests (MPI_Request) that are under way, each with its purpose, tested all in one MPI call: every MPI test call
-/// drives MPI's own progress, which costs a system call on TCP.
+/// MPI's requests (MPI_Request) that are under way, each with its purpose, tested all in one MPI call: every MPI test
+/// call drives MPI's own progress, which costs a system call on TCP.
 class MpiRequests {
 public:
     void add(MPI_Request request, Purpose purpose) {
@@ -42,8 +42,9 @@ public:
     [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
     /// Tests all requests once, calls `on_complete(purpose, status)` for those that are complete and forgets them. The
-    /// callback may add requests. Returns whether any was complete. When MPI fails it calls `on_failure(code)`, after the
-    /// callbacks of what is complete all the same. Throws the first exception of a callback, after the others were called.
+    /// callback may add requests. Returns whether any was complete. When MPI fails it calls `on_failure(code)`, after
+    /// the callbacks of what is complete all the same. Throws the first exception of a callback, after the others were
+    /// called.
     template <class Callback, class Failure>
     bool poll(Callback&& on_complete, Failure&& on_failure) {
         if (requests_.empty()) return false;
@@ -52,7 +53,8 @@ public:
         int completed = 0;
         const int code = [&] {
             const support::UnseenAccesses unseen;
-            return MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed, indices_.data(), statuses_.data());
+            return MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed, indices_.data(),
+                                statuses_.data());
         }();
         if (code == MPI_SUCCESS && (completed == MPI_UNDEFINED || completed == 0)) return false;
         // The callbacks may add requests (and poll nothing), so take what completed out of the set first.
@@ -121,8 +123,8 @@ public:
     }
 
 private:
-    /// Whether a test that failed has completed this request. MPI_ERR_IN_STATUS leaves each one's own error in its status (MPI
-    /// 3.1, section 3.7.5); with any other error only a request that is gone can be complete.
+    /// Whether a test that failed has completed this request. MPI_ERR_IN_STATUS leaves each one's own error in its
+    /// status (MPI 3.1, section 3.7.5); with any other error only a request that is gone can be complete.
     [[nodiscard]] bool arrived(int code, std::size_t at, const MPI_Status& status) const noexcept {
         if (at >= requests_.size() || requests_[at] != MPI_REQUEST_NULL) return false;
         int error_class = MPI_ERR_UNKNOWN;

@@ -6,7 +6,8 @@
 
 namespace lapwing::messages {
 
-OperationSlots::OperationSlots(std::uint64_t count, std::uint32_t last_tag_number) : slots_(count), last_tag_number_{last_tag_number} {
+OperationSlots::OperationSlots(std::uint64_t count, std::uint32_t last_tag_number)
+    : slots_(count), last_tag_number_{last_tag_number} {
     for (auto i = static_cast<std::uint32_t>(count); i-- > 0;) {
         slots_[i].tag = i;
         free_.push_back(i);
@@ -29,7 +30,8 @@ bool OperationSlots::was_given(std::uint64_t token) const noexcept {
 }
 
 OperationSlots::Slot* OperationSlots::of(const Operation& operation) {
-    const auto found = std::ranges::find_if(slots_, [&](const Slot& slot) { return slot.in_use && slot.operation == &operation; });
+    const auto found =
+        std::ranges::find_if(slots_, [&](const Slot& slot) { return slot.in_use && slot.operation == &operation; });
     return found == slots_.end() ? nullptr : &*found;
 }
 
@@ -106,8 +108,8 @@ void OperationSlots::forget(Slot& slot) {
     slot.operation = nullptr;
     slot.awaits_reply = false; // one that still comes names an earlier generation
     slot.pieces = 0;
-    // Bulk data that still comes must not meet the receive of a later transfer. Numbers do not come again: a slot that has
-    // used up its own, 60 at the least, is not used any more.
+    // Bulk data that still comes must not meet the receive of a later transfer. Numbers do not come again: a slot that
+    // has used up its own, 60 at the least, is not used any more.
     if (slot.bulk()) slot.tag += static_cast<std::uint32_t>(slots_.size());
     release_if_complete(slot);
 }

@@ -9,15 +9,16 @@
 
 namespace lapwing::messages {
 
-/// The own operations that an answer or bulk data refers to: a fixed number of slots, whose names requests and replies carry.
+/// The own operations that an answer or bulk data refers to: a fixed number of slots, whose names requests and replies
+/// carry.
 class OperationSlots {
 public:
     struct Slot {
         Operation* operation = nullptr; ///< null: nobody waits for it
         Peer* peer = nullptr;
         std::uint32_t generation = 0;
-        std::uint32_t pieces = 0;      ///< MPI requests under way
-        std::uint32_t tag = 0;         ///< number of its bulk data's tag: another one after each transfer that was abandoned
+        std::uint32_t pieces = 0; ///< MPI requests under way
+        std::uint32_t tag = 0;    ///< number of its bulk data's tag: another one after each transfer that was abandoned
         std::uint64_t bulk_number = 0; ///< of a bulk transfer, among those to its peer; 0: it is none
         std::uint64_t bytes = 0;       ///< of a bulk transfer, or of the answer that it awaits
         std::uint64_t arrived = 0;     ///< of the bytes of a bulk get
@@ -50,7 +51,9 @@ public:
     [[nodiscard]] bool was_given(std::uint64_t token) const noexcept;
     /// Null where it is over.
     [[nodiscard]] Slot* of(const Operation& operation);
-    [[nodiscard]] std::uint32_t index_of(const Slot& slot) const noexcept { return static_cast<std::uint32_t>(&slot - slots_.data()); }
+    [[nodiscard]] std::uint32_t index_of(const Slot& slot) const noexcept {
+        return static_cast<std::uint32_t>(&slot - slots_.data());
+    }
 
     /// The name of the next free slot, which take() fills.
     [[nodiscard]] Name next() const;

@@ -49,9 +49,13 @@ namespace {
 
 } // namespace
 
-OriginSide::OriginSide(Endpoint& endpoint, PacketStream& request_packets, PacketStream& reply_packets, const EngineLimits& limits,
-                       EngineListener& listener)
-    : endpoint_{endpoint}, request_packets_{request_packets}, reply_packets_{reply_packets}, limits_{limits}, listener_{listener},
+OriginSide::OriginSide(Endpoint& endpoint, PacketStream& request_packets, PacketStream& reply_packets,
+                       const EngineLimits& limits, EngineListener& listener)
+    : endpoint_{endpoint},
+      request_packets_{request_packets},
+      reply_packets_{reply_packets},
+      limits_{limits},
+      listener_{listener},
       inline_limit_{(limits.packet_bytes - sizeof(PacketHeader) - sizeof(Request)) / 8 * 8},
       slots_{limits.operations, largest_bulk_number(endpoint.largest_tag())} {}
 
@@ -60,9 +64,11 @@ OriginSide::OriginSide(Endpoint& endpoint, PacketStream& request_packets, Packet
 bool OriginSide::append(Peer& to, const Request& request, std::span<const std::byte> payload) {
     const RequestRow& row = *row_of(request.kind);
     if (payload.size() != row.payload_bytes(request)) [[unlikely]]
-        throw Error{fmt::format("{}: a request ({}) to rank {} has {} bytes of payload and says {}: a fault of Lapwing's",
-                                endpoint_.who(), row.name, to.rank, payload.size(), row.payload_bytes(request))};
-    if (to.open_request != nullptr && !to.open_request->fits(sizeof request, payload.size()) && !send_packet(to)) return false;
+        throw Error{
+            fmt::format("{}: a request ({}) to rank {} has {} bytes of payload and says {}: a fault of Lapwing's",
+                        endpoint_.who(), row.name, to.rank, payload.size(), row.payload_bytes(request))};
+    if (to.open_request != nullptr && !to.open_request->fits(sizeof request, payload.size()) && !send_packet(to))
+        return false;
     if (to.open_request == nullptr) to.open_request = request_packets_.take();
     if (to.open_request == nullptr) return false;
     if (!to.listed_busy) { // bulk transfers and packets that are sent begin here
@@ -78,7 +84,8 @@ bool OriginSide::send_packet(Peer& to) {
     if (to.packets_sent - to.packets_acknowledged >= limits_.packets_in_flight) return false;
     Packet* const packet = std::exchange(to.open_request, nullptr);
     packet->set_header({});
-    // Counted before it is sent: what MPI does not take is never acknowledged, so no flush believes that it has arrived.
+    // Counted before it is sent: what MPI does not take is never acknowledged, so no flush believes that it has
+    // arrived.
     ++to.packets_sent;
     ++packets_unacknowledged_;
     to.urgent = false;
@@ -141,7 +148,8 @@ void OriginSide::start_or_forget(std::uint32_t index, Step&& step) {
     }
 }
 
-bool OriginSide::try_fetch(Operation& operation, int target, Request request, std::span<const std::byte> payload, bool urgent) {
+bool OriginSide::try_fetch(Operation& operation, int target, Request request, std::span<const std::byte> payload,
+                           bool urgent) {
     const Answered answered = row_of(request.kind)->answered;
     const bool bulk = answered == Answered::by_data;
     if (slots_.full() || (bulk && slots_.bulk() >= limits_.bulk_transfers)) return false;
@@ -161,7 +169,8 @@ bool OriginSide::try_fetch(Operation& operation, int target, Request request, st
     start_or_forget(name.index, [&] {
         if (bulk)
             mpi::for_each_piece(request.size, [&](std::uint64_t at, int bytes) {
-                endpoint_.receive(operation.destination + at, bytes, target, bulk_get_tag(name.tag), {Purpose::own_get, name.index});
+                endpoint_.receive(operation.destination + at, bytes, target, bulk_get_tag(name.tag),
+                                  {Purpose::own_get, name.index});
             });
         // The first of a stream of gets leaves at once; those behind it gather until its answer is here.
         send_or_list(to, urgent || bulk || to.packets_sent == to.packets_acknowledged);
@@ -170,9 +179,11 @@ bool OriginSide::try_fetch(Operation& operation, int target, Request request, st
     return true;
 }
 
-bool OriginSide::try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind, const std::byte* source) {
+bool OriginSide::try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind,
+                               const std::byte* source) {
     Peer& to = endpoint_.peer(target);
-    if (request.size <= inline_limit_) return send_appended(to, request, {source, request.size}, request.counter_plus_one != 0);
+    if (request.size <= inline_limit_)
+        return send_appended(to, request, {source, request.size}, request.counter_plus_one != 0);
     if (slots_.full() || slots_.bulk() >= limits_.bulk_transfers) return false;
     const OperationSlots::Name name = slots_.next();
     request.kind = bulk_kind;
@@ -181,7 +192,8 @@ bool OriginSide::try_send_data(Operation& operation, int target, Request request
     if (!append(to, request, {})) return false;
     Slot& slot = slots_.take(operation, to);
     slots_.make_bulk(slot, request.size);
-    slot.awaits_reply = row_of(bulk_kind)->answered == Answered::by_reply; // `done`, once the data is in the target's memory
+    slot.awaits_reply =
+        row_of(bulk_kind)->answered == Answered::by_reply; // `done`, once the data is in the target's memory
     start_or_forget(name.index, [&] {
         send_or_list(to, true); // before the data, so that the target can post its receive
         mpi::for_each_piece(request.size, [&](std::uint64_t at, int bytes) {
@@ -208,7 +220,8 @@ FlushTicket OriginSide::start_flush(int target) {
 bool OriginSide::flushed(int target, const FlushTicket& ticket) const {
     if (!ticket.any) return true;
     const Peer& to = *endpoint_.known_peer(target);
-    return to.packets_acknowledged >= ticket.packets && (to.bulk_under_way.empty() || to.bulk_under_way.front() > ticket.bulk);
+    return to.packets_acknowledged >= ticket.packets &&
+           (to.bulk_under_way.empty() || to.bulk_under_way.front() > ticket.bulk);
 }
 
 std::vector<int> OriginSide::busy_targets() {
@@ -229,10 +242,12 @@ void OriginSide::receive(const MPI_Status& status) {
     Peer& from = endpoint_.peer(status.MPI_SOURCE);
     PacketHeader header;
     if (packet.size() >= sizeof header) std::memcpy(&header, packet.data(), sizeof header);
-    if (packet.size() < sizeof header || header.acknowledged < from.packets_acknowledged || header.acknowledged > from.packets_sent) {
-        endpoint_.note_problem(fmt::format("rank {} sent {} bytes in the place of replies, which acknowledge nothing of what it was "
-                                           "sent: they were dropped; {}",
-                                           from.rank, packet.size(), fault_of_builds));
+    if (packet.size() < sizeof header || header.acknowledged < from.packets_acknowledged ||
+        header.acknowledged > from.packets_sent) {
+        endpoint_.note_problem(
+            fmt::format("rank {} sent {} bytes in the place of replies, which acknowledge nothing of what it was "
+                        "sent: they were dropped; {}",
+                        from.rank, packet.size(), fault_of_builds));
         return reply_packets_.read();
     }
     packet = packet.subspan(sizeof header);
@@ -252,8 +267,9 @@ bool OriginSide::read_reply(std::span<const std::byte>& packet, Reply& reply, in
         packet = packet.subspan(sizeof reply);
         if (has_right_size(reply) && reply.size <= packet.size() && padded(reply.size) <= packet.size()) return true;
     }
-    endpoint_.note_problem(fmt::format("rank {} sent {} bytes in the place of replies, which are none: they were dropped; {}",
-                                       origin, left, fault_of_builds));
+    endpoint_.note_problem(
+        fmt::format("rank {} sent {} bytes in the place of replies, which are none: they were dropped; {}", origin,
+                    left, fault_of_builds));
     return false;
 }
 
@@ -283,7 +299,8 @@ void OriginSide::handle_reply(Peer& from, const Reply& reply, const std::byte* p
         return;
     }
     if (!is_answer(*slot, from, reply)) return note_senseless(from, reply);
-    if (reply.kind == ReplyKind::data && slot->operation != nullptr) std::memcpy(slot->operation->destination, payload, reply.size);
+    if (reply.kind == ReplyKind::data && slot->operation != nullptr)
+        std::memcpy(slot->operation->destination, payload, reply.size);
     slots_.replied(*slot);
 }
 

@@ -26,21 +26,24 @@ struct FlushTicket {
     bool any = false;
 };
 
-/// The engine's end at the origin: queues requests, reads replies, and knows which operations they belong to. Used with the engine's
-/// mutex held, unless a function says otherwise.
+/// The engine's end at the origin: queues requests, reads replies, and knows which operations they belong to. Used with
+/// the engine's mutex held, unless a function says otherwise.
 class OriginSide {
 public:
-    OriginSide(Endpoint& endpoint, PacketStream& request_packets, PacketStream& reply_packets, const EngineLimits& limits,
-               EngineListener& listener);
+    OriginSide(Endpoint& endpoint, PacketStream& request_packets, PacketStream& reply_packets,
+               const EngineLimits& limits, EngineListener& listener);
 
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return inline_limit_; }
 
     // The try_ calls return false, having done nothing, when there is no room at the moment.
 
-    /// A request that is answered with data; its row in RequestTable says how. `request.size` bytes of it are bulk data then.
+    /// A request that is answered with data; its row in RequestTable says how. `request.size` bytes of it are bulk data
+    /// then.
     bool try_fetch(Operation& operation, int target, Request request, std::span<const std::byte> payload, bool urgent);
-    /// A request whose payload is `request.size` bytes at `source`; as `bulk_kind`, beside the packets, if they fit into none.
-    bool try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind, const std::byte* source);
+    /// A request whose payload is `request.size` bytes at `source`; as `bulk_kind`, beside the packets, if they fit
+    /// into none.
+    bool try_send_data(Operation& operation, int target, Request request, RequestKind bulk_kind,
+                       const std::byte* source);
     /// A request without an answer.
     bool try_send(int target, const Request& request, std::span<const std::byte> payload, bool urgent);
     /// Likewise; the first of a stream leaves at once, and those behind it gather until it has been acknowledged.
@@ -58,13 +61,14 @@ public:
     void send_gathered();
     void update_active() noexcept;
 
-    /// Ends what MPI does for an operation: receives are taken back, and what comes for them goes to a scrap; sends that are under
-    /// way go on with the purpose that is returned.
+    /// Ends what MPI does for an operation: receives are taken back, and what comes for them goes to a scrap; sends
+    /// that are under way go on with the purpose that is returned.
     std::optional<Purpose> abandon(const Operation& operation) noexcept;
     /// Nothing is written to operations' memory any more.
     void take_back_all_receives() noexcept;
 
-    /// A rank that has dropped requests about a window which nobody waited for one by one, and -1 if none has: told once.
+    /// A rank that has dropped requests about a window which nobody waited for one by one, and -1 if none has: told
+    /// once.
     [[nodiscard]] int take_dropped(std::uint64_t window);
     /// The window goes: nobody asks any more.
     void forget_dropped(std::uint64_t window) { (void)take_dropped(window); }
@@ -78,7 +82,8 @@ public:
 private:
     using Slot = OperationSlots::Slot;
 
-    /// Room for the payload of a request, in the peer's open packet; false if there is none. Must be as long as the request says.
+    /// Room for the payload of a request, in the peer's open packet; false if there is none. Must be as long as the
+    /// request says.
     bool append(Peer& to, const Request& request, std::span<const std::byte> payload);
     bool send_packet(Peer& to);
     void send_or_list(Peer& to, bool urgent);
@@ -106,11 +111,12 @@ private:
     const std::uint64_t inline_limit_;
 
     OperationSlots slots_;
-    std::vector<Peer*> open_peers_; ///< with an open packet, or one before long
-    std::vector<Peer*> busy_peers_; ///< all that are busy(), and some that were
+    std::vector<Peer*> open_peers_;            ///< with an open packet, or one before long
+    std::vector<Peer*> busy_peers_;            ///< all that are busy(), and some that were
     std::uint64_t packets_unacknowledged_ = 0; ///< over all peers
     std::size_t lingering_ = 0; ///< MPI requests of operations that were abandoned, which may never complete
-    /// Where data goes whose receive was taken back: its sender counts it among what it serves until it has been received.
+    /// Where data goes whose receive was taken back: its sender counts it among what it serves until it has been
+    /// received.
     struct Scrap {
         support::AlignedMemory memory; ///< for one piece at a time
         std::uint64_t token = 0;       ///< of the operation

@@ -1,5 +1,5 @@
-// MPI is called past the profiling interface: the program may have its own in the place of its calls (lapwing::transparent, or a tool),
-// which would enter Lapwing with the engine's mutex held.
+// MPI is called past the profiling interface: the program may have its own in the place of its calls
+// (lapwing::transparent, or a tool), which would enter Lapwing with the engine's mutex held.
 #include "src/messages/owner_atomics.hpp"
 
 #include "src/messages/request_table.hpp"
@@ -26,38 +26,43 @@ MPI_Aint displacement(const ExposedMemory& memory, std::uint64_t offset) {
     return static_cast<MPI_Aint>(offset / static_cast<std::uint64_t>(memory.unit));
 }
 
-FailedMpiCall flush_own_part(const ExposedMemory& memory) { return {PMPI_Win_flush(memory.rank, memory.atomics), "MPI_Win_flush"}; }
+FailedMpiCall flush_own_part(const ExposedMemory& memory) {
+    return {PMPI_Win_flush(memory.rank, memory.atomics), "MPI_Win_flush"};
+}
 
-// Atomics of MPI's on this rank's own part, for another rank. `before` has the value when the window has been flushed for this rank.
+// Atomics of MPI's on this rank's own part, for another rank. `before` has the value when the window has been flushed
+// for this rank.
 
-FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType type, std::uint64_t offset, const void* expected,
-                                  const void* desired, void* before) {
+FailedMpiCall compare_swap_by_mpi(const ExposedMemory& memory, mpi::AtomicType type, std::uint64_t offset,
+                                  const void* expected, const void* desired, void* before) {
     // See RmaTransport::compare_swap for the types.
     const MPI_Datatype bits = type == mpi::AtomicType::float32   ? MPI_UINT32_T
                               : type == mpi::AtomicType::float64 ? MPI_UINT64_T
-                                                            : mpi::mpi_type(type);
-    return {PMPI_Compare_and_swap(desired, expected, before, bits, memory.rank, displacement(memory, offset), memory.atomics),
+                                                                 : mpi::mpi_type(type);
+    return {PMPI_Compare_and_swap(desired, expected, before, bits, memory.rank, displacement(memory, offset),
+                                  memory.atomics),
             "MPI_Compare_and_swap"};
 }
 
-FailedMpiCall fetch_and_op(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
-                           const void* operand, void* before) {
+FailedMpiCall fetch_and_op(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type,
+                           std::uint64_t offset, const void* operand, void* before) {
     return {PMPI_Fetch_and_op(operand, before, mpi::mpi_type(type), memory.rank, displacement(memory, offset),
                               mpi::mpi_operation(operation), memory.atomics),
             "MPI_Fetch_and_op"};
 }
 
-FailedMpiCall fetch_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
-                           const void* operand, void* before) {
+FailedMpiCall fetch_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type,
+                           std::uint64_t offset, const void* operand, void* before) {
     if (memory.trusted.fetches(operation, type)) return fetch_and_op(memory, operation, type, offset, operand, before);
-    return mpi::fetch_by_swaps(operation, type, operand, before, [&](const void* expected, const void* desired, void* found) {
-        const auto failed = compare_swap_by_mpi(memory, type, offset, expected, desired, found);
-        return failed ? failed : flush_own_part(memory);
-    });
+    return mpi::fetch_by_swaps(
+        operation, type, operand, before, [&](const void* expected, const void* desired, void* found) {
+            const auto failed = compare_swap_by_mpi(memory, type, offset, expected, desired, found);
+            return failed ? failed : flush_own_part(memory);
+        });
 }
 
-FailedMpiCall add_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type, std::uint64_t offset,
-                         const void* operand) {
+FailedMpiCall add_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation operation, mpi::AtomicType type,
+                         std::uint64_t offset, const void* operand) {
     if (!memory.trusted.fetches(operation, type)) {
         std::uint64_t before = 0;
         return fetch_by_mpi(memory, operation, type, offset, operand, &before);
@@ -68,8 +73,9 @@ FailedMpiCall add_by_mpi(const ExposedMemory& memory, mpi::AtomicOperation opera
             "MPI_Accumulate"};
 }
 
-/// An atomic of a list, as it travels: places of the operand and the expected value in the packet. MPI keeps atomics of one rank on one
-/// value in order, and reads the operands before a flush returns: they must stay until then. Those of the packet do.
+/// An atomic of a list, as it travels: places of the operand and the expected value in the packet. MPI keeps atomics of
+/// one rank on one value in order, and reads the operands before a flush returns: they must stay until then. Those of
+/// the packet do.
 struct Listed {
     std::uint64_t offset = 0;
     const std::byte* operand = nullptr;
@@ -80,7 +86,8 @@ struct Listed {
 void by_processor(const Request& request, const Listed& one, std::byte* address, void* before) {
     AtomicPayload values;
     std::memcpy(&values.operand, one.operand, sizeof values.operand);
-    if (one.expected == nullptr) return mpi::processor_fetch(request.operation, request.type, address, &values.operand, before);
+    if (one.expected == nullptr)
+        return mpi::processor_fetch(request.operation, request.type, address, &values.operand, before);
     std::memcpy(&values.expected, one.expected, sizeof values.expected);
     mpi::processor_compare_swap(request.type, address, &values.expected, &values.operand, before);
 }
@@ -130,8 +137,7 @@ bool OwnerAtomics::fetch(Peer& origin, const Request& request, const AtomicPaylo
     if (answer == nullptr) return false;
     if (request.is_compare_swap != 0)
         mpi::processor_compare_swap(request.type, address, &values.expected, &values.operand, answer);
-    else
-        mpi::processor_fetch(request.operation, request.type, address, &values.operand, answer);
+    else mpi::processor_fetch(request.operation, request.type, address, &values.operand, answer);
     return true;
 }
 
@@ -146,8 +152,9 @@ bool OwnerAtomics::fetch_list(Peer& origin, const Request& request, std::span<co
     const ExposedMemory* const memory = windows_.memory_of(request.window);
     const auto report = [&](const FailedMpiCall& failed) {
         if (failed)
-            endpoint_.note_problem(fmt::format("{} failed for atomics of rank {} on window {}, whose results are wrong: {}",
-                                               failed.call, origin.rank, request.window, support::mpi_error_text(failed.code)));
+            endpoint_.note_problem(
+                fmt::format("{} failed for atomics of rank {} on window {}, whose results are wrong: {}", failed.call,
+                            origin.rank, request.window, support::mpi_error_text(failed.code)));
     };
     bool by_mpi = false;
     for (std::uint64_t k = 0; k < count; ++k, answer += 8) {
@@ -172,8 +179,9 @@ void OwnerAtomics::add_list(const Peer& origin, const Request& request, std::spa
     const ExposedMemory* const memory = windows_.memory_of(request.window);
     const auto report = [&](const FailedMpiCall& failed) {
         if (failed)
-            endpoint_.note_problem(fmt::format("{} failed for adds of rank {} to window {}, of which some are lost: {}", failed.call,
-                                               origin.rank, request.window, support::mpi_error_text(failed.code)));
+            endpoint_.note_problem(fmt::format("{} failed for adds of rank {} to window {}, of which some are lost: {}",
+                                               failed.call, origin.rank, request.window,
+                                               support::mpi_error_text(failed.code)));
     };
     bool by_mpi = false;
     for (std::uint64_t at = 0; at + sizeof(AddPayload) <= list.size(); at += sizeof(AddPayload)) {

@@ -8,8 +8,9 @@
 
 namespace lapwing::messages {
 
-/// Atomics of other ranks on this one's memory: the processor's, or MPI's where the window's are, since the two do not exclude each
-/// other. A request is read once and must not throw, or what has been added would be added again: what fails is noted.
+/// Atomics of other ranks on this one's memory: the processor's, or MPI's where the window's are, since the two do not
+/// exclude each other. A request is read once and must not throw, or what has been added would be added again: what
+/// fails is noted.
 class OwnerAtomics {
 public:
     OwnerAtomics(Endpoint& endpoint, ExposedWindows& windows, ReplyQueue& replies)

@@ -4,8 +4,13 @@
 
 namespace lapwing::messages {
 
-PacketStream::PacketStream(Endpoint& endpoint, support::Statistics& statistics, const Sort& sort, std::uint64_t packet_bytes)
-    : endpoint_{endpoint}, statistics_{statistics}, sort_{sort}, packet_bytes_{packet_bytes}, pool_{sort.buffers, packet_bytes},
+PacketStream::PacketStream(Endpoint& endpoint, support::Statistics& statistics, const Sort& sort,
+                           std::uint64_t packet_bytes)
+    : endpoint_{endpoint},
+      statistics_{statistics},
+      sort_{sort},
+      packet_bytes_{packet_bytes},
+      pool_{sort.buffers, packet_bytes},
       memory_{support::allocate_zeroed(sort.receives * support::rounded_to_alignment(packet_bytes))},
       receives_(sort.receives, MPI_REQUEST_NULL) {}
 
@@ -33,16 +38,19 @@ void PacketStream::read() {
 }
 
 void PacketStream::post(std::size_t index) {
-    receives_[index] = endpoint_.post_receive(buffer(index), static_cast<int>(packet_bytes_), MPI_ANY_SOURCE, sort_.tag);
+    receives_[index] =
+        endpoint_.post_receive(buffer(index), static_cast<int>(packet_bytes_), MPI_ANY_SOURCE, sort_.tag);
 }
 
 void PacketStream::watch_head() {
-    endpoint_.requests().add(std::exchange(receives_[head_], MPI_REQUEST_NULL), {sort_.in, static_cast<std::uint32_t>(head_)});
+    endpoint_.requests().add(std::exchange(receives_[head_], MPI_REQUEST_NULL),
+                             {sort_.in, static_cast<std::uint32_t>(head_)});
 }
 
 void PacketStream::hand_over_receives() {
     for (MPI_Request& request : receives_)
-        if (request != MPI_REQUEST_NULL) endpoint_.requests().add(std::exchange(request, MPI_REQUEST_NULL), {Purpose::discarded});
+        if (request != MPI_REQUEST_NULL)
+            endpoint_.requests().add(std::exchange(request, MPI_REQUEST_NULL), {Purpose::discarded});
 }
 
 std::uint64_t PacketStream::memory_bytes() const noexcept {

@@ -23,7 +23,8 @@ struct Lent {
     std::vector<ParkedPacket> parked; ///< in the order in which they came
 };
 
-/// What is kept about a rank that this one has exchanged packets with. Small: a rank that all others ask has one for each.
+/// What is kept about a rank that this one has exchanged packets with. Small: a rank that all others ask has one for
+/// each.
 struct Peer {
     int rank = 0;
     // Of this rank as the origin of requests.

@@ -8,18 +8,20 @@ namespace {
 using support::ProcessorShare;
 
 constexpr std::chrono::microseconds first_sleep{50};
-/// After traffic that a socket told of: so is the next, most likely, and each look costs the computation beside it some microseconds.
+/// After traffic that a socket told of: so is the next, most likely, and each look costs the computation beside it some
+/// microseconds.
 constexpr std::chrono::microseconds first_told_sleep{500};
-/// While a computation thread drives progress, because it waits or soon will: it may go back to computing at any time, and does not
-/// say so.
+/// While a computation thread drives progress, because it waits or soon will: it may go back to computing at any time,
+/// and does not say so.
 constexpr std::chrono::microseconds driven_sleep{1000};
-/// Requests that MPI serves without a word are polled for, unless a computation thread that shares its processor with this one
-/// has waited so lately: it communicates and serves them too, and a thread that polls would keep the processor from it for a time
-/// slice. Between looks the thread then sleeps. A computation that does not wait gives up to half of its processor for them.
+/// Requests that MPI serves without a word are polled for, unless a computation thread that shares its processor with
+/// this one has waited so lately: it communicates and serves them too, and a thread that polls would keep the processor
+/// from it for a time slice. Between looks the thread then sleeps. A computation that does not wait gives up to half of
+/// its processor for them.
 constexpr std::chrono::milliseconds courtesy{5};
-/// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a computation:
-/// whoever gave it up would get it back a time slice later, and the next request of a stream is here sooner. Counted in
-/// rounds, which are the slower the slower the network is.
+/// For so many fruitless rounds after traffic the thread keeps its processor, even one that it shares with a
+/// computation: whoever gave it up would get it back a time slice later, and the next request of a stream is here
+/// sooner. Counted in rounds, which are the slower the slower the network is.
 constexpr unsigned hot_rounds = 8;
 /// Fruitless rounds after a wake before the next sleep: MPI may need several to see what woke the thread.
 constexpr unsigned rounds_after_wake = 16;
@@ -32,7 +34,8 @@ constexpr unsigned sleeps_without_sockets = 16;
 void PollingPays::see(bool moved, bool waited, Clock::time_point now, std::chrono::microseconds time) noexcept {
     waited_ |= waited;
     if (moved) {
-        if (cold_ && !waited_) credit_ = std::clamp(credit_ + (now - last_moved_ < time ? 1 : -cost_in_vain), -most, most);
+        if (cold_ && !waited_)
+            credit_ = std::clamp(credit_ + (now - last_moved_ < time ? 1 : -cost_in_vain), -most, most);
         waited_ = false;
         last_moved_ = now;
     }
@@ -40,11 +43,16 @@ void PollingPays::see(bool moved, bool waited, Clock::time_point now, std::chron
 }
 
 PollingPolicy::PollingPolicy(const Times& times, ProcessorShare share, Clock::time_point now)
-    : times_{times}, own_processor_{share == ProcessorShare::ample},
+    : times_{times},
+      own_processor_{share == ProcessorShare::ample},
       backoff_{own_processor_ ? ProcessorShare::ample : ProcessorShare::crowded},
-      last_traffic_{now - std::chrono::seconds{1}}, last_wait_{last_traffic_}, cold_rounds_{hot_rounds}, sleep_{first_sleep} {}
+      last_traffic_{now - std::chrono::seconds{1}},
+      last_wait_{last_traffic_},
+      cold_rounds_{hot_rounds},
+      sleep_{first_sleep} {}
 
-PollingPolicy::Next PollingPolicy::after(const ProgressRound& round, const ComputationWaits& waits, Clock::time_point now) {
+PollingPolicy::Next PollingPolicy::after(const ProgressRound& round, const ComputationWaits& waits,
+                                         Clock::time_point now) {
     ++rounds_;
     const bool waited = note_wait(waits, now);
     const bool polite = !own_processor_ && now - last_wait_ < courtesy;

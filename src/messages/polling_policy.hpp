@@ -14,7 +14,8 @@ struct ProgressRound {
     bool awake = false; ///< more is to be expected: do not sleep
     bool alert = false; ///< requests are to be expected that MPI serves by itself, without a word
     bool quiet = false; ///< nothing has moved for a while, and nothing is expected
-    bool attended = false; ///< a computation thread streams transfers, and makes progress itself whenever it needs an answer
+    bool attended =
+        false; ///< a computation thread streams transfers, and makes progress itself whenever it needs an answer
 };
 
 /// Waits of computation threads.
@@ -24,15 +25,16 @@ struct ComputationWaits {
     bool driving = false;    ///< one waits and drives progress, so that the progress thread need not
 };
 
-/// Whether polling after traffic has lately paid. Where the thread shares its processor with a computation, what it polls in vain the
-/// computation loses: a stream of requests is worth it, one halo each millisecond is not. What counts is whether the next traffic
-/// came while the thread polled, or would have, had it polled: so a stream is noticed without polling.
+/// Whether polling after traffic has lately paid. Where the thread shares its processor with a computation, what it
+/// polls in vain the computation loses: a stream of requests is worth it, one halo each millisecond is not. What counts
+/// is whether the next traffic came while the thread polled, or would have, had it polled: so a stream is noticed
+/// without polling.
 class PollingPays {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// Of each round: whether something moved, and whether a computation thread has waited, which may have taken what came. `time` is
-    /// for how long is polled.
+    /// Of each round: whether something moved, and whether a computation thread has waited, which may have taken what
+    /// came. `time` is for how long is polled.
     void see(bool moved, bool waited, Clock::time_point now, std::chrono::microseconds time) noexcept;
     [[nodiscard]] bool operator()() const noexcept { return credit_ > 0; }
 
@@ -40,19 +42,19 @@ private:
     static constexpr int cost_in_vain = 8; ///< of one time polled in vain, in answers that came a sleep's end sooner
     static constexpr int most = 2 * cost_in_vain;
     int credit_ = most;
-    bool cold_ = true; ///< the round before was fruitless
+    bool cold_ = true;    ///< the round before was fruitless
     bool waited_ = false; ///< since something last moved
     Clock::time_point last_moved_{};
 };
 
-/// When the progress thread goes on at once, when it polls on, and when and for how long it sleeps. Knows no system call but those of a
-/// pause.
+/// When the progress thread goes on at once, when it polls on, and when and for how long it sleeps. Knows no system
+/// call but those of a pause.
 class PollingPolicy {
 public:
     using Clock = std::chrono::steady_clock;
 
     struct Times {
-        std::chrono::microseconds spin{200};           ///< so long it polls after the last traffic
+        std::chrono::microseconds spin{200}; ///< so long it polls after the last traffic
         std::chrono::microseconds longest_sleep{10000};
     };
     PollingPolicy(const Times& times, support::ProcessorShare share, Clock::time_point now);

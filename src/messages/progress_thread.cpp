@@ -21,8 +21,8 @@ constexpr std::chrono::milliseconds tick_length{4};
 /// Rounds between two looks at the clock.
 constexpr unsigned rounds_per_look = 8;
 
-/// Asks the scheduler to run this thread soon and briefly rather than late and long (Linux 6.12 and later heed it): where
-/// it shares a processor with a computation, it then answers within 0.1 ms instead of a time slice.
+/// Asks the scheduler to run this thread soon and briefly rather than late and long (Linux 6.12 and later heed it):
+/// where it shares a processor with a computation, it then answers within 0.1 ms instead of a time slice.
 void prefer_short_slices() {
     struct {
         std::uint32_t size;
@@ -33,8 +33,13 @@ void prefer_short_slices() {
         std::uint64_t runtime_ns;
         std::uint64_t deadline_ns;
         std::uint64_t period_ns;
-    } attributes{.size = sizeof attributes, .policy = 0, .flags = 0x08,
-                 .nice = getpriority(PRIO_PROCESS, 0), .priority = 0, .runtime_ns = 100'000, .deadline_ns = 0,
+    } attributes{.size = sizeof attributes,
+                 .policy = 0,
+                 .flags = 0x08,
+                 .nice = getpriority(PRIO_PROCESS, 0),
+                 .priority = 0,
+                 .runtime_ns = 100'000,
+                 .deadline_ns = 0,
                  .period_ns = 0}; // flag 0x08: keep the policy
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
@@ -57,8 +62,8 @@ std::unique_lock<support::Mutex> ProgressThread::lock_teams() {
 void ProgressThread::add(Progressing& team, const Options& options) {
     const std::lock_guard start_stop{start_stop_mutex_};
     if (!thread_.joinable()) {
-        // The thread must not run on while the libraries that it calls are taken down: of the program's exit handlers this
-        // one runs before those that are registered already, as those libraries' are.
+        // The thread must not run on while the libraries that it calls are taken down: of the program's exit handlers
+        // this one runs before those that are registered already, as those libraries' are.
         static const bool stops_at_exit = std::atexit([] { instance().stop(); }) == 0;
         static_cast<void>(stops_at_exit);
         options_ = options;

@@ -30,11 +30,12 @@ public:
     [[nodiscard]] virtual Waits waits() const noexcept = 0;
 };
 
-/// The progress thread: one per process, whatever the number of teams; started with the first and stopped with the last.
+/// The progress thread: one per process, whatever the number of teams; started with the first and stopped with the
+/// last.
 ///
 /// It polls while there is traffic and for `spin` after the last, and sleeps otherwise, at first briefly and then up to
-/// `longest_sleep`: a request that finds it asleep waits that long once, unless it comes over TCP (see Sleeper). Where it
-/// has no processor of its own it gives up its processor after every fruitless poll.
+/// `longest_sleep`: a request that finds it asleep waits that long once, unless it comes over TCP (see Sleeper). Where
+/// it has no processor of its own it gives up its processor after every fruitless poll.
 class ProgressThread {
 public:
     struct Options {
@@ -55,15 +56,15 @@ public:
     /// On return the thread has ended, whatever teams there are: MPI is about to.
     void stop();
 
-    /// The calling thread sleeps so long, and the progress thread makes no round meanwhile. `asleep`, if any, is 1 all this time, and 0
-    /// before and after.
+    /// The calling thread sleeps so long, and the progress thread makes no round meanwhile. `asleep`, if any, is 1 all
+    /// this time, and 0 before and after.
     void sleep_outside_mpi(std::chrono::microseconds time, std::int64_t* asleep);
 
     /// Ends a sleep: there is something to do. Costs nothing when it is awake.
     void nudge() noexcept { sleeper_.nudge(); }
-    /// After the start of a transfer of so few bytes that it is complete when its answer has been received, which the caller
-    /// does best itself when it waits: a second thread would take the processor from it. Others that were gathered behind the
-    /// first must leave even if the caller computes meanwhile, so nudges, but seldom.
+    /// After the start of a transfer of so few bytes that it is complete when its answer has been received, which the
+    /// caller does best itself when it waits: a second thread would take the processor from it. Others that were
+    /// gathered behind the first must leave even if the caller computes meanwhile, so nudges, but seldom.
     void nudge_seldom() noexcept {
         const std::int64_t now = std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
         if (now - last_seldom_.load(std::memory_order_relaxed) < between_seldom_nudges) return;
@@ -76,7 +77,8 @@ public:
 
 private:
     /// Longer than the thread stays awake after a nudge, unless LAPWING_PROGRESS_SPIN is long.
-    static constexpr std::int64_t between_seldom_nudges = std::chrono::nanoseconds{std::chrono::milliseconds{1}}.count();
+    static constexpr std::int64_t between_seldom_nudges =
+        std::chrono::nanoseconds{std::chrono::milliseconds{1}}.count();
 
     ProgressThread() = default;
     ~ProgressThread() = default; // never called: see instance()
@@ -92,13 +94,13 @@ private:
     /// Held while the thread is started or joined: so of two callers the second finds it done.
     support::Mutex start_stop_mutex_{support::LockRank::progress_start};
     support::Mutex teams_mutex_{support::LockRank::progress_teams}; ///< held during a round
-    std::atomic<int> teams_wanted_{0}; ///< threads that wait for teams_mutex_
+    std::atomic<int> teams_wanted_{0};                              ///< threads that wait for teams_mutex_
     std::vector<Progressing*> teams_;
     Options options_;
     std::thread thread_;
     std::atomic<bool> stop_{false};
     Sleeper sleeper_;
-    std::atomic<std::int64_t> last_seldom_{0}; ///< nanoseconds
+    std::atomic<std::int64_t> last_seldom_{0};       ///< nanoseconds
     alignas(64) std::atomic<std::uint32_t> tick_{1}; ///< on a line that is written every few milliseconds only
 };
 

@@ -10,15 +10,16 @@
 
 namespace lapwing::messages {
 
-/// The replies and acknowledgements that this rank owes. Whoever gets replies reads them whatever else is under way, but not before
-/// its next call, or a signal, lets it: until then it holds the buffers that MPI has not sent. So answers take a fair share of them, and
-/// a rank that holds none gets one in any case: none keeps this one from answering another.
+/// The replies and acknowledgements that this rank owes. Whoever gets replies reads them whatever else is under way,
+/// but not before its next call, or a signal, lets it: until then it holds the buffers that MPI has not sent. So
+/// answers take a fair share of them, and a rank that holds none gets one in any case: none keeps this one from
+/// answering another.
 class ReplyQueue {
 public:
     explicit ReplyQueue(PacketStream& packets) : packets_{packets} {}
 
-    /// Room for the payload of a reply, of `reply.size` bytes, in the peer's open reply packet; null when the peer holds as many
-    /// buffers as it may have now.
+    /// Room for the payload of a reply, of `reply.size` bytes, in the peer's open reply packet; null when the peer
+    /// holds as many buffers as it may have now.
     std::byte* append(Peer& to, const Reply& reply);
     /// A packet of the peer's has been handled: it is to be told.
     void acknowledge(Peer& to) {

@@ -7,8 +7,8 @@
 namespace lapwing::messages {
 
 /// What travels between the progress threads. A packet is a PacketHeader and requests (or replies), each padded to 8
-/// bytes, with its payload behind it. All ranks of a job run the same build on like processors, so fields travel as they
-/// are in memory.
+/// bytes, with its payload behind it. All ranks of a job run the same build on like processors, so fields travel as
+/// they are in memory.
 struct PacketHeader {
     /// Request packets of the receiver that the sender has handled, since the start: one number acknowledges all
     /// packets up to it, because packets of a pair of ranks stay in order.
@@ -17,22 +17,23 @@ struct PacketHeader {
 
 /// What is asked for. How long the payload of each kind is, whether it is answered and what handles it: RequestTable.
 enum class RequestKind : std::uint8_t {
-    get,      ///< answer with `size` bytes
-    put,      ///< payload to memory
-    bulk_get, ///< send `size` bytes straight from memory with tag `tag`
-    bulk_put, ///< receive `size` bytes straight into memory with tag `tag`
-    scatter,  ///< payload: a RunTable of `offset` bytes and data, `size` in all; unpack the data
-    gather,   ///< payload: a RunTable of `offset` bytes; answer with the `size` bytes that it names
+    get,          ///< answer with `size` bytes
+    put,          ///< payload to memory
+    bulk_get,     ///< send `size` bytes straight from memory with tag `tag`
+    bulk_put,     ///< receive `size` bytes straight into memory with tag `tag`
+    scatter,      ///< payload: a RunTable of `offset` bytes and data, `size` in all; unpack the data
+    gather,       ///< payload: a RunTable of `offset` bytes; answer with the `size` bytes that it names
     bulk_scatter, ///< receive what `scatter` has as payload with tag `tag`, and unpack it
     bulk_gather,  ///< payload as of `gather`; send the packed bytes with tag `tag`
-    atomic,   ///< payload: operand, expected; answer with the value from before
-    atomics,  ///< payload: `size` bytes of AddPayload, of ListedSwap for compare_swap; answer with 8 bytes for each
-    adds,     ///< atomics of one kind without an answer; payload: `size` bytes of AddPayload
-    departed, ///< rank `offset` left after `size` collective calls; `tag` says why
-    waiting,  ///< the sender has waited for a while in a collective call; payload: WaitingNote
-    wake,     ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
-    remote_call, ///< payload: `size` bytes for the handler `handler` that a room above has registered; see RemoteCallHandler
-    end          ///< of the kinds
+    atomic,       ///< payload: operand, expected; answer with the value from before
+    atomics,      ///< payload: `size` bytes of AddPayload, of ListedSwap for compare_swap; answer with 8 bytes for each
+    adds,         ///< atomics of one kind without an answer; payload: `size` bytes of AddPayload
+    departed,     ///< rank `offset` left after `size` collective calls; `tag` says why
+    waiting,      ///< the sender has waited for a while in a collective call; payload: WaitingNote
+    wake,         ///< keep polling for a while: one-sided operations are on their way, which the target cannot see
+    remote_call,  ///< payload: `size` bytes for the handler `handler` that a room above has registered; see
+                  ///< RemoteCallHandler
+    end           ///< of the kinds
 };
 
 /// The head of a request, with its payload behind it.
@@ -47,18 +48,19 @@ struct Request {
     std::uint32_t handler = 0; ///< of a remote_call
     std::uint64_t window = 0;
     std::uint64_t offset = 0; ///< in the window, or as the kind says
-    std::uint64_t size = 0;  ///< bytes of data
-    std::uint64_t token = 0; ///< names the operation in the reply
+    std::uint64_t size = 0;   ///< bytes of data
+    std::uint64_t token = 0;  ///< names the operation in the reply
 };
 
 enum class ReplyKind : std::uint8_t {
     acknowledgement, ///< nothing beyond the packet header
     data,            ///< payload: `size` bytes for operation `token`
     done,            ///< operation `token` is complete
-    barrier,         ///< a token of the dissemination barrier; payload: BarrierToken. It answers nothing, but travels as answers
-                     ///< do: at once, whatever is under way, and without an acknowledgement of its own, which is the next token
-    dropped          ///< operation `token` was not done, nor will be: its window's memory is gone; payload: DroppedNote. `token` is
-                     ///< no_operation where the request has no answer otherwise
+    barrier, ///< a token of the dissemination barrier; payload: BarrierToken. It answers nothing, but travels as
+             ///< answers do: at once, whatever is under way, and without an acknowledgement of its own, which is the
+             ///< next token
+    dropped ///< operation `token` was not done, nor will be: its window's memory is gone; payload: DroppedNote. `token`
+            ///< is no_operation where the request has no answer otherwise
 };
 
 /// No operation has this name.
@@ -110,7 +112,7 @@ struct WaitingNote {
     std::uint64_t collectives = 0; ///< that it has completed
     std::uint64_t subject = 0;     ///< window that the call is about, or 0
     std::int32_t rank = 0;
-    std::int32_t run = 0; ///< so many ranks before it, one after the other, wait in the same call
+    std::int32_t run = 0;         ///< so many ranks before it, one after the other, wait in the same call
     std::uint32_t at_barrier = 0; ///< the call begins with the team's barrier, which compares by itself
     char call[52] = {};           ///< its name, cut if it is long
 };

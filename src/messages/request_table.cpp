@@ -15,8 +15,8 @@ std::string fault_of(std::span<const std::byte> packet, int origin) {
         what = row == nullptr
                    ? fmt::format("a request of kind {}, of which there are {}, with {} bytes behind its head",
                                  static_cast<int>(head.kind), RequestTable::rows.size(), left)
-                   : fmt::format("a request ({}, kind {}) with {} bytes of payload, of which its packet has {}", row->name,
-                                 static_cast<int>(head.kind), row->payload_bytes(head), left);
+                   : fmt::format("a request ({}, kind {}) with {} bytes of payload, of which its packet has {}",
+                                 row->name, static_cast<int>(head.kind), row->payload_bytes(head), left);
     }
     return fmt::format("rank {} sent {}: the rest of the packet was dropped; {}", origin, what, fault_of_builds);
 }

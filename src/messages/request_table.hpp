@@ -27,8 +27,8 @@ struct RequestRow {
 
     RequestKind kind{};
     const char* name = "";
-    std::uint64_t fixed_bytes = 0;                 ///< of the payload, where no field says
-    std::uint64_t Request::*bytes_field = nullptr; ///< the field that says it
+    std::uint64_t fixed_bytes = 0;                  ///< of the payload, where no field says
+    std::uint64_t Request::* bytes_field = nullptr; ///< the field that says it
     Answered answered{};
     Handler handle = nullptr; ///< false: it has to wait for room; see TargetSide
 
@@ -57,7 +57,7 @@ struct RequestRow {
     }
     /// The payload is as many bytes as a field of the head says.
     template <auto handler>
-    [[nodiscard]] static constexpr RequestRow bytes(RequestKind kind, const char* name, std::uint64_t Request::*field,
+    [[nodiscard]] static constexpr RequestRow bytes(RequestKind kind, const char* name, std::uint64_t Request::* field,
                                                     Answered answered) {
         const Handler handle = [](TargetSide& target, Peer& origin, const Request& request, Bytes payload) {
             return call<handler>(target, origin, request, payload);
@@ -84,17 +84,22 @@ struct RequestTable {
         RequestRow::bare<&TargetSide::handle_bulk_get>(RequestKind::bulk_get, "bulk get", Answered::by_data),
         RequestRow::bare<&TargetSide::handle_bulk_put>(RequestKind::bulk_put, "bulk put", Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_scatter>(RequestKind::scatter, "scatter", &Request::size, Answered::no),
-        RequestRow::bytes<&TargetSide::handle_gather>(RequestKind::gather, "gather", &Request::offset, Answered::by_reply),
-        RequestRow::bare<&TargetSide::handle_bulk_scatter>(RequestKind::bulk_scatter, "bulk scatter", Answered::by_reply),
+        RequestRow::bytes<&TargetSide::handle_gather>(RequestKind::gather, "gather", &Request::offset,
+                                                      Answered::by_reply),
+        RequestRow::bare<&TargetSide::handle_bulk_scatter>(RequestKind::bulk_scatter, "bulk scatter",
+                                                           Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_bulk_gather>(RequestKind::bulk_gather, "bulk gather", &Request::offset,
                                                            Answered::by_data),
         RequestRow::typed<AtomicPayload, &TargetSide::handle_atomic>(RequestKind::atomic, "atomic", Answered::by_reply),
-        RequestRow::bytes<&TargetSide::handle_atomics>(RequestKind::atomics, "list of atomics", &Request::size, Answered::by_reply),
+        RequestRow::bytes<&TargetSide::handle_atomics>(RequestKind::atomics, "list of atomics", &Request::size,
+                                                       Answered::by_reply),
         RequestRow::bytes<&TargetSide::handle_adds>(RequestKind::adds, "list of adds", &Request::size, Answered::no),
         RequestRow::bare<&TargetSide::handle_departed>(RequestKind::departed, "departure", Answered::no),
-        RequestRow::typed<WaitingNote, &TargetSide::handle_waiting>(RequestKind::waiting, "note of a wait", Answered::no),
+        RequestRow::typed<WaitingNote, &TargetSide::handle_waiting>(RequestKind::waiting, "note of a wait",
+                                                                    Answered::no),
         RequestRow::bare<&TargetSide::handle_wake>(RequestKind::wake, "wake", Answered::no),
-        RequestRow::bytes<&TargetSide::handle_remote_call>(RequestKind::remote_call, "remote call", &Request::size, Answered::no),
+        RequestRow::bytes<&TargetSide::handle_remote_call>(RequestKind::remote_call, "remote call", &Request::size,
+                                                           Answered::no),
     };
 };
 
@@ -104,7 +109,8 @@ struct RequestTable {
         if (rows[i].kind != static_cast<RequestKind>(i)) return false;
     return rows.size() == static_cast<std::size_t>(RequestKind::end);
 }
-static_assert(is_complete(RequestTable::rows), "each RequestKind needs a row in RequestTable, in the order of the kinds");
+static_assert(is_complete(RequestTable::rows),
+              "each RequestKind needs a row in RequestTable, in the order of the kinds");
 
 /// Null: no such kind.
 [[nodiscard]] inline const RequestRow* row_of(RequestKind kind) noexcept {

@@ -16,9 +16,9 @@
 
 namespace lapwing::messages {
 
-/// Bulk transfers of other ranks at this one: data that goes straight from or to memory, or through a staging buffer where it is
-/// packed or unpacked here. The serve_ functions return false, having done nothing, when there is no room for the transfer now. What
-/// they have of it is shared by is_fair(): no rank keeps this one from serving another.
+/// Bulk transfers of other ranks at this one: data that goes straight from or to memory, or through a staging buffer
+/// where it is packed or unpacked here. The serve_ functions return false, having done nothing, when there is no room
+/// for the transfer now. What they have of it is shared by is_fair(): no rank keeps this one from serving another.
 class ServedTransfers {
 public:
     ServedTransfers(Endpoint& endpoint, ExposedWindows& windows, const EngineLimits& limits);
@@ -27,8 +27,8 @@ public:
     bool serve_put(Peer& origin, const Request& request, std::byte* address);
     bool serve_scatter(Peer& origin, const Request& request);
     bool serve_gather(Peer& origin, const Request& request, std::span<const std::byte> table);
-    /// A put or scatter whose window's memory is gone. Its data is received all the same: its origin could not send it else, nor close
-    /// the team.
+    /// A put or scatter whose window's memory is gone. Its data is received all the same: its origin could not send it
+    /// else, nor close the team.
     bool discard_put(Peer& origin, const Request& request);
 
     /// A piece has moved.
@@ -82,7 +82,8 @@ private:
     template <class Step>
     void start_or_release(Put& put, Step&& step);
     void finish(Put& put);
-    /// Of a put whose window's memory is gone the last `pieces` that are to come. False, and a problem that is noted: it has no memory.
+    /// Of a put whose window's memory is gone the last `pieces` that are to come. False, and a problem that is noted:
+    /// it has no memory.
     bool receive_into_scrap(Put& put, std::uint64_t pieces);
 
     Endpoint& endpoint_;

@@ -61,8 +61,8 @@ int Sleeper::wait_for_events(std::span<epoll_event> found, const timespec& timeo
     if (watch_sockets && !sockets_unsupported_) {
         const int count = epoll_pwait2(events_, found.data(), static_cast<int>(found.size()), &timeout, nullptr);
         if (count >= 0 || errno == EINTR) return count;
-        // It came with Linux 5.11 (ENOSYS before), and container runtimes that are older than it forbid it (EPERM). To try
-        // again would end every sleep at once.
+        // It came with Linux 5.11 (ENOSYS before), and container runtimes that are older than it forbid it (EPERM). To
+        // try again would end every sleep at once.
         sockets_unsupported_ = true;
     }
     pollfd nudge{.fd = nudges_, .events = POLLIN, .revents = 0}; // a negative descriptor is passed over
@@ -83,7 +83,8 @@ Sleeper::Woken Sleeper::sleep(std::chrono::microseconds time, bool watch_sockets
     if (!nudged_.load(std::memory_order_seq_cst)) count = wait_for_events(found, to_timespec(time), watch_sockets);
     asleep_.store(false, std::memory_order_seq_cst);
     std::uint64_t ignored = 0;
-    while (read(nudges_, &ignored, sizeof ignored) > 0) {}
+    while (read(nudges_, &ignored, sizeof ignored) > 0) {
+    }
     // Acquire: what was queued before the nudge is seen in the next round. A later nudge ends the next sleep.
     if (nudged_.exchange(false, std::memory_order_acq_rel)) return Woken::by_nudge;
     for (int i = 0; i < count; ++i) // the event of a nudge that was answered already

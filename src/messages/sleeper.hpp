@@ -9,13 +9,13 @@
 
 namespace lapwing::messages {
 
-/// Where the progress thread sleeps: until another thread nudges it, a time is over, or data arrives on a socket of this
-/// process. The last is what makes a sleeping rank answer at once where MPI's messages come over TCP: MPI has no call that
-/// blocks until something arrives, but its sockets are sockets.
+/// Where the progress thread sleeps: until another thread nudges it, a time is over, or data arrives on a socket of
+/// this process. The last is what makes a sleeping rank answer at once where MPI's messages come over TCP: MPI has no
+/// call that blocks until something arrives, but its sockets are sockets.
 ///
 /// Sockets are watched edge-triggered, so that data which nobody reads wakes the thread once. Those that belong to the
-/// host program wake it too; after several wakes in a row that brought nothing the caller sleeps without them for a while. Where the
-/// system has no epoll_pwait2, or does not permit it, sockets wake nobody.
+/// host program wake it too; after several wakes in a row that brought nothing the caller sleeps without them for a
+/// while. Where the system has no epoll_pwait2, or does not permit it, sockets wake nobody.
 class Sleeper {
 public:
     Sleeper();
@@ -29,8 +29,8 @@ public:
 
     /// From any thread: ends a sleep, or the next one. No system call while the thread is awake.
     void nudge() noexcept {
-        // Each side stores its flag first and then looks at the other's, all sequentially consistent: so either this sees
-        // that the thread sleeps, or the thread sees the nudge before it does.
+        // Each side stores its flag first and then looks at the other's, all sequentially consistent: so either this
+        // sees that the thread sleeps, or the thread sees the nudge before it does.
         nudged_.store(true, std::memory_order_seq_cst);
         if (asleep_.load(std::memory_order_seq_cst)) wake();
     }

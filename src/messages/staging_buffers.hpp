@@ -9,8 +9,8 @@
 
 namespace lapwing::messages {
 
-/// Buffers for what is packed or unpacked for other ranks: a number of them that stay once they were used, and extra ones for ranks
-/// that would have none, as large as they need and only as long.
+/// Buffers for what is packed or unpacked for other ranks: a number of them that stay once they were used, and extra
+/// ones for ranks that would have none, as large as they need and only as long.
 class StagingBuffers {
 public:
     static constexpr std::uint32_t none = 0xffffffff;

@@ -12,7 +12,9 @@ inline constexpr int first_bulk_tag = 2;
 /// Data of bulk gets and bulk puts may flow between a pair of ranks in the same direction, the one numbered by the
 /// receiver, the other by the sender: so they take tags of different parity.
 [[nodiscard]] constexpr int bulk_get_tag(std::uint32_t number) { return first_bulk_tag + static_cast<int>(2 * number); }
-[[nodiscard]] constexpr int bulk_put_tag(std::uint32_t number) { return first_bulk_tag + static_cast<int>(2 * number + 1); }
+[[nodiscard]] constexpr int bulk_put_tag(std::uint32_t number) {
+    return first_bulk_tag + static_cast<int>(2 * number + 1);
+}
 
 /// The largest number whose tags do not exceed MPI's largest one.
 [[nodiscard]] constexpr std::uint32_t largest_bulk_number(int largest_tag) {

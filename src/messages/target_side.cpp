@@ -16,16 +16,18 @@
 namespace lapwing::messages {
 namespace {
 
-/// Copies bytes of a window for a rank that reads them. A cached reader asks for whole lines of 64 bytes, so among them may be
-/// bytes that nobody reads and that this rank's program writes at this moment: no data race of the program, which never sees
-/// what became of them (a dirty mask says which bytes are written, an acquire that the others are read anew), but one of this
-/// copy in the sense of C++. Whatever it finds there is as good; processors that Lapwing runs on load bytes one by one or
-/// several at a time without disturbing their neighbours.
+/// Copies bytes of a window for a rank that reads them. A cached reader asks for whole lines of 64 bytes, so among them
+/// may be bytes that nobody reads and that this rank's program writes at this moment: no data race of the program,
+/// which never sees what became of them (a dirty mask says which bytes are written, an acquire that the others are read
+/// anew), but one of this copy in the sense of C++. Whatever it finds there is as good; processors that Lapwing runs on
+/// load bytes one by one or several at a time without disturbing their neighbours.
 ///
-/// ThreadSanitizer cannot know which bytes are wanted: in its builds the copy is one that it does not see. What it misses by
-/// that are a program's own races between a get and a store of the owner; it never saw those of MPI's windows either.
+/// ThreadSanitizer cannot know which bytes are wanted: in its builds the copy is one that it does not see. What it
+/// misses by that are a program's own races between a get and a store of the owner; it never saw those of MPI's windows
+/// either.
 #ifdef LAPWING_THREAD_SANITIZER
-__attribute__((no_sanitize("thread"), noinline)) void copy_for_reader(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+__attribute__((no_sanitize("thread"), noinline)) void copy_for_reader(std::byte* to, const std::byte* from,
+                                                                      std::uint64_t bytes) {
     // Volatile, or the compiler makes it a call of memcpy, which is seen.
     auto* const written = reinterpret_cast<volatile unsigned char*>(to);
     const auto* const read = reinterpret_cast<const volatile unsigned char*>(from);
@@ -173,9 +175,10 @@ void TargetSide::abandon(std::uint64_t window, LateRequests late) {
 
 bool TargetSide::answer_fits(const Peer& origin, const Request& request) {
     if (request.size <= largest_answer_) return true;
-    endpoint_.note_problem(fmt::format("rank {} asked for {} bytes in one packet ({}), which holds {} of an answer: the request "
-                                       "was dropped; {}",
-                                       origin.rank, request.size, row_of(request.kind)->name, largest_answer_, fault_of_builds));
+    endpoint_.note_problem(
+        fmt::format("rank {} asked for {} bytes in one packet ({}), which holds {} of an answer: the request "
+                    "was dropped; {}",
+                    origin.rank, request.size, row_of(request.kind)->name, largest_answer_, fault_of_builds));
     return false;
 }
 
@@ -217,7 +220,9 @@ void TargetSide::handle_scatter(Peer& origin, const Request& request, std::span<
     (void)windows_.scatter(origin.rank, request.window, message, request.offset);
 }
 
-bool TargetSide::handle_bulk_scatter(Peer& origin, const Request& request) { return transfers_.serve_scatter(origin, request); }
+bool TargetSide::handle_bulk_scatter(Peer& origin, const Request& request) {
+    return transfers_.serve_scatter(origin, request);
+}
 
 bool TargetSide::handle_gather(Peer& origin, const Request& request, std::span<const std::byte> table) {
     // No answer for memory that is gone: the origin hears of the departure.

@@ -48,8 +48,9 @@ public:
     [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
 
 private:
-    // The handlers that RequestTable names. Those that return a bool return false where there is no room for the answer now, and have
-    // done nothing then: the request comes again in a later round. Room for replies comes free by itself; none may wait for other.
+    // The handlers that RequestTable names. Those that return a bool return false where there is no room for the answer
+    // now, and have done nothing then: the request comes again in a later round. Room for replies comes free by itself;
+    // none may wait for other.
     friend struct RequestTable;
     bool handle_get(Peer& origin, const Request& request);
     void handle_put(Peer& origin, const Request& request, std::span<const std::byte> data);
@@ -67,8 +68,8 @@ private:
     void handle_wake(Peer& origin, const Request& request);
     void handle_remote_call(Peer& origin, const Request& request, std::span<const std::byte> bytes);
 
-    /// Takes requests of `origin` off a packet up to its end, or to one that has to wait for room. True at the end, which is
-    /// acknowledged.
+    /// Takes requests of `origin` off a packet up to its end, or to one that has to wait for room. True at the end,
+    /// which is acknowledged.
     bool read(Peer& origin, std::span<const std::byte>& packet);
     /// Keeps the rest of a packet, in which a request has to wait: so that requests of other ranks need not.
     void park(Peer& origin, std::span<const std::byte> packet);
@@ -96,7 +97,8 @@ private:
     OwnerAtomics atomics_;
     RemoteCalls remote_calls_;
 
-    /// Those whose packets wait for room. The flow control keeps them few: of each as many as it may have unacknowledged.
+    /// Those whose packets wait for room. The flow control keeps them few: of each as many as it may have
+    /// unacknowledged.
     std::vector<Peer*> parked_;
     std::atomic<std::uint64_t> wakes_{0};
 };

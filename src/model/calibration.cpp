@@ -18,7 +18,7 @@
 
 namespace lapwing::support::settings_in {
 void model_calibration() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing::model {
 namespace {
@@ -46,10 +46,11 @@ struct Batch {
 /// A fit to samples, unless the time was over before they said anything of how the time grows with the size.
 TransferModel fit(std::span<const TransferSample> samples, const Aggregation& aggregation) {
     constexpr std::uint64_t least_bytes = 4096;
-    const bool enough = std::ranges::any_of(samples, [](const TransferSample& sample) { return sample.bytes >= least_bytes; });
+    const bool enough =
+        std::ranges::any_of(samples, [](const TransferSample& sample) { return sample.bytes >= least_bytes; });
     if (!enough) return {};
-    // So few samples on a busy machine may say that an operation, or a byte, takes no time of its own; but a call has to be
-    // made for each, and a copy.
+    // So few samples on a busy machine may say that an operation, or a byte, takes no time of its own; but a call has
+    // to be made for each, and a copy.
     constexpr double least_overhead = 150e-9;
     constexpr double least_per_byte = 20e-12;
     std::vector<TransferLine> lines;
@@ -60,8 +61,8 @@ TransferModel fit(std::span<const TransferSample> samples, const Aggregation& ag
         lines.push_back(line);
     }
     if (lines.empty()) return {};
-    // Overlap with other transfers was measured only up to the largest size. Of longer ones every further byte is taken to
-    // take its whole time: within one transfer, too, what can hide hides.
+    // Overlap with other transfers was measured only up to the largest size. Of longer ones every further byte is taken
+    // to take its whole time: within one transfer, too, what can hide hides.
     if (lines.size() < TransferModel::most_lines && lines.back().latency_per_byte > 0) {
         const auto largest = static_cast<double>(std::ranges::max_element(samples, {}, &TransferSample::bytes)->bytes);
         TransferLine beyond = lines.back();
@@ -108,14 +109,17 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
     return samples;
 }
 
-/// The overlap, from a few transfers of all the memory; where the model says that there is no time left for them, what networks
-/// with progress threads have.
+/// The overlap, from a few transfers of all the memory; where the model says that there is no time left for them, what
+/// networks with progress threads have.
 double overlap_of(const Batch& batch, const TransferModel& model, Path path, Clock::time_point deadline) {
     constexpr std::size_t transfers = 5; // and as many beside a computation, which may last as long
     const std::chrono::duration<double> left = deadline - Clock::now();
-    if (model.empty() || 3 * transfers * model.time(batch.memory_bytes) > left.count()) return built_in_model(path).overlap();
-    constexpr double noise = 0.1; // of so few: a pipeline on a network without overlap loses more than one with too little gains
-    return std::max(measure_overlap([&] { batch.start(batch.memory_bytes, 1); }, batch.complete, transfers, 0) - noise, 0.0);
+    if (model.empty() || 3 * transfers * model.time(batch.memory_bytes) > left.count())
+        return built_in_model(path).overlap();
+    constexpr double noise =
+        0.1; // of so few: a pipeline on a network without overlap loses more than one with too little gains
+    return std::max(measure_overlap([&] { batch.start(batch.memory_bytes, 1); }, batch.complete, transfers, 0) - noise,
+                    0.0);
 }
 
 /// Puts the model into use, unless nothing was measured.
@@ -125,8 +129,8 @@ void use(CostModel& costs, Path path, Direction direction, TransferModel model, 
     costs.set_transfers(path, direction, model, Source::calibrated);
 }
 
-/// Operations of the engine. Those that are not complete at the end of the scope, because something threw, are abandoned: they
-/// use memory of the caller.
+/// Operations of the engine. Those that are not complete at the end of the scope, because something threw, are
+/// abandoned: they use memory of the caller.
 class OwnOperations {
 public:
     OwnOperations(team::TeamState& team, int target) : team_{team}, target_{target} {}
@@ -139,7 +143,8 @@ public:
 
     [[nodiscard]] messages::Operation& operator[](std::size_t i) { return operations_[i]; }
     void wait() {
-        wait_until([&] { return std::ranges::all_of(operations_, [](const auto& operation) { return operation.done(); }); });
+        wait_until(
+            [&] { return std::ranges::all_of(operations_, [](const auto& operation) { return operation.done(); }); });
     }
     template <class Done>
     void wait_until(Done&& done) {
@@ -159,29 +164,33 @@ void calibrate_service(team::TeamState& team, int target, CostModel& costs, Cloc
     messages::Engine& engine = team.engine();
     const support::AlignedMemory memory = support::allocate_zeroed(all);
     OwnOperations operations{team, target};
-    const Batch gets{
-        .start = [&](std::uint64_t bytes, std::size_t count) {
-            for (std::size_t i = 0; i < count; ++i) {
-                operations[i].destination = memory.get() + i * bytes;
-                operations.wait_until(
-                    [&] { return engine.try_get(operations[i], target, TeamState::calibration_window, i * bytes, bytes, false); });
-            }
-        },
-        .complete = [&] { operations.wait(); },
-        .memory_bytes = all};
-    const Batch puts{
-        .start = [&](std::uint64_t bytes, std::size_t count) {
-            for (std::size_t i = 0; i < count; ++i)
-                operations.wait_until([&] {
-                    return engine.try_put(operations[i], target, TeamState::calibration_window, i * bytes, memory.get(), bytes);
-                });
-        },
-        .complete = [&] {
-            operations.wait();
-            const auto ticket = engine.start_flush(target);
-            operations.wait_until([&] { return engine.flushed(target, ticket); });
-        },
-        .memory_bytes = all};
+    const Batch gets{.start =
+                         [&](std::uint64_t bytes, std::size_t count) {
+                             for (std::size_t i = 0; i < count; ++i) {
+                                 operations[i].destination = memory.get() + i * bytes;
+                                 operations.wait_until([&] {
+                                     return engine.try_get(operations[i], target, TeamState::calibration_window,
+                                                           i * bytes, bytes, false);
+                                 });
+                             }
+                         },
+                     .complete = [&] { operations.wait(); },
+                     .memory_bytes = all};
+    const Batch puts{.start =
+                         [&](std::uint64_t bytes, std::size_t count) {
+                             for (std::size_t i = 0; i < count; ++i)
+                                 operations.wait_until([&] {
+                                     return engine.try_put(operations[i], target, TeamState::calibration_window,
+                                                           i * bytes, memory.get(), bytes);
+                                 });
+                         },
+                     .complete =
+                         [&] {
+                             operations.wait();
+                             const auto ticket = engine.start_flush(target);
+                             operations.wait_until([&] { return engine.flushed(target, ticket); });
+                         },
+                     .memory_bytes = all};
     const std::vector<TransferSample> got = measure(gets, all, begin + 3 * limit / 5);
     // Larger puts are received into their place by MPI, where those of two ranks must not meet.
     std::vector<TransferSample> put = measure(puts, std::min(engine.inline_limit(), all), begin + 3 * limit / 4);
@@ -200,19 +209,26 @@ void calibrate_rma(window::WindowState& window, int target, CostModel& costs, Cl
     if (bytes < 8 * most_operations) return;
     const support::AlignedMemory memory = support::allocate_zeroed(bytes);
     std::array<Completion, most_operations> completions;
-    const Batch gets{
-        .start = [&](std::uint64_t size, std::size_t count) {
-            for (std::size_t i = 0; i < count; ++i)
-                completions[i] = window.puts_and_gets().start_get(target, i * size, {memory.get() + i * size, size});
-        },
-        .complete = [&] { for (Completion& completion : completions) completion.wait(); },
-        .memory_bytes = bytes};
-    const TransferModel got = fit(measure(gets, bytes, begin + 2 * limit / 3), aggregation_of(team, Path::rma, Direction::get));
+    const Batch gets{.start =
+                         [&](std::uint64_t size, std::size_t count) {
+                             for (std::size_t i = 0; i < count; ++i)
+                                 completions[i] = window.puts_and_gets().start_get(target, i * size,
+                                                                                   {memory.get() + i * size, size});
+                         },
+                     .complete =
+                         [&] {
+                             for (Completion& completion : completions) completion.wait();
+                         },
+                     .memory_bytes = bytes};
+    const TransferModel got =
+        fit(measure(gets, bytes, begin + 2 * limit / 3), aggregation_of(team, Path::rma, Direction::get));
     const double overlap = overlap_of(gets, got, Path::rma, begin + limit);
     use(costs, Path::rma, Direction::get, got, overlap);
-    // A put would change the window. Small ones that travel as messages are known from those, others are taken to be like gets.
+    // A put would change the window. Small ones that travel as messages are known from those, others are taken to be
+    // like gets.
     const Aggregation aggregation = aggregation_of(team, Path::rma, Direction::put);
-    const bool known = aggregation.largest > 0 && !got.empty() && costs.source(Path::service, Direction::put) != Source::built_in;
+    const bool known =
+        aggregation.largest > 0 && !got.empty() && costs.source(Path::service, Direction::put) != Source::built_in;
     use(costs, Path::rma, Direction::put,
         known ? joined(costs.transfers(Path::service, Direction::put, aggregation.largest), got, aggregation)
               : TransferModel{got.lines(), aggregation},
@@ -227,11 +243,13 @@ void calibrate(window::WindowState& window, int target) {
     TeamCosts& costs = team.part<TeamCosts>();
     const std::chrono::microseconds limit{calibrate_setting.get(team.settings())};
     const auto wanted = [&](Path path) {
-        return limit.count() != 0 && costs.model().source(path, Direction::put) == Source::built_in && costs.claim_calibration(path);
+        return limit.count() != 0 && costs.model().source(path, Direction::put) == Source::built_in &&
+               costs.claim_calibration(path);
     };
     const Path path = window.facts().path(target);
     // Messages can take the place of MPI's windows: see Strategy::owner_packed.
-    if ((path == Path::rma || path == Path::service) && wanted(Path::service)) calibrate_service(team, target, costs.model(), limit);
+    if ((path == Path::rma || path == Path::service) && wanted(Path::service))
+        calibrate_service(team, target, costs.model(), limit);
     if (path == Path::rma && wanted(Path::rma)) calibrate_rma(window, target, costs.model(), limit);
 }
 

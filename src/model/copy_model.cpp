@@ -97,7 +97,8 @@ Layout of_many_lengths(std::uint64_t count, std::uint64_t length) {
 double CopyModel::block_time(double length) const noexcept {
     if (length <= 1) return block.front();
     const auto above = static_cast<std::size_t>(
-        std::ranges::find_if(lengths, [&](std::uint64_t l) { return static_cast<double>(l) >= length; }) - lengths.begin());
+        std::ranges::find_if(lengths, [&](std::uint64_t l) { return static_cast<double>(l) >= length; }) -
+        lengths.begin());
     if (above == lengths.size()) return block.back() * length / static_cast<double>(lengths.back());
     const auto low = static_cast<double>(lengths[above - 1]);
     const auto high = static_cast<double>(lengths[above]);
@@ -120,8 +121,9 @@ double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexce
     const double lines = std::min(own, std::max(stride, length) / line);
     const double list_lines = (indexed + listed) * 8 / line;
 
-    // In the cache, outside it, and a gradual change between: caches are shared, and nobody empties them at once. Regular
-    // strides with many factors of 2 meet in few sets of the cache; beyond the reach of the TLB each page brings a walk.
+    // In the cache, outside it, and a gradual change between: caches are shared, and nobody empties them at once.
+    // Regular strides with many factors of 2 meet in few sets of the cache; beyond the reach of the TLB each page
+    // brings a walk.
     const auto cache = static_cast<double>(cache_bytes);
     const auto whole_stride = static_cast<std::uint64_t>(stride);
     const auto spread = static_cast<double>(std::min<std::uint64_t>(whole_stride & (~whole_stride + 1), 128 * 1024));
@@ -139,7 +141,8 @@ double CopyModel::time(const BlockShape& shape, std::uint64_t part) const noexce
     const double ahead = std::max(own, std::min(1.5 * own, page_bytes / line));
     const double fetched = std::min(ahead, std::max(stride, length) / line);
     // A few packed chunks are under way together; when they leave the cache, their lines come from outside too.
-    const double packed = std::clamp((4 * static_cast<double>(part) - cache / 3) / (cache / 3), 0.0, 1.0) * length / line;
+    const double packed =
+        std::clamp((4 * static_cast<double>(part) - cache / 3) / (cache / 3), 0.0, 1.0) * length / line;
     const double far = apart * line_far * walk_stretch(pages, cache);
     const double fetching = std::max((fetched + list_lines + packed) * line_near, far);
     return call + blocks * (kernel + cold * (beside(kernel, fetching) - kernel));

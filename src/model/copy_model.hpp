@@ -13,7 +13,8 @@ enum class Places : std::uint8_t {
     listed,  ///< by an offset and a length each
 };
 
-/// What packing or unpacking reads or writes: `blocks` blocks with `bytes` in all, spread over `extent_bytes` of memory.
+/// What packing or unpacking reads or writes: `blocks` blocks with `bytes` in all, spread over `extent_bytes` of
+/// memory.
 struct BlockShape {
     std::uint64_t blocks = 0;
     std::uint64_t bytes = 0;
@@ -26,11 +27,12 @@ struct BlockShape {
 
 /// T_copy: times of gathering blocks into a packed buffer, or scattering them from one. A copy takes
 ///
-///     call + blocks * block(length)     where the blocks are in the cache, somewhat more where their places are listed;
+///     call + blocks * block(length)     where the blocks are in the cache, somewhat more where their places are
+///     listed;
 ///
-/// outside, the kernels run beside the fetching of cache lines, so that a block takes the cubic mean of both times (which is
-/// close to the longer one): `line_near` for each line that the processor fetches, the packed buffer's too where that leaves
-/// the cache, or `line_far` where every block is in a page of its own.
+/// outside, the kernels run beside the fetching of cache lines, so that a block takes the cubic mean of both times
+/// (which is close to the longer one): `line_near` for each line that the processor fetches, the packed buffer's too
+/// where that leaves the cache, or `line_far` where every block is in a page of its own.
 ///
 /// The paper's T_copy(s) tells hot from cold too (section 3); it leaves the stride out, which decides here between
 /// prefetched lines and a page table walk a block.
@@ -40,11 +42,11 @@ public:
     static constexpr std::array<std::uint64_t, 14> lengths{1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 512, 1024, 4096, 65536};
     static constexpr std::uint64_t line_bytes = 64;
 
-    /// Seconds. What measure_copies() found for the built-in kernels on a server processor of 2023 (2.6 GHz, AVX-512), and of
-    /// lengths on another (Zen 4).
+    /// Seconds. What measure_copies() found for the built-in kernels on a server processor of 2023 (2.6 GHz, AVX-512),
+    /// and of lengths on another (Zen 4).
     double call = 30e-9;
     std::array<double, lengths.size()> block{0.25e-9, 0.25e-9, 0.25e-9, 0.3e-9, 0.45e-9, 0.5e-9, 0.8e-9,
-                                             1.1e-9,  2.1e-9,  4.5e-9,  14e-9,  26e-9,  95e-9,  1700e-9};
+                                             1.1e-9,  2.1e-9,  4.5e-9,  14e-9,  26e-9,   95e-9,  1700e-9};
     double offset = 0.15e-9; ///< a block whose offset is read
     double list = 10e-9;     ///< a block whose length is read too
     double line_near = 2.2e-9;

@@ -33,7 +33,8 @@ enum class Source : std::uint8_t {
     return "?";
 }
 
-/// Everything that plans are made from: T_copy, and T_put and T_get of each path. This is plain data, as a profile stores it.
+/// Everything that plans are made from: T_copy, and T_put and T_get of each path. This is plain data, as a profile
+/// stores it.
 struct CostTables {
     /// Indexed by path: direct, rma, service.
     struct PathTables {
@@ -51,9 +52,10 @@ struct CostTables {
 /// Times of a path that nothing was measured of.
 [[nodiscard]] TransferModel built_in_model(Path path);
 
-/// The cost tables of a process, which it keeps true: transfers report what they took, and a model whose predictions have
-/// drifted is rescaled, for transfers of about the same size alone: what a model does not describe well at one size says
-/// nothing of others, and a network that has become slower is soon seen at all that are used. Safe for several threads.
+/// The cost tables of a process, which it keeps true: transfers report what they took, and a model whose predictions
+/// have drifted is rescaled, for transfers of about the same size alone: what a model does not describe well at one
+/// size says nothing of others, and a network that has become slower is soon seen at all that are used. Safe for
+/// several threads.
 class CostModel {
 public:
     /// Takes over what `tables` hold.
@@ -66,11 +68,11 @@ public:
 
     void set_transfers(Path path, Direction direction, const TransferModel& model, Source source);
 
-    /// A transfer of `bytes` on a path, most of it on the wire, took `observed` seconds where `predicted` were expected. An
-    /// exponentially weighted mean of the logarithm of their quotient, single values bounded, triggers a rescale when it leaves
-    /// [1/1.25, 1.25] after at least 8 transfers: a network that has become twice as slow is believed after about a dozen, a
-    /// single stall never. Both directions are rescaled for about this size, since one network carries them, to at most 16
-    /// times, and at least a 16th, of what was measured.
+    /// A transfer of `bytes` on a path, most of it on the wire, took `observed` seconds where `predicted` were
+    /// expected. An exponentially weighted mean of the logarithm of their quotient, single values bounded, triggers a
+    /// rescale when it leaves [1/1.25, 1.25] after at least 8 transfers: a network that has become twice as slow is
+    /// believed after about a dozen, a single stall never. Both directions are rescaled for about this size, since one
+    /// network carries them, to at most 16 times, and at least a 16th, of what was measured.
     void observe(Path path, std::uint64_t bytes, double predicted, double observed);
 
     /// Changes whenever predictions do: plans made from an older version are made again.

@@ -24,8 +24,8 @@ public:
 
     void start(const TransferCell& cell) {
         if (completions_.size() < cell.operations) completions_.resize(cell.operations);
-        // Every batch to other places, as the transfers of a program go: repeated to the same ones, small batches would stay
-        // in the caches and large ones would not, whatever the size of each transfer.
+        // Every batch to other places, as the transfers of a program go: repeated to the same ones, small batches would
+        // stay in the caches and large ones would not, whatever the size of each transfer.
         const std::uint64_t batch_bytes = cell.operations * cell.bytes;
         if (batch_bytes > memory_.size() - position_) position_ = 0;
         for (std::uint64_t i = 0; i < cell.operations; ++i) {
@@ -116,13 +116,14 @@ void refine_changes(TransferModel& model, Window& window, Rank target, Direction
     refine_changes(model, 2, [&](std::uint64_t bytes) {
         const TransferCell cell{std::min<std::uint64_t>(bytes, memory.size()), 1};
         std::vector<double> times;
-        for (int i = 0; i < 21 && (i < 3 || seconds_since(begin) < seconds); ++i) times.push_back(batch.run(cell).first);
+        for (int i = 0; i < 21 && (i < 3 || seconds_since(begin) < seconds); ++i)
+            times.push_back(batch.run(cell).first);
         return typical_time(times);
     });
 }
 
-double measure_overlap(const std::function<void()>& start, const std::function<void()>& complete, std::size_t least_count,
-                       double seconds) {
+double measure_overlap(const std::function<void()>& start, const std::function<void()>& complete,
+                       std::size_t least_count, double seconds) {
     // Copies between private buffers that stay in the cache, as packing does; in slices, to end on time.
     std::vector<std::byte> from(16384);
     std::vector<std::byte> to(16384);
@@ -136,7 +137,8 @@ double measure_overlap(const std::function<void()>& start, const std::function<v
     std::vector<double> alone;
     std::vector<double> issue;
     std::vector<double> both;
-    // What the call that starts it leaves over, by all that was seen: single calls may take longer than a typical transfer.
+    // What the call that starts it leaves over, by all that was seen: single calls may take longer than a typical
+    // transfer.
     const auto rest = [&] { return typical_time(alone) - typical_time(issue); };
     const auto begin = Clock::now();
     for (std::size_t n = 0; n < least_count || (n < 200 && seconds_since(begin) < seconds); ++n) {

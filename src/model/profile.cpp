@@ -32,7 +32,7 @@
 
 namespace lapwing::support::settings_in {
 void model_profile() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing::model {
 namespace {
@@ -59,8 +59,8 @@ constexpr std::uint64_t largest_message = std::uint64_t{1} << 30; ///< of aggreg
 
 /// What chooses the network in the MPIs at hand; launchers turn their options into these.
 constexpr std::array network_variables{
-    "OMPI_MCA_pml",       "OMPI_MCA_btl",        "OMPI_MCA_mtl",         "OMPI_MCA_osc", "OMPI_MCA_btl_tcp_if_include",
-    "UCX_TLS",            "UCX_NET_DEVICES",     "MPIR_CVAR_NOLOCAL",    "FI_PROVIDER",  "MPIR_CVAR_CH4_NETMOD",
+    "OMPI_MCA_pml", "OMPI_MCA_btl",    "OMPI_MCA_mtl",      "OMPI_MCA_osc", "OMPI_MCA_btl_tcp_if_include",
+    "UCX_TLS",      "UCX_NET_DEVICES", "MPIR_CVAR_NOLOCAL", "FI_PROVIDER",  "MPIR_CVAR_CH4_NETMOD",
     "I_MPI_FABRICS"};
 
 std::string first_words(std::string text) {
@@ -180,8 +180,8 @@ private:
         };
         kernels::CopyChoice choice;
         const auto method = kernels::named<kernels::Method>(value);
-        if (!next(choice.where.movement) || !next(choice.where.block) || !next(choice.where.stride) || !next(choice.where.size) ||
-            !next(choice.where.reuse) || !key.empty() || !method)
+        if (!next(choice.where.movement) || !next(choice.where.block) || !next(choice.where.stride) ||
+            !next(choice.where.size) || !next(choice.where.reuse) || !key.empty() || !method)
             return false;
         choice.method = *method;
         tables_.choices.push_back(choice);
@@ -202,7 +202,8 @@ private:
             for (std::uint64_t* const number : {&aggregation.largest, &aggregation.room, &aggregation.head})
                 if (!parse_number(next_word(value), *number)) return false;
             const bool none = aggregation == Aggregation{};
-            const bool possible = aggregation.head > 0 && aggregation.room <= largest_message && aggregation.head <= aggregation.room &&
+            const bool possible = aggregation.head > 0 && aggregation.room <= largest_message &&
+                                  aggregation.head <= aggregation.room &&
                                   aggregation.largest <= aggregation.room - aggregation.head;
             if (!next_word(value).empty() || !(none || possible)) return false;
             aggregations_[p][d] = aggregation;
@@ -238,7 +239,7 @@ std::optional<std::string> read_file(const std::string& file, std::string& probl
         return {};
     }
     std::string text;
-    struct stat status {};
+    struct stat status{};
     if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         problem = "it is not a regular file";
     } else if (status.st_size > static_cast<off_t>(largest_file)) {
@@ -276,7 +277,8 @@ void complain_of_missing_place(const Settings& settings) {
     const std::string place = profile_setting.get(settings);
     std::error_code error;
     if (place.empty() || place == "none" || std::filesystem::exists(place, error)) return;
-    say_once(fmt::format("LAPWING_PROFILE={}: there is no such file or directory here, so no profile is used; run lapwing-tune to measure "
+    say_once(fmt::format("LAPWING_PROFILE={}: there is no such file or directory here, so no profile is used; run "
+                         "lapwing-tune to measure "
                          "one there, name another place, or none",
                          place));
 }
@@ -305,7 +307,8 @@ ProfileKey profile_key(const Team& team) {
 
 std::string to_text(const ProfileKey& key, const CostTables& tables) {
     std::string text{first_line};
-    text += fmt::format("machine = {}\nmpi = {}\nnetwork = {}\n", one_line(key.machine), one_line(key.mpi), one_line(key.network));
+    text += fmt::format("machine = {}\nmpi = {}\nnetwork = {}\n", one_line(key.machine), one_line(key.mpi),
+                        one_line(key.network));
     const CopyModel& copy = tables.copy;
     text += fmt::format("copy.cache_bytes = {}\ncopy.call = {:.6g}\ncopy.offset = {:.6g}\ncopy.list = {:.6g}\n"
                         "copy.line_near = {:.6g}\ncopy.line_far = {:.6g}\n",
@@ -314,7 +317,8 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
         text += fmt::format("copy.block.{} = {:.6g}\n", CopyModel::lengths[i], copy.block[i]);
     for (const kernels::CopyChoice& choice : tables.choices)
         text += fmt::format("choice.{}.{}.{}.{}.{} = {}\n", name(choice.where.movement), name(choice.where.block),
-                            name(choice.where.stride), name(choice.where.size), name(choice.where.reuse), name(choice.method));
+                            name(choice.where.stride), name(choice.where.size), name(choice.where.reuse),
+                            name(choice.method));
     for (const Path path : paths)
         for (const Direction direction : directions) {
             const TransferModel& model = tables.transfers(path, direction);
@@ -322,11 +326,12 @@ std::string to_text(const ProfileKey& key, const CostTables& tables) {
             const std::string prefix = fmt::format("transfer.{}.{}.", name(path), name(direction));
             text += fmt::format("{}overlap = {:.6g}\n", prefix, model.overlap());
             const Aggregation& aggregation = model.aggregation();
-            text += fmt::format("{}aggregation = {} {} {}\n", prefix, aggregation.largest, aggregation.room, aggregation.head);
+            text += fmt::format("{}aggregation = {} {} {}\n", prefix, aggregation.largest, aggregation.room,
+                                aggregation.head);
             for (std::size_t i = 0; i < model.lines().size(); ++i) {
                 const TransferLine& p = model.lines()[i];
-                text += fmt::format("{}piece.{} = {} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}\n", prefix, i,
-                                    p.begin_bytes, p.latency, p.batch_latency, p.overhead, p.per_byte, p.issue,
+                text += fmt::format("{}piece.{} = {} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}\n", prefix,
+                                    i, p.begin_bytes, p.latency, p.batch_latency, p.overhead, p.per_byte, p.issue,
                                     p.issue_per_byte, p.latency_per_byte, p.message);
             }
         }
@@ -363,9 +368,11 @@ std::optional<CostTables> parse_profile(std::string_view text, const ProfileKey&
         else if (name == "network") found.network = value;
         else if (!reader.read(name, value)) return refuse(fmt::format("the line '{}' is not allowed", line));
     }
-    if (found.machine != one_line(key.machine)) return refuse(fmt::format("it is of another machine ({})", found.machine));
+    if (found.machine != one_line(key.machine))
+        return refuse(fmt::format("it is of another machine ({})", found.machine));
     if (found.mpi != one_line(key.mpi)) return refuse(fmt::format("it is of another MPI library ({})", found.mpi));
-    if (found.network != one_line(key.network)) return refuse(fmt::format("it is of another network ({})", found.network));
+    if (found.network != one_line(key.network))
+        return refuse(fmt::format("it is of another network ({})", found.network));
     if (!reader.finish()) return refuse("some of its lines are missing");
     return reader.tables();
 }
@@ -376,8 +383,10 @@ std::string profile_file(const Settings& settings, const ProfileKey& key) {
     if (setting == "none") return {};
     fs::path directory{setting};
     if (setting.empty()) {
-        if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') directory = cache;
-        else if (const char* const home = std::getenv("HOME"); home != nullptr && *home == '/') directory = fs::path{home} / ".cache";
+        if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
+            directory = cache;
+        else if (const char* const home = std::getenv("HOME"); home != nullptr && *home == '/')
+            directory = fs::path{home} / ".cache";
         else return {};
         directory /= "lapwing";
     }

@@ -27,7 +27,8 @@ private:
     std::array<std::atomic<bool>, 4> calibrated_{}; ///< by path
 };
 
-/// Collective. Gives the team's cost model what lapwing-tune has measured on this machine, MPI and network, if anything.
+/// Collective. Gives the team's cost model what lapwing-tune has measured on this machine, MPI and network, if
+/// anything.
 void use_profile(Team& team);
 
 } // namespace lapwing::model

@@ -85,8 +85,8 @@ double error_of(std::span<const Equation> equations, const Row& parameters) {
     return sum;
 }
 
-/// The best parameters that are not negative, of those in `allowed`. With so few the subsets that may be positive can all be
-/// tried.
+/// The best parameters that are not negative, of those in `allowed`. With so few the subsets that may be positive can
+/// all be tried.
 Row solve_not_negative(std::span<const Equation> equations, unsigned allowed) {
     const Matrix normal = normal_equations(equations);
     Row best{};
@@ -94,7 +94,8 @@ Row solve_not_negative(std::span<const Equation> equations, unsigned allowed) {
     for (unsigned mask = 1; mask <= allowed; ++mask) {
         if ((mask & ~allowed) != 0) continue;
         Row parameters{};
-        if (!solve(normal, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; })) continue;
+        if (!solve(normal, mask, parameters) || std::ranges::any_of(parameters, [](double p) { return p < 0; }))
+            continue;
         if (const double error = error_of(equations, parameters); error < best_error) {
             best_error = error;
             best = parameters;
@@ -131,7 +132,8 @@ Solution solve_robustly(std::vector<Equation> equations, unsigned allowed = all_
             const double error = predicted / equation.value - 1;
             solution.loss += loss_of(error);
             // With these weights least squares has its minimum where the sum of Huber's losses has.
-            equation.weight = std::min(1.0, noise / std::max(std::abs(error), 1e-12)) / (equation.value * equation.value);
+            equation.weight =
+                std::min(1.0, noise / std::max(std::abs(error), 1e-12)) / (equation.value * equation.value);
         }
     }
     return solution;
@@ -144,10 +146,12 @@ Solution fit_line(std::span<const TransferSample> samples, const Aggregation& ag
         const auto bytes = static_cast<double>(sample.bytes);
         const bool alone = sample.operations == 1;
         const auto further = static_cast<double>(aggregation.further_messages(sample.bytes, sample.operations));
-        equations.push_back({.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, further},
-                             .value = sample.seconds});
+        equations.push_back(
+            {.row = {alone ? 1.0 : 0.0, alone ? 0.0 : 1.0, operations, operations * bytes, bytes, further},
+             .value = sample.seconds});
     }
-    // Within a long transfer, whatever can overlap with its other bytes already does: sharing the wire makes it no faster.
+    // Within a long transfer, whatever can overlap with its other bytes already does: sharing the wire makes it no
+    // faster.
     constexpr std::uint64_t long_bytes = 32 * 1024;
     const bool all_long = samples.front().bytes >= long_bytes;
     return solve_robustly(std::move(equations), all_long ? all_terms & ~(1U << hidden_term) : all_terms);
@@ -168,7 +172,8 @@ class SamplesBySize {
 public:
     explicit SamplesBySize(std::span<const TransferSample> all) {
         for (const TransferSample& sample : all)
-            if (std::isfinite(sample.seconds) && sample.seconds > 0 && sample.operations > 0) samples_.push_back(sample);
+            if (std::isfinite(sample.seconds) && sample.seconds > 0 && sample.operations > 0)
+                samples_.push_back(sample);
         std::ranges::stable_sort(samples_, {}, &TransferSample::bytes);
         for (std::size_t i = 0; i < samples_.size(); ++i)
             if (i == 0 || samples_[i].bytes != samples_[i - 1].bytes) starts_.push_back(i);
@@ -196,11 +201,12 @@ public:
     LineRules(const SamplesBySize& samples, const Aggregation& aggregation)
         : samples_{samples}, aggregation_{aggregation}, sizes_{samples.sizes()} {
         while (first_alone_ < sizes_ && samples.bytes(first_alone_) <= aggregation.largest) ++first_alone_;
-        if (first_alone_ < 2 || sizes_ - first_alone_ < 2) first_alone_ = sizes_; // one size says nothing of how times grow
+        if (first_alone_ < 2 || sizes_ - first_alone_ < 2)
+            first_alone_ = sizes_; // one size says nothing of how times grow
     }
 
-    /// Whether sizes [first, last) may be a line: noise would make more of fewer. There may be no more on this side of the end of
-    /// aggregation.
+    /// Whether sizes [first, last) may be a line: noise would make more of fewer. There may be no more on this side of
+    /// the end of aggregation.
     [[nodiscard]] bool allow(std::size_t first, std::size_t last) const noexcept {
         constexpr std::size_t least = 3;
         const std::size_t side_begin = first < first_alone_ ? 0 : first_alone_;
@@ -217,7 +223,8 @@ public:
         if (first == 0) return 0;
         if (first == first_alone_) return aggregation_.largest + 1;
         // The change is somewhere between two sizes that were measured: where their ratios are alike.
-        const double product = static_cast<double>(samples_.bytes(first)) * static_cast<double>(samples_.bytes(first - 1));
+        const double product =
+            static_cast<double>(samples_.bytes(first)) * static_cast<double>(samples_.bytes(first - 1));
         return static_cast<std::uint64_t>(std::sqrt(product)) + 1;
     }
 
@@ -270,7 +277,8 @@ std::vector<std::size_t> best_cut(const LineLosses& loss) {
 }
 
 /// The model of samples that are one line.
-TransferLine fitted_line(std::span<const TransferSample> samples, const Aggregation& aggregation, std::uint64_t begin_bytes) {
+TransferLine fitted_line(std::span<const TransferSample> samples, const Aggregation& aggregation,
+                         std::uint64_t begin_bytes) {
     // A few noisy sizes may seem to take no time of their own: a call does, and a byte moves through some memory.
     constexpr double least_call = 150e-9;
     constexpr double least_overhead = 1e-9; // where the calls were not timed

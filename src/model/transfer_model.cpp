@@ -21,7 +21,8 @@ const TransferLine& TransferModel::line_of(std::uint64_t bytes) const noexcept {
 double TransferModel::gap(std::uint64_t bytes) const noexcept {
     const TransferLine& line = line_of(bytes);
     const std::uint64_t each = aggregation_.operations_per_message(bytes);
-    return line.overhead + line.per_byte * static_cast<double>(bytes) + (each > 0 ? line.message / static_cast<double>(each) : 0);
+    return line.overhead + line.per_byte * static_cast<double>(bytes) +
+           (each > 0 ? line.message / static_cast<double>(each) : 0);
 }
 
 double TransferModel::time(std::uint64_t bytes, std::uint64_t operations) const noexcept {

@@ -12,8 +12,8 @@ namespace lapwing::model {
 
 using transport::Direction;
 
-/// How a path aggregates small operations: several travel in one message, which has room for `room` bytes, where an operation
-/// takes `head` bytes and its own, rounded up to 8.
+/// How a path aggregates small operations: several travel in one message, which has room for `room` bytes, where an
+/// operation takes `head` bytes and its own, rounded up to 8.
 struct Aggregation {
     std::uint64_t largest = 0; ///< bytes of the largest operation that is aggregated; 0: each travels by itself
     std::uint64_t room = 0;
@@ -31,16 +31,16 @@ struct Aggregation {
     friend bool operator==(const Aggregation&, const Aggregation&) = default;
 };
 
-/// Times of contiguous transfers with sizes from `begin_bytes` on: `operations` of them, started one after the other and
-/// then completed at both ends, take
+/// Times of contiguous transfers with sizes from `begin_bytes` on: `operations` of them, started one after the other
+/// and then completed at both ends, take
 ///
 ///     latency + latency_per_byte * bytes + operations * (overhead + per_byte * bytes) + further_messages * message
 ///
-/// (Schneider, Gerstenberger and Hoefler, "Compiler Optimizations for Non-Contiguous Remote Data Movement", section 4: L, o
-/// and G), where the latency of several differs from that of one: the service path sends the first at once, and gathers the
-/// others until its answer arrives. The last term is of operations that are aggregated, see Aggregation; the second is
-/// the time of the memory at both ends, which overlaps with other transfers. Of all that, the calls that start the
-/// transfers keep the origin's processor for issue + issue_per_byte * bytes each.
+/// (Schneider, Gerstenberger and Hoefler, "Compiler Optimizations for Non-Contiguous Remote Data Movement", section 4:
+/// L, o and G), where the latency of several differs from that of one: the service path sends the first at once, and
+/// gathers the others until its answer arrives. The last term is of operations that are aggregated, see Aggregation;
+/// the second is the time of the memory at both ends, which overlaps with other transfers. Of all that, the calls that
+/// start the transfers keep the origin's processor for issue + issue_per_byte * bytes each.
 struct TransferLine {
     std::uint64_t begin_bytes = 0;
     double latency = 0;       ///< L of one operation alone, seconds
@@ -61,9 +61,9 @@ struct TransferSample {
     double issue_seconds = 0;     ///< until all are started
 };
 
-/// T(bytes) of one path, network and direction. The paper's one line holds on networks that treat all sizes alike; here it
-/// is a few lines, each for a range of sizes, since MPI libraries change protocol with the size (eager and rendezvous) and
-/// Lapwing's service path does (inside a packet, or straight from memory).
+/// T(bytes) of one path, network and direction. The paper's one line holds on networks that treat all sizes alike; here
+/// it is a few lines, each for a range of sizes, since MPI libraries change protocol with the size (eager and
+/// rendezvous) and Lapwing's service path does (inside a packet, or straight from memory).
 class TransferModel {
 public:
     static constexpr std::size_t most_lines = 5;
@@ -83,8 +83,8 @@ public:
     [[nodiscard]] double gap(std::uint64_t bytes) const noexcept;
     /// Seconds of the origin's processor that the call to start one takes; never more than gap().
     [[nodiscard]] double issue(std::uint64_t bytes) const noexcept;
-    /// What `operations` transfers take beyond their gaps, the last of which has so many bytes: L, less the first message, of which
-    /// every gap has a share. May be negative.
+    /// What `operations` transfers take beyond their gaps, the last of which has so many bytes: L, less the first
+    /// message, of which every gap has a share. May be negative.
     [[nodiscard]] double latency(std::uint64_t bytes, std::uint64_t operations) const noexcept;
 
     /// How much of a transfer under way goes on while the origin's processor does something else: 1 all, 0 nothing.
@@ -104,29 +104,30 @@ private:
     Aggregation aggregation_;
 };
 
-/// Operations that are aggregated as `below` says, larger ones as `above` does, with the overlap of `above`. Of more lines than a
-/// model has, the shortest sizes' go.
-[[nodiscard]] TransferModel joined(const TransferModel& below, const TransferModel& above, const Aggregation& aggregation);
+/// Operations that are aggregated as `below` says, larger ones as `above` does, with the overlap of `above`. Of more
+/// lines than a model has, the shortest sizes' go.
+[[nodiscard]] TransferModel joined(const TransferModel& below, const TransferModel& above,
+                                   const Aggregation& aggregation);
 
 /// How well a model describes samples.
 struct FitQuality {
-    double r_squared = 0;    ///< share of the samples' variance that the model explains
-    double within_15 = 0;    ///< share of the samples that it predicts within 15 %
-    double worst_ratio = 1;  ///< the largest of predicted / measured and its inverse
+    double r_squared = 0;   ///< share of the samples' variance that the model explains
+    double within_15 = 0;   ///< share of the samples that it predicts within 15 %
+    double worst_ratio = 1; ///< the largest of predicted / measured and its inverse
 };
 
 [[nodiscard]] FitQuality judge(const TransferModel& model, std::span<const TransferSample> samples);
 
-/// Fits a model to samples: least squares of the relative errors, since sizes span seven orders of magnitude, with outliers
-/// weighted down (iteratively reweighted, Huber's loss), parameters not negative, and as many lines as pay for
+/// Fits a model to samples: least squares of the relative errors, since sizes span seven orders of magnitude, with
+/// outliers weighted down (iteratively reweighted, Huber's loss), parameters not negative, and as many lines as pay for
 /// themselves (Bayesian information criterion). A line ends where operations are no longer aggregated, if there are two
-/// sizes on either side. Samples with a time that is not positive and finite are left out. Gives an empty model when fewer
-/// than two sizes remain.
+/// sizes on either side. Samples with a time that is not positive and finite are left out. Gives an empty model when
+/// fewer than two sizes remain.
 [[nodiscard]] TransferModel fit_transfers(std::span<const TransferSample> samples, const Aggregation& aggregation = {});
 
 /// Finds where one line really gives way to the next, which a fit only knows to be between two sizes that differ by
-/// `step`, by bisection: a size belongs to the line that `time_of(bytes)`, in seconds, is closer to. Asks for six sizes at
-/// each change of more than 10 %; others do not matter, and the end of aggregation is known.
+/// `step`, by bisection: a size belongs to the line that `time_of(bytes)`, in seconds, is closer to. Asks for six sizes
+/// at each change of more than 10 %; others do not matter, and the end of aggregation is known.
 void refine_changes(TransferModel& model, double step, const std::function<double(std::uint64_t)>& time_of);
 
 } // namespace lapwing::model

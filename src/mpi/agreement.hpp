@@ -49,7 +49,8 @@ struct Problem {
     if (first == size) return {};
     std::array<char, 251> text{};
     std::copy_n(own.begin(), std::min(own.size(), text.size() - 1), text.begin());
-    support::check_mpi(MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, first, communicator), "MPI_Bcast");
+    support::check_mpi(MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, first, communicator),
+                       "MPI_Bcast");
     return {first, text.data()};
 }
 

@@ -45,7 +45,8 @@ T fetch(AtomicOperation operation, std::atomic_ref<T> cell, T operand) {
     case AtomicOperation::max: {
         T before = cell.load();
         while (!cell.compare_exchange_weak(before, operation == AtomicOperation::min ? std::min(before, operand)
-                                                                                     : std::max(before, operand))) {}
+                                                                                     : std::max(before, operand))) {
+        }
         return before;
     }
     default: return cell.load(); // read; the bit operations on floating point do not compile in Window
@@ -54,7 +55,8 @@ T fetch(AtomicOperation operation, std::atomic_ref<T> cell, T operand) {
 
 } // namespace
 
-void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* address, const void* operand, void* result) {
+void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* address, const void* operand,
+                     void* result) {
     with_type(type, [&](auto zero) {
         using T = decltype(zero);
         const T before = fetch(operation, std::atomic_ref<T>{*reinterpret_cast<T*>(address)}, read_as<T>(operand));
@@ -62,7 +64,8 @@ void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* addr
     });
 }
 
-void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired, void* result) {
+void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired,
+                            void* result) {
     const auto exchange = [&](auto zero) {
         using T = decltype(zero);
         T before = read_as<T>(expected);

@@ -16,15 +16,18 @@ using AtomicValueBytes = std::array<std::byte, 8>;
 /// Carries out an atomic on memory of this node with the processor's atomics; `operand` points to a value of `type`.
 /// Writes the value from before to `result`. Sequentially consistent, so that every memory order asked for is met.
 void processor_fetch(AtomicOperation operation, AtomicType type, std::byte* address, const void* operand, void* result);
-void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired, void* result);
+void processor_compare_swap(AtomicType type, std::byte* address, const void* expected, const void* desired,
+                            void* result);
 
 /// What the operation makes of the value `before`, as the processor's atomics do it.
-[[nodiscard]] AtomicValueBytes value_after(AtomicOperation operation, AtomicType type, const void* before, const void* operand);
+[[nodiscard]] AtomicValueBytes value_after(AtomicOperation operation, AtomicType type, const void* before,
+                                           const void* operand);
 
 [[nodiscard]] MPI_Datatype mpi_type(AtomicType type);
 [[nodiscard]] MPI_Op mpi_operation(AtomicOperation operation);
 
-/// Whether MPI's result may differ in its bytes from the processor's: of NaN, and of zeros of both signs, either may count as the smaller.
+/// Whether MPI's result may differ in its bytes from the processor's: of NaN, and of zeros of both signs, either may
+/// count as the smaller.
 [[nodiscard]] constexpr bool is_floating_extreme(AtomicOperation operation, AtomicType type) {
     return (type == AtomicType::float32 || type == AtomicType::float64) &&
            (operation == AtomicOperation::min || operation == AtomicOperation::max);

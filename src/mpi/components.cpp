@@ -56,8 +56,9 @@ struct Components {
     bool between_nodes = false; ///< something other than osc/pt2pt that can serve windows between nodes
 };
 
-/// Asked once for all teams: a session of the tools interface loads every component that MPI has not opened, and unloads
-/// them again, which takes 0.2 s (the library of one of them, libpsm2, sleeps while it is loaded). Open MPI 5 is not asked.
+/// Asked once for all teams: a session of the tools interface loads every component that MPI has not opened, and
+/// unloads them again, which takes 0.2 s (the library of one of them, libpsm2, sleeps while it is loaded). Open MPI 5
+/// is not asked.
 const Components& components() {
     static const Components found = [] {
         Components here;
@@ -67,7 +68,8 @@ const Components& components() {
         here.osc_pt2pt = has_variable("osc_pt2pt_no_locks");
         here.osc_rdma = has_variable("osc_rdma_acc_use_amo");
         here.btl_vader = has_variable("btl_vader_eager_limit");
-        for (const char* variable : {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
+        for (const char* variable :
+             {"osc_ucx_priority", "btl_ofi_mode", "btl_openib_verbose", "btl_uct_memory_domains"})
             here.between_nodes = here.between_nodes || has_variable(variable);
         return here;
     }();

@@ -54,8 +54,8 @@ bool needs_turns(MPI_Comm communicator) {
 #endif
 }
 
-/// The same for all processes that can take the same name, and another one elsewhere: the machine and, in it, the network
-/// namespace, as containers have their own, whatever their host names are.
+/// The same for all processes that can take the same name, and another one elsewhere: the machine and, in it, the
+/// network namespace, as containers have their own, whatever their host names are.
 std::uint64_t machine_number() {
     std::string identity;
     std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, identity);
@@ -158,16 +158,19 @@ CreationTurn::CreationTurn(MPI_Comm communicator, const Topology& topology)
     if (take_turn(member, patience) || lost.exchange(true, std::memory_order_relaxed)) return;
     int rank = 0;
     MPI_Comm_rank(communicator, &rank);
-    support::log_line(fmt::format(
-        "rank {} of its team: Window: another process holds the name @{} of this machine, through which teams take turns in creating "
-        "windows, and did not give it back in {} s; going on without turns, so that windows which several teams create at the "
-        "same time may fail. `ss -xap | grep {}` shows the process; end it",
-        rank, name_.text(), std::chrono::duration_cast<std::chrono::seconds>(patience).count(), name_.text()));
+    support::log_line(fmt::format("rank {} of its team: Window: another process holds the name @{} of this machine, "
+                                  "through which teams take turns in creating "
+                                  "windows, and did not give it back in {} s; going on without turns, so that windows "
+                                  "which several teams create at the "
+                                  "same time may fail. `ss -xap | grep {}` shows the process; end it",
+                                  rank, name_.text(),
+                                  std::chrono::duration_cast<std::chrono::seconds>(patience).count(), name_.text()));
 }
 
 void CreationTurn::end() {
     if (communicator_ == MPI_COMM_NULL) return;
-    check_mpi(MPI_Barrier(communicator_), "MPI_Barrier"); // the files are found by their names until all ranks have joined
+    check_mpi(MPI_Barrier(communicator_),
+              "MPI_Barrier"); // the files are found by their names until all ranks have joined
     name_.give_back();
 }
 

@@ -8,7 +8,8 @@
 
 namespace lapwing::mpi {
 
-/// A name of the machine, or what of it has one space of socket names, that one process holds at a time; it goes with the process.
+/// A name of the machine, or what of it has one space of socket names, that one process holds at a time; it goes with
+/// the process.
 class MachineName {
 public:
     explicit MachineName(std::string name) : name_{std::move(name)} {}
@@ -16,7 +17,8 @@ public:
     MachineName(const MachineName&) = delete;
     MachineName& operator=(const MachineName&) = delete;
 
-    /// Whether this process holds the name now, or need not try again: where names cannot be taken at all, nobody has them.
+    /// Whether this process holds the name now, or need not try again: where names cannot be taken at all, nobody has
+    /// them.
     [[nodiscard]] bool take() noexcept;
     void give_back() noexcept;
     [[nodiscard]] const std::string& text() const noexcept { return name_; }
@@ -29,14 +31,15 @@ private:
 /// Keeps disjoint communicators from creating MPI windows on one machine at the same time, for a scope.
 ///
 /// Open MPI 4.1.4's osc/rdma names the file through which the ranks of a machine join a window after the communicator's
-/// number alone, and disjoint communicators share numbers: windows made at the same time fail with MPI_ERR_WIN or meet the
-/// others' memory (open-mpi/ompi#7393). The first rank of each machine holds a name of that machine meanwhile (see turns.hpp).
-/// Nothing is done with other MPIs, nor for all the ranks of MPI_COMM_WORLD, which leave nobody else. Without MPI_Init, what
-/// other ranks there are is not known.
+/// number alone, and disjoint communicators share numbers: windows made at the same time fail with MPI_ERR_WIN or meet
+/// the others' memory (open-mpi/ompi#7393). The first rank of each machine holds a name of that machine meanwhile (see
+/// turns.hpp). Nothing is done with other MPIs, nor for all the ranks of MPI_COMM_WORLD, which leave nobody else.
+/// Without MPI_Init, what other ranks there are is not known.
 class CreationTurn {
 public:
-    /// Collective over `communicator`, whose topology it takes. Costs a barrier and a reduction, and where other teams are at it
-    /// waits for their turns: at most half a minute, after which a line on stderr says so, once, and the turn begins anyway.
+    /// Collective over `communicator`, whose topology it takes. Costs a barrier and a reduction, and where other teams
+    /// are at it waits for their turns: at most half a minute, after which a line on stderr says so, once, and the turn
+    /// begins anyway.
     CreationTurn(MPI_Comm communicator, const Topology& topology);
     CreationTurn(const CreationTurn&) = delete;
     CreationTurn& operator=(const CreationTurn&) = delete;

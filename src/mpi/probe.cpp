@@ -74,7 +74,9 @@ public:
         return ended ? "" : "MPI_Win_unlock_all failed on some rank";
     }
 
-    [[nodiscard]] const std::string& problem() const noexcept { return problem_; } ///< alike on all ranks whether there is one
+    [[nodiscard]] const std::string& problem() const noexcept {
+        return problem_;
+    } ///< alike on all ranks whether there is one
     [[nodiscard]] MPI_Win window() const noexcept { return window_; }
     [[nodiscard]] std::byte* memory() const noexcept { return memory_; }
 
@@ -103,7 +105,8 @@ ProbeResult try_window(const ProbeRequest& request, WindowTrial& trial) {
     result.works = true;
     const bool crashes = request.topology->one_machine() && compare_and_swap_crashes();
     result.atomics = trial.try_atomics(all_agree(request.communicator, !crashes));
-    if (!result.emulated) result.target_idle = trial.completes_without_target(request.sleep_outside_mpi, result.atomics);
+    if (!result.emulated)
+        result.target_idle = trial.completes_without_target(request.sleep_outside_mpi, result.atomics);
     if (result.atomics.bits() != TrustedAtomics::all().bits()) result.doubt = trial.first_problem();
     return result;
 }
@@ -127,7 +130,8 @@ ProbeResult probe(const ProbeRequest& request) {
 ProbeResult probe_windows(const ProbeRequest& request) {
     const Clock::time_point begin = Clock::now();
     if (!all_agree(request.communicator, !window_creation_would_print(request.thread_level)))
-        return {.works = false, .reason = "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
+        return {.works = false,
+                .reason = "Open MPI's osc/pt2pt, the only component that could, refuses MPI_THREAD_MULTIPLE"};
     // What hangs must not keep others from talking.
     ProbeRequest own = request;
     check_mpi(MPI_Comm_dup(request.communicator, &own.communicator), "MPI_Comm_dup");
@@ -136,11 +140,11 @@ ProbeResult probe_windows(const ProbeRequest& request) {
     if (request.thread_level == MPI_THREAD_MULTIPLE) {
         const auto found = std::make_shared<ProbeResult>();
         const bool ended = ends_within(longest, [found, own] { *found = probe(own); });
-        const Problem hanging = first_problem(
-            request.communicator,
-            ended ? std::string{}
-                  : fmt::format("{} had not returned after {} s", WindowTrial::call_under_way(),
-                                std::chrono::duration_cast<std::chrono::seconds>(longest).count()));
+        const Problem hanging =
+            first_problem(request.communicator,
+                          ended ? std::string{}
+                                : fmt::format("{} had not returned after {} s", WindowTrial::call_under_way(),
+                                              std::chrono::duration_cast<std::chrono::seconds>(longest).count()));
         if (!hanging.text.empty())
             return {.works = false,
                     .reason = fmt::format("on rank {} {}", hanging.rank, hanging.text),

@@ -19,9 +19,11 @@ enum class WindowKind : std::uint8_t { allocated, created, shared };
 struct ProbeResult {
     bool works = false;
     std::string reason; ///< why not, for the report
-    /// Between some ranks one more operation takes longer than one more message to a progress thread: MPI emulates windows.
+    /// Between some ranks one more operation takes longer than one more message to a progress thread: MPI emulates
+    /// windows.
     bool emulated = false;
-    /// Gets and puts between nodes complete while their target computes outside MPI, as where a network adapter carries them out.
+    /// Gets and puts between nodes complete while their target computes outside MPI, as where a network adapter carries
+    /// them out.
     bool target_idle = false;
     TrustedAtomics atomics = {}; ///< none where they were not tried
     std::string doubt = {};      ///< the first atomic that is not trusted, and why
@@ -39,11 +41,12 @@ struct ProbeRequest {
     bool emulated_too = false;
 };
 
-/// Collective. Tries MPI's windows between the ranks of a communicator, with a window of its own: whether it can be created, and what
-/// WindowTrial tries. The result is the same on all ranks. Prints nothing.
-/// Open MPI 4.1 between hosts that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).
+/// Collective. Tries MPI's windows between the ranks of a communicator, with a window of its own: whether it can be
+/// created, and what WindowTrial tries. The result is the same on all ranks. Prints nothing. Open MPI 4.1 between hosts
+/// that are joined by TCP alone has none by default (MPI_Win_allocate fails with MPI_ERR_WIN).
 ///
-/// Under MPI_THREAD_MULTIPLE a call of MPI's that does not return within twenty seconds is given up, with the thread that is in it.
+/// Under MPI_THREAD_MULTIPLE a call of MPI's that does not return within twenty seconds is given up, with the thread
+/// that is in it.
 [[nodiscard]] ProbeResult probe_windows(const ProbeRequest& request);
 
 /// Collective over the ranks of a node. Whether they can share memory through MPI.

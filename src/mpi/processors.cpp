@@ -35,7 +35,8 @@ cpu_set_t permitted() {
     return set;
 }
 
-/// For each processor that the job may use, by the system's number, its core; -1 for others. Asked once: it reads many files.
+/// For each processor that the job may use, by the system's number, its core; -1 for others. Asked once: it reads many
+/// files.
 const std::vector<int>& core_of_processor() {
     static const std::vector<int>& cores = *new std::vector<int>{[] { // never destroyed: teams may be made at exit
         std::vector<int> found = cores_of_processors("/sys/devices/system/cpu");
@@ -104,7 +105,8 @@ Processors::Processors(MPI_Comm machine) {
     const cpu_set_t own = affinity(getpid());
     cpu_set_t taken = own; // by any rank of this machine
     constexpr std::size_t words = sizeof(cpu_set_t) / sizeof(unsigned long);
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &taken, static_cast<int>(words), MPI_UNSIGNED_LONG, MPI_BOR, machine), "MPI_Allreduce");
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &taken, static_cast<int>(words), MPI_UNSIGNED_LONG, MPI_BOR, machine),
+              "MPI_Allreduce");
 
     // Whoever started this process was bound by whoever limits the job (taskset, a container), not by the launcher.
     const cpu_set_t job = affinity(getppid());

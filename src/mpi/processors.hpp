@@ -17,9 +17,9 @@ namespace lapwing::mpi {
 
 /// The processors of this machine that the ranks on it, and their progress threads, share.
 ///
-/// A launcher may bind each rank to a core of its own (Open MPI's does for two ranks, by default): threads that the rank
-/// starts are bound with it. The progress thread is freed from that, and may run on every processor that its rank is bound
-/// to or that is nobody's: the launcher's own processors, of which the rest is what it did not give to ranks.
+/// A launcher may bind each rank to a core of its own (Open MPI's does for two ranks, by default): threads that the
+/// rank starts are bound with it. The progress thread is freed from that, and may run on every processor that its rank
+/// is bound to or that is nobody's: the launcher's own processors, of which the rest is what it did not give to ranks.
 class Processors {
 public:
     /// Collective over the ranks of a team on one machine.

@@ -10,7 +10,8 @@
 
 namespace lapwing::mpi {
 
-/// Collective. On rank 0 the values of all ranks, in the order of the ranks; nothing elsewhere. Each has as many: at most 2^31 bytes.
+/// Collective. On rank 0 the values of all ranks, in the order of the ranks; nothing elsewhere. Each has as many: at
+/// most 2^31 bytes.
 template <class T>
     requires std::is_trivially_copyable_v<T>
 [[nodiscard]] std::vector<T> gather(MPI_Comm communicator, std::span<const T> own) {
@@ -20,7 +21,8 @@ template <class T>
     support::check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
     std::vector<T> all(rank == 0 ? own.size() * static_cast<std::size_t>(size) : 0);
     const int bytes = static_cast<int>(own.size_bytes());
-    support::check_mpi(MPI_Gather(own.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, 0, communicator), "MPI_Gather");
+    support::check_mpi(MPI_Gather(own.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, 0, communicator),
+                       "MPI_Gather");
     return all;
 }
 

@@ -56,8 +56,8 @@ static_assert(std::is_trivially_copyable_v<Part>);
         unsigned minor = 0;
         std::array<char, 5> access{};
         int path_at = 0;
-        if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %x:%x %llu %n", &begin, &end, access.data(), &offset, &major, &minor, &inode,
-                        &path_at) != 7)
+        if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %x:%x %llu %n", &begin, &end, access.data(), &offset, &major,
+                        &minor, &inode, &path_at) != 7)
             continue;
         const std::string path = line.substr(static_cast<std::size_t>(path_at));
         // The numbers of System V's segments are those of an IPC namespace, of which a machine may have several.
@@ -92,7 +92,8 @@ static_assert(std::is_trivially_copyable_v<Part>);
         const std::uint64_t length = mapping.end - mapping.begin;
         if (!mapping.place.same_file(part.place) || part.place.offset < mapping.place.offset) continue;
         const std::uint64_t skipped = part.place.offset - mapping.place.offset;
-        if (skipped <= length && part.bytes <= length - skipped) return reinterpret_cast<std::byte*>(mapping.begin + skipped);
+        if (skipped <= length && part.bytes <= length - skipped)
+            return reinterpret_cast<std::byte*>(mapping.begin + skipped);
     }
     return nullptr;
 }

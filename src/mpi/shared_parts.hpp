@@ -17,8 +17,8 @@ struct Overlap {
     std::uint64_t distance = 0;    ///< bytes from the first one's begin to the second one's
 };
 
-/// A range of memory that two processes may see at different addresses: `place` counts bytes in what they share, of which `memory` is the
-/// number.
+/// A range of memory that two processes may see at different addresses: `place` counts bytes in what they share, of
+/// which `memory` is the number.
 struct PartOfMemory {
     std::uint64_t memory = 0;
     std::uint64_t place = 0;
@@ -28,11 +28,11 @@ struct PartOfMemory {
 /// The first two that overlap, in the order of their places.
 [[nodiscard]] Overlap find_overlap(std::span<const PartOfMemory> parts);
 
-/// Where the parts of a node's ranks of a window that MPI has allocated are mapped in this process, in the order of `node`.
-/// Both MPIs keep such parts in files that all ranks of the node map, and do not say so: MPI_Win_shared_query is for windows of
-/// MPI_Win_allocate_shared. The kernel does, in /proc/self/maps: what two processes map of the same file at the same place in
-/// it is the same memory. Nothing of the memory is read or written. Not for memory of the program's: it may unmap its view of
-/// another rank's at any time.
+/// Where the parts of a node's ranks of a window that MPI has allocated are mapped in this process, in the order of
+/// `node`. Both MPIs keep such parts in files that all ranks of the node map, and do not say so: MPI_Win_shared_query
+/// is for windows of MPI_Win_allocate_shared. The kernel does, in /proc/self/maps: what two processes map of the same
+/// file at the same place in it is the same memory. Nothing of the memory is read or written. Not for memory of the
+/// program's: it may unmap its view of another rank's at any time.
 ///
 /// Collective over `node`. `own`: this rank's part, of `bytes` bytes.
 struct SharedParts {

@@ -4,8 +4,9 @@
 
 namespace lapwing::mpi {
 
-/// The level at which threads may call MPI: what MPI says after MPI_Init. A session tells its level to nobody but its program, which may
-/// say it by LAPWING_THREAD_LEVEL; without, it is what MPI says all the same (support::mpi_thread_level()).
+/// The level at which threads may call MPI: what MPI says after MPI_Init. A session tells its level to nobody but its
+/// program, which may say it by LAPWING_THREAD_LEVEL; without, it is what MPI says all the same
+/// (support::mpi_thread_level()).
 [[nodiscard]] int thread_level(const Settings& settings);
 
 } // namespace lapwing::mpi

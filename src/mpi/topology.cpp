@@ -59,12 +59,14 @@ void Topology::gather_members(const Whole& all) {
     all.check_mpi(MPI_Allgather(&all.rank, 1, MPI_INT, members_.data(), 1, MPI_INT, node_), "MPI_Allgather");
     if (members_.back() - members_.front() + 1 == count) return;
     index_.assign(static_cast<std::size_t>(all.size), -1);
-    for (std::size_t i = 0; i < members_.size(); ++i) index_[static_cast<std::size_t>(members_[i])] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < members_.size(); ++i)
+        index_[static_cast<std::size_t>(members_[i])] = static_cast<std::int32_t>(i);
 }
 
 void Topology::find_leaders(const Whole& all) {
     MPI_Comm leaders = MPI_COMM_NULL;
-    all.check_mpi(MPI_Comm_split(all.communicator, node_rank_ == 0 ? 0 : MPI_UNDEFINED, all.rank, &leaders), "MPI_Comm_split");
+    all.check_mpi(MPI_Comm_split(all.communicator, node_rank_ == 0 ? 0 : MPI_UNDEFINED, all.rank, &leaders),
+                  "MPI_Comm_split");
     if (leaders == MPI_COMM_NULL) return;
     int node = 0;
     int nodes = 0;

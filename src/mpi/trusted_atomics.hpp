@@ -14,7 +14,9 @@ class TrustedAtomics {
 public:
     /// None of them.
     constexpr TrustedAtomics() noexcept = default;
-    [[nodiscard]] static constexpr TrustedAtomics all() noexcept { return from_bits((std::uint64_t{1} << bit_count) - 1); }
+    [[nodiscard]] static constexpr TrustedAtomics all() noexcept {
+        return from_bits((std::uint64_t{1} << bit_count) - 1);
+    }
     [[nodiscard]] static constexpr TrustedAtomics from_bits(std::uint64_t bits) noexcept {
         TrustedAtomics atomics;
         atomics.bits_ = bits;
@@ -34,7 +36,9 @@ public:
     constexpr void distrust_swaps(AtomicType type) noexcept { bits_ &= ~(std::uint64_t{1} << swap_bit(type)); }
 
     /// Whether every atomic can be had of those that are trusted: compare-and-swap, and all that a loop of it replaces.
-    [[nodiscard]] constexpr bool suffice() const noexcept { return swaps(AtomicType::int32) && swaps(AtomicType::int64); }
+    [[nodiscard]] constexpr bool suffice() const noexcept {
+        return swaps(AtomicType::int32) && swaps(AtomicType::int64);
+    }
 
     static constexpr unsigned operation_count = 8;
     static constexpr unsigned type_count = 6;
@@ -51,9 +55,9 @@ private:
     std::uint64_t bits_ = 0;
 };
 
-/// Carries out an operation by compare-and-swap, in the place of one that MPI gets wrong. `swap(expected, desired, before)` compares and
-/// swaps, writes the value from before, and returns what is true if it failed; then so does this. Takes one or two swaps, and one more
-/// for each that another rank wins.
+/// Carries out an operation by compare-and-swap, in the place of one that MPI gets wrong. `swap(expected, desired,
+/// before)` compares and swaps, writes the value from before, and returns what is true if it failed; then so does this.
+/// Takes one or two swaps, and one more for each that another rank wins.
 template <class Swap>
 auto fetch_by_swaps(AtomicOperation operation, AtomicType type, const void* operand, void* before, Swap&& swap)
     -> decltype(swap(before, operand, before)) {

@@ -25,7 +25,8 @@ public:
     virtual void order_leaders() = 0;
     /// After order_leaders(): a leader before this one has the same name to take.
     [[nodiscard]] virtual bool name_is_taken_by_team() const = 0;
-    /// After order_leaders(): waits for the leader before this one, and returns what that passed on; `all` for the first.
+    /// After order_leaders(): waits for the leader before this one, and returns what that passed on; `all` for the
+    /// first.
     [[nodiscard]] virtual Patience wait_for_leader_before(Patience all) = 0;
     virtual void pass_on(Patience left) = 0;
 
@@ -33,13 +34,15 @@ public:
     virtual void sleep(Patience time) = 0;
 };
 
-/// Collective over a team whose ranks are all here: each calls it with its member. On return the leaders hold the names of
-/// their machines; false: this rank leads and waited for its machine's name until the patience was gone, and goes without.
+/// Collective over a team whose ranks are all here: each calls it with its member. On return the leaders hold the names
+/// of their machines; false: this rank leads and waited for its machine's name until the patience was gone, and goes
+/// without.
 ///
-/// All names are tried at once, which is all there is to do where nobody else wants them. If one of them was missing, all are
-/// given back, and then taken one after the other in an order of machines that every team keeps to: so no two teams wait for
-/// each other, and of teams that want the same machines the first to have the first of them has them all. Who holds names waits
-/// for machines that come later in the order, or for its own team, whose ranks are all in this call.
+/// All names are tried at once, which is all there is to do where nobody else wants them. If one of them was missing,
+/// all are given back, and then taken one after the other in an order of machines that every team keeps to: so no two
+/// teams wait for each other, and of teams that want the same machines the first to have the first of them has them
+/// all. Who holds names waits for machines that come later in the order, or for its own team, whose ranks are all in
+/// this call.
 ///
 /// `patience` is for all machines together: a leader passes on what is left of it.
 [[nodiscard]] bool take_turn(TurnMember& member, TurnMember::Patience patience);

@@ -20,7 +20,8 @@ namespace {
 using support::check_mpi;
 using Clock = std::chrono::steady_clock;
 
-/// Whether RmaTransport calls MPI_Win_flush_local and MPI_Win_flush_all. With MPICH 4.0.2 over UCX both return too early at times.
+/// Whether RmaTransport calls MPI_Win_flush_local and MPI_Win_flush_all. With MPICH 4.0.2 over UCX both return too
+/// early at times.
 #ifdef OPEN_MPI
 constexpr bool other_flushes_used = true;
 #else
@@ -75,13 +76,17 @@ struct alignas(8) Slot {
 };
 constexpr std::size_t pairs = 4;
 
-/// Values before and operands. Both signs, carries from one half of the value to the other, bits that only one of them has.
+/// Values before and operands. Both signs, carries from one half of the value to the other, bits that only one of them
+/// has.
 template <class T>
 constexpr std::array<std::pair<T, T>, pairs> values_of() {
     if constexpr (std::is_floating_point_v<T>)
         return {{{T(1.5), T(-2.25)}, {T(-7), T(-7.5)}, {T(3e30), T(1e29)}, {T(0), T(0.125)}}};
     else if constexpr (sizeof(T) == 8)
-        return {{{T(5), T(9)}, {T(0x123456789abcdef0), T(0x0fedcba987654321)}, {T(~0ULL), T(3)}, {T(0), T(0x8877665544332211)}}};
+        return {{{T(5), T(9)},
+                 {T(0x123456789abcdef0), T(0x0fedcba987654321)},
+                 {T(~0ULL), T(3)},
+                 {T(0), T(0x8877665544332211)}}};
     else return {{{T(5), T(9)}, {T(0x9abcdef0), T(0x07654321)}, {T(~0U), T(3)}, {T(0), T(0x88776655)}}};
 }
 
@@ -124,7 +129,8 @@ const std::vector<Case>& cases() {
                 std::memcpy(one.operand.data(), &operand, sizeof operand);
                 for (unsigned k = 0; k < TrustedAtomics::operation_count; ++k) {
                     one.operation = AtomicOperation{static_cast<std::uint8_t>(k)};
-                    const bool of_bits = one.operation == AtomicOperation::bit_and || one.operation == AtomicOperation::bit_or ||
+                    const bool of_bits = one.operation == AtomicOperation::bit_and ||
+                                         one.operation == AtomicOperation::bit_or ||
                                          one.operation == AtomicOperation::bit_xor;
                     if (!of_bits || std::is_integral_v<T>) list.push_back(one);
                 }
@@ -201,7 +207,10 @@ struct WindowTrial::Buffers {
 };
 
 WindowTrial::WindowTrial(MPI_Comm communicator, const Topology& topology, MPI_Win window, std::byte* memory)
-    : communicator_{communicator}, topology_{topology}, window_{window}, memory_{*new (memory) Memory{}},
+    : communicator_{communicator},
+      topology_{topology},
+      window_{window},
+      memory_{*new(memory) Memory{}},
       buffers_{std::make_unique<Buffers>()} {
     check_mpi(MPI_Comm_rank(communicator, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(communicator, &size_), "MPI_Comm_size");
@@ -263,12 +272,14 @@ bool WindowTrial::runs_batch(Batch batch) {
             break;
         case Batch::gets_with_requests:
             works = calls("MPI_Rget", [&] {
-                return MPI_Rget(&words[i], bytes, MPI_BYTE, next_, offsetof(Memory, rank), bytes, MPI_BYTE, window_, &requests[i]);
+                return MPI_Rget(&words[i], bytes, MPI_BYTE, next_, offsetof(Memory, rank), bytes, MPI_BYTE, window_,
+                                &requests[i]);
             });
             break;
         case Batch::puts_with_requests:
             works = calls("MPI_Rput", [&] {
-                return MPI_Rput(&words[i], bytes, MPI_BYTE, next_, offsetof(Memory, written), bytes, MPI_BYTE, window_, &requests[i]);
+                return MPI_Rput(&words[i], bytes, MPI_BYTE, next_, offsetof(Memory, written), bytes, MPI_BYTE, window_,
+                                &requests[i]);
             });
             break;
         case Batch::other_flushes:
@@ -278,7 +289,8 @@ bool WindowTrial::runs_batch(Batch batch) {
         }
     }
     if (batch == Batch::gets_with_requests || batch == Batch::puts_with_requests)
-        works = works && calls("MPI_Waitall", [&] { return MPI_Waitall(Buffers::many, requests.data(), MPI_STATUSES_IGNORE); });
+        works = works &&
+                calls("MPI_Waitall", [&] { return MPI_Waitall(Buffers::many, requests.data(), MPI_STATUSES_IGNORE); });
     works = flush(next_) && works;
     if (!works || !reads || std::ranges::count(words, next_) == std::ssize(words)) return works;
     note(fmt::format("{} of 8 bytes read wrong ones", batch == Batch::gets ? "MPI_Get" : "MPI_Rget"));
@@ -286,7 +298,8 @@ bool WindowTrial::runs_batch(Batch batch) {
 }
 
 bool WindowTrial::operations_are_fast() {
-    constexpr std::chrono::nanoseconds message{1200}; // of which a batch leaves room for the one round trip that all of it waits for
+    constexpr std::chrono::nanoseconds message{
+        1200}; // of which a batch leaves room for the one round trip that all of it waits for
     constexpr Clock::duration longest_batch = Buffers::many * message;
     constexpr int rounds = 8;
     constexpr int hopeless = 4; // times as long as it may take, in each of the first rounds
@@ -294,11 +307,13 @@ bool WindowTrial::operations_are_fast() {
     constexpr std::chrono::milliseconds longest{10};
     bool fast = true;
     if (topology_.node_index(next_) >= 0) return all_agree(communicator_, fast);
-    for (const Batch batch : {Batch::gets, Batch::puts, Batch::gets_with_requests, Batch::puts_with_requests, Batch::other_flushes}) {
+    for (const Batch batch :
+         {Batch::gets, Batch::puts, Batch::gets_with_requests, Batch::puts_with_requests, Batch::other_flushes}) {
         Clock::duration best = Clock::duration::max();
         const Clock::time_point end = Clock::now() + longest;
         // The first round connects.
-        for (int round = 0; fast && round <= rounds && best > longest_batch && (round == 0 || Clock::now() < end); ++round) {
+        for (int round = 0; fast && round <= rounds && best > longest_batch && (round == 0 || Clock::now() < end);
+             ++round) {
             const Clock::time_point begin = Clock::now();
             fast = runs_batch(batch);
             best = std::min(best, Clock::now() - begin);
@@ -319,7 +334,8 @@ bool WindowTrial::reuses_sources() {
     const auto put_word = [&](std::int64_t& word, int target, std::size_t place) {
         word = rank_;
         return calls("MPI_Put", [&] {
-            return MPI_Put(&word, sizeof word, MPI_BYTE, target, static_cast<MPI_Aint>(place), sizeof word, MPI_BYTE, window_);
+            return MPI_Put(&word, sizeof word, MPI_BYTE, target, static_cast<MPI_Aint>(place), sizeof word, MPI_BYTE,
+                           window_);
         });
     };
     bool works = put_word(own.reused[0], next_, offsetof(Memory, after_local_flush));
@@ -329,6 +345,34 @@ bool WindowTrial::reuses_sources() {
             put_word(own.reused[2], second, offsetof(Memory, after_flush_all));
     works = works && calls("MPI_Win_flush_all", [&] { return MPI_Win_flush_all(window_); });
     own.reused[1] = own.reused[2] = -1;
+    return works;
+}
+
+/// Two requests for each piece.
+bool WindowTrial::starts_pieces(std::span<MPI_Request> requests) {
+    Buffers& own = *buffers_;
+    bool works = true;
+    std::size_t requested = 0;
+    for_each_piece([&](std::size_t at, std::size_t bytes) {
+        const int size = static_cast<int>(bytes);
+        const auto place = [at](std::size_t area) { return static_cast<MPI_Aint>(area + at); };
+        works = works && calls("MPI_Get", [&] {
+                    return MPI_Get(&own.got[at], size, MPI_BYTE, next_, place(offsetof(Memory, read)), size, MPI_BYTE,
+                                   window_);
+                });
+        works = works && calls("MPI_Put", [&] {
+                    return MPI_Put(&own.source[at], size, MPI_BYTE, next_, place(offsetof(Memory, put)), size, MPI_BYTE,
+                                   window_);
+                });
+        works = works && calls("MPI_Rget", [&] {
+                    return MPI_Rget(&own.got_with_request[at], size, MPI_BYTE, next_, place(offsetof(Memory, read)),
+                                    size, MPI_BYTE, window_, &requests[requested++]);
+                });
+        works = works && calls("MPI_Rput", [&] {
+                    return MPI_Rput(&own.source[at], size, MPI_BYTE, next_, place(offsetof(Memory, put_with_request)),
+                                    size, MPI_BYTE, window_, &requests[requested++]);
+                });
+    });
     return works;
 }
 
@@ -347,27 +391,11 @@ bool WindowTrial::moves_data() {
 
     bool works = !other_flushes_used || reuses_sources();
     std::array<MPI_Request, 2 * sizes.size()> requests{};
-    std::size_t requested = 0;
-    for_each_piece([&](std::size_t at, std::size_t bytes) {
-        const int size = static_cast<int>(bytes);
-        const auto place = [at](std::size_t area) { return static_cast<MPI_Aint>(area + at); };
-        works = works && calls("MPI_Get", [&] {
-                    return MPI_Get(&own.got[at], size, MPI_BYTE, next_, place(offsetof(Memory, read)), size, MPI_BYTE, window_);
-                });
-        works = works && calls("MPI_Put", [&] {
-                    return MPI_Put(&own.source[at], size, MPI_BYTE, next_, place(offsetof(Memory, put)), size, MPI_BYTE, window_);
-                });
-        works = works && calls("MPI_Rget", [&] {
-                    return MPI_Rget(&own.got_with_request[at], size, MPI_BYTE, next_, place(offsetof(Memory, read)), size, MPI_BYTE,
-                                    window_, &requests[requested++]);
-                });
-        works = works && calls("MPI_Rput", [&] {
-                    return MPI_Rput(&own.source[at], size, MPI_BYTE, next_, place(offsetof(Memory, put_with_request)), size, MPI_BYTE,
-                                    window_, &requests[requested++]);
-                });
-    });
+    works = works && starts_pieces(requests);
     if (works)
-        works = calls("MPI_Waitall", [&] { return MPI_Waitall(static_cast<int>(requested), requests.data(), MPI_STATUSES_IGNORE); });
+        works = calls("MPI_Waitall", [&] {
+            return MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+        });
     const auto check = [&](bool right, const char* problem) {
         if (right) return;
         if (works) note(problem);
@@ -384,7 +412,8 @@ bool WindowTrial::moves_data() {
     if (all_called) {
         check(has_pieces_only(memory_.put, previous), "MPI_Put wrote wrong bytes");
         check(has_pieces_only(memory_.put_with_request, previous), "MPI_Rput wrote wrong bytes");
-        check(!other_flushes_used || memory_.after_local_flush == previous, "MPI_Win_flush_local returned before the source could be used again");
+        check(!other_flushes_used || memory_.after_local_flush == previous,
+              "MPI_Win_flush_local returned before the source could be used again");
         check(!other_flushes_used ||
                   (memory_.after_flush_all_of_previous == previous && memory_.after_flush_all == one_before),
               "MPI_Win_flush_all returned before the operations were complete");
@@ -436,19 +465,21 @@ private:
         else trusted_.distrust_fetch(one.operation, one.type);
     }
 
-    [[nodiscard]] static MPI_Aint place(std::size_t slots, std::size_t i) { return static_cast<MPI_Aint>(slots + i * sizeof(Slot)); }
+    [[nodiscard]] static MPI_Aint place(std::size_t slots, std::size_t i) {
+        return static_cast<MPI_Aint>(slots + i * sizeof(Slot));
+    }
 
     bool start(std::size_t i, int target, std::size_t slots, AtomicValueBytes& before) {
         const Case& one = cases()[i];
         const MPI_Aint at = place(slots, i);
         if (one.swaps)
             return trial_.calls("MPI_Compare_and_swap", [&] {
-                return MPI_Compare_and_swap(one.operand.data(), trial_.buffers_->expected[i].data(), before.data(), mpi_type(one.type),
-                                            target, at, trial_.window_);
+                return MPI_Compare_and_swap(one.operand.data(), trial_.buffers_->expected[i].data(), before.data(),
+                                            mpi_type(one.type), target, at, trial_.window_);
             });
         return trial_.calls("MPI_Fetch_and_op", [&] {
-            return MPI_Fetch_and_op(one.operand.data(), before.data(), mpi_type(one.type), target, at, mpi_operation(one.operation),
-                                    trial_.window_);
+            return MPI_Fetch_and_op(one.operand.data(), before.data(), mpi_type(one.type), target, at,
+                                    mpi_operation(one.operation), trial_.window_);
         });
     }
 
@@ -462,8 +493,9 @@ private:
                       start(i, trial_.rank_, offsetof(Memory, own), trial_.buffers_->before_here[i]);
         if (started_[i] && accumulates(one))
             started_[i] = trial_.calls("MPI_Accumulate", [&] {
-                return MPI_Accumulate(one.operand.data(), 1, mpi_type(one.type), trial_.rank_, place(offsetof(Memory, accumulated), i), 1,
-                                      mpi_type(one.type), mpi_operation(one.operation), trial_.window_);
+                return MPI_Accumulate(one.operand.data(), 1, mpi_type(one.type), trial_.rank_,
+                                      place(offsetof(Memory, accumulated), i), 1, mpi_type(one.type),
+                                      mpi_operation(one.operation), trial_.window_);
             });
         if (!started_[i]) return distrust(one, "failed");
         // By the fastest of its values: a process may lose its processor at any of them.
@@ -475,8 +507,8 @@ private:
     void look_there() {
         Slots& there = trial_.buffers_->there;
         (void)trial_.calls("MPI_Get", [&] {
-            return MPI_Get(there.data(), sizeof there, MPI_BYTE, trial_.next_, offsetof(Memory, of_previous), sizeof there, MPI_BYTE,
-                           trial_.window_);
+            return MPI_Get(there.data(), sizeof there, MPI_BYTE, trial_.next_, offsetof(Memory, of_previous),
+                           sizeof there, MPI_BYTE, trial_.window_);
         });
         (void)trial_.flush(trial_.next_);
     }
@@ -485,7 +517,8 @@ private:
         const Case& one = cases()[i];
         if (!started_[i]) return;
         const auto is_before = [&](const AtomicValueBytes& value) {
-            return std::equal(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(size_of(one.type)), one.before.begin());
+            return std::equal(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(size_of(one.type)),
+                              one.before.begin());
         };
         if (!is_before(trial_.buffers_->before_there[i]) || !is_before(trial_.buffers_->before_here[i]))
             distrust(one, "gave a wrong result");
@@ -497,13 +530,18 @@ private:
         const Case& one = cases()[i];
         const Memory& memory = trial_.memory_;
         const auto is = [](const Slot& slot, const Slot& what) { return slot.bytes == what.bytes; };
-        // The rank before this one may not have come to it, and knows; what it has seen is what the processor sees here.
-        const bool right = is(memory.of_previous[i], after(one)) || is(memory.of_previous[i], filled(one.before, size_of(one.type)));
-        const bool right_here = !started_[i] || (is(memory.own[i], after(one)) && (!accumulates(one) || is(memory.accumulated[i], after(one))));
+        // The rank before this one may not have come to it, and knows; what it has seen is what the processor sees
+        // here.
+        const bool right =
+            is(memory.of_previous[i], after(one)) || is(memory.of_previous[i], filled(one.before, size_of(one.type)));
+        const bool right_here = !started_[i] || (is(memory.own[i], after(one)) &&
+                                                 (!accumulates(one) || is(memory.accumulated[i], after(one))));
         if (!right || !right_here) distrust(one, "left a wrong value");
     }
     /// MPI_NO_OP is none of MPI_Accumulate's operations.
-    [[nodiscard]] static bool accumulates(const Case& one) { return !one.swaps && one.operation != AtomicOperation::read; }
+    [[nodiscard]] static bool accumulates(const Case& one) {
+        return !one.swaps && one.operation != AtomicOperation::read;
+    }
     [[nodiscard]] static Slot after(const Case& one) { return filled(one.after(), size_of(one.type)); }
 
     /// Which rows of times belong together.
@@ -536,8 +574,8 @@ void WindowTrial::Atomics::contend() {
     bool works = true;
     const auto add = [&](int target) {
         works = works && trial_.calls("MPI_Fetch_and_op", [&] {
-                    return MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, place, MPI_SUM, trial_.window_);
-                });
+            return MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, place, MPI_SUM, trial_.window_);
+        });
         works = works && trial_.flush(target);
     };
     const auto swap = [&](int target) {
@@ -583,21 +621,24 @@ bool WindowTrial::completes_without_target(SleepOutsideMpi sleep_outside_mpi, Tr
     constexpr int bytes = sizeof(std::int64_t);
     constexpr std::int64_t one = 1;
     const auto look = [&](std::int64_t& seen) {
-        works = works && calls("MPI_Get", [&] {
-                    return MPI_Get(&seen, bytes, MPI_BYTE, next_, offsetof(Memory, outside_mpi), bytes, MPI_BYTE, window_);
-                });
+        works =
+            works && calls("MPI_Get", [&] {
+                return MPI_Get(&seen, bytes, MPI_BYTE, next_, offsetof(Memory, outside_mpi), bytes, MPI_BYTE, window_);
+            });
         works = works && flush(next_);
     };
     const auto attempt = [&] {
         look(own.seen_before);
         own.sent = rank_;
-        works = works && calls("MPI_Put", [&] {
-                    return MPI_Put(&own.sent, bytes, MPI_BYTE, next_, offsetof(Memory, written), bytes, MPI_BYTE, window_);
-                });
+        works =
+            works && calls("MPI_Put", [&] {
+                return MPI_Put(&own.sent, bytes, MPI_BYTE, next_, offsetof(Memory, written), bytes, MPI_BYTE, window_);
+            });
         works = works && flush(next_);
         if (works && adds) {
             works = calls("MPI_Fetch_and_op", [&] {
-                return MPI_Fetch_and_op(&one, &own.words[0], MPI_INT64_T, next_, offsetof(Memory, added), MPI_SUM, window_);
+                return MPI_Fetch_and_op(&one, &own.words[0], MPI_INT64_T, next_, offsetof(Memory, added), MPI_SUM,
+                                        window_);
             });
             works = works && flush(next_);
             adds_right = adds_right && works && own.words[0] == added++;

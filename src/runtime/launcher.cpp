@@ -72,8 +72,8 @@ int number_in(const char* value) {
     return error == std::errc{} && rest == text.data() + text.size() ? number : -1;
 }
 
-/// Whether a launcher says of this world what MPI says. One may have started the other, for each of its ranks. Of a world of one
-/// rank a foreign launcher proves nothing: a shell in a job step of one task is where mpirun is called.
+/// Whether a launcher says of this world what MPI says. One may have started the other, for each of its ranks. Of a
+/// world of one rank a foreign launcher proves nothing: a shell in a job step of one task is where mpirun is called.
 bool confirmed(const std::function<const char*(const char*)>& variable, MpiKind own, int size) {
     constexpr std::array sizes{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "MVP_COMM_WORLD_SIZE",
                                "SLURM_STEP_NUM_TASKS"};

@@ -17,8 +17,8 @@ namespace {
 
 support::Mutex uses_mutex{support::LockRank::mpi_use};
 int uses = 0;
-bool ours = false;         ///< a use initialised MPI
-bool at_exit = false;      ///< finalize_at_exit() is to be called
+bool ours = false;    ///< a use initialised MPI
+bool at_exit = false; ///< finalize_at_exit() is to be called
 
 void finalize_at_exit() {
     const std::lock_guard guard{uses_mutex};
@@ -37,8 +37,8 @@ MpiUse::MpiUse(MPI_Comm communicator, const Settings& settings) : exceptions_at_
     MPI_Initialized(&initialized);
     // Any other communicator comes from a session of the program's, which leaves MPI_Init to nobody.
     if (initialized == 0 && (communicator == MPI_COMM_WORLD || communicator == MPI_COMM_SELF)) {
-        // A progress thread needs MPI_THREAD_MULTIPLE. Without one, ask for no more than needed: some MPI components (Open
-        // MPI's osc/pt2pt) work at lower levels only.
+        // A progress thread needs MPI_THREAD_MULTIPLE. Without one, ask for no more than needed: some MPI components
+        // (Open MPI's osc/pt2pt) work at lower levels only.
         const int wanted = settings.text("LAPWING_PROGRESS") == "caller" ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE;
         int provided = 0;
         support::check_mpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided), "MPI_Init_thread");

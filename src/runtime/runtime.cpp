@@ -17,7 +17,7 @@
 
 namespace lapwing::support::settings_in {
 void runtime_runtime() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing {
 namespace {
@@ -53,7 +53,8 @@ std::string cannot_write(const std::string& file) {
     return fmt::format("LAPWING_STATS=json:{}: the file cannot be written; choose one that can", file);
 }
 
-/// At the start of a long run, not only at its end. What is there already stays as it is, and so does what is not there.
+/// At the start of a long run, not only at its end. What is there already stays as it is, and so does what is not
+/// there.
 void check_writable(const std::string& file) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -67,7 +68,8 @@ void check_writable(const std::string& file) {
 std::string as_text(const StatisticsValues& total) {
     std::string text = "statistics, summed over all ranks:";
     for (std::size_t i = 0; i < counter_count; ++i)
-        if (total.values[i] != 0) text += fmt::format("\n  {:<20} {:>16}", name(static_cast<Counter>(i)), total.values[i]);
+        if (total.values[i] != 0)
+            text += fmt::format("\n  {:<20} {:>16}", name(static_cast<Counter>(i)), total.values[i]);
     return text;
 }
 

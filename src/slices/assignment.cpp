@@ -47,14 +47,15 @@ struct Item {
 
 [[nodiscard]] bool same_elements(const SliceShape& a, const SliceShape& b, std::size_t dimensions) {
     for (std::size_t d = 0; d < a.count; ++d)
-        if (a.dimensions[d].of_array != b.dimensions[d].of_array || a.dimensions[d].indices != b.dimensions[d].indices) return false;
+        if (a.dimensions[d].of_array != b.dimensions[d].of_array || a.dimensions[d].indices != b.dimensions[d].indices)
+            return false;
     for (std::size_t d = 0; d < dimensions; ++d)
         if (a.is_fixed[d] != b.is_fixed[d] || (a.is_fixed[d] && a.fixed[d] != b.fixed[d])) return false;
     return true;
 }
 
-/// How long the blocks of a slice are in the memory of its owners when another distribution goes through it: from the distributions
-/// alone, so that all ranks find the same.
+/// How long the blocks of a slice are in the memory of its owners when another distribution goes through it: from the
+/// distributions alone, so that all ranks find the same.
 [[nodiscard]] std::uint64_t run_there(const Side& there, const Side& here) {
     const std::size_t count = there.dimensions().size();
     std::size_t last = count;
@@ -73,7 +74,8 @@ struct Item {
     if (indices.stride == 1 || indices.stride == -1) {
         // Single dealt indices are neighbours in their owner's memory where the other side has them all.
         if (there.map(last).block() == 1 && there.map(last).processes() > 1 && block_positions(here) > 1)
-            return std::max<std::uint64_t>(1, block_positions(here) / static_cast<std::uint64_t>(there.map(last).processes()));
+            return std::max<std::uint64_t>(1, block_positions(here) /
+                                                  static_cast<std::uint64_t>(there.map(last).processes()));
         return met;
     }
     return 1;
@@ -94,9 +96,10 @@ public:
     [[nodiscard]] static Arrays arrays(const Item& item) {
         Arrays arrays{item.target_array.lock(), item.source_array.lock()};
         if (arrays.target == nullptr || (arrays.source == nullptr && item.value.empty()))
-            throw UsageError{fmt::format("Assignment::execute: an array of {} was closed, or got other extents or another distribution; make "
-                                         "another Assignment",
-                                         item.text)};
+            throw UsageError{fmt::format(
+                "Assignment::execute: an array of {} was closed, or got other extents or another distribution; make "
+                "another Assignment",
+                item.text)};
         return arrays;
     }
 
@@ -107,14 +110,16 @@ public:
     [[nodiscard]] std::string text() const;
     /// Collective: the barrier at the start, with what ranks compare if they do.
     void begin(const std::vector<Team*>& teams, bool compare);
-    /// Carries out those that may throw, or the others; `problem` is what has kept this rank from something, and what keeps it from more.
+    /// Carries out those that may throw, or the others; `problem` is what has kept this rank from something, and what
+    /// keeps it from more.
     void run(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem);
     /// Collective: all ranks are done with that, or throw what the first could not do.
     void end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem);
     void restore() noexcept;
     /// The teams of all arrays, that of the first target before the others.
     [[nodiscard]] std::vector<Team*> teams() const;
-    /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on all or on none.
+    /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on
+    /// all or on none.
     void agree(Team& team, const std::exception_ptr& problem) const;
 };
 
@@ -129,12 +134,15 @@ void AssignmentState::prepare(Item& item) {
                             .restorable = item.may_throw,
                             .collective = true};
     // What is not copied as it is becomes the owner's work.
-    const bool may_put = !options.apply && !options.through_copy && !target.is_foreign() && !source.is_foreign() && !target.is_replicated() &&
-                         !source.is_replicated() && arrays.target->window->cache() == nullptr;
+    const bool may_put = !options.apply && !options.through_copy && !target.is_foreign() && !source.is_foreign() &&
+                         !target.is_replicated() && !source.is_replicated() &&
+                         arrays.target->window->cache() == nullptr;
     if (may_put && run_there(target, source) > run_there(source, target))
-        item.exchange = std::make_unique<Exchange>(Direction::put, std::move(source), std::move(target), std::move(options));
+        item.exchange =
+            std::make_unique<Exchange>(Direction::put, std::move(source), std::move(target), std::move(options));
     else
-        item.exchange = std::make_unique<Exchange>(Direction::get, std::move(target), std::move(source), std::move(options));
+        item.exchange =
+            std::make_unique<Exchange>(Direction::get, std::move(target), std::move(source), std::move(options));
 }
 
 void AssignmentState::fill(const Item& item) {
@@ -203,7 +211,8 @@ void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const
     const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
     if (problem != nullptr) std::rethrow_exception(problem);
     if (!first.text.empty())
-        throw RangeError{fmt::format("{}: Assignment::execute: nothing was assigned, since rank {} could not: {}", team.who(), first.rank, first.text)};
+        throw RangeError{fmt::format("{}: Assignment::execute: nothing was assigned, since rank {} could not: {}",
+                                     team.who(), first.rank, first.text)};
 }
 
 void AssignmentState::begin(const std::vector<Team*>& teams, bool compare) {
@@ -287,7 +296,8 @@ void require_same_ranks(Team& target, Team& source, const std::string& text) {
     if (target.size() != source.size()) fail();
     if (target.state().synchronisation().checks() >= 2) {
         int comparison = MPI_UNEQUAL;
-        support::check_mpi(MPI_Comm_compare(target.state().communicator(), source.state().communicator(), &comparison), "MPI_Comm_compare");
+        support::check_mpi(MPI_Comm_compare(target.state().communicator(), source.state().communicator(), &comparison),
+                           "MPI_Comm_compare");
         if (comparison == MPI_UNEQUAL) fail();
     }
 }
@@ -323,7 +333,8 @@ void Assignment::add_slices(const slices::SliceBase& target, const slices::Slice
     item.source_array = source_array;
     item.target = target.shape();
     item.source = source.shape();
-    item.to_itself = !apply && target_array == source_array && slices::same_elements(item.target, item.source, target_array->dimensions);
+    item.to_itself = !apply && target_array == source_array &&
+                     slices::same_elements(item.target, item.source, target_array->dimensions);
     item.through_copy =
         target_array == source_array && !item.to_itself && item.target.overlaps(item.source, target_array->dimensions);
     item.apply = std::move(apply);

@@ -1,12 +1,13 @@
-// Checkpoints: the elements of a slice in a file, in row-major order whatever the distribution, so that another number of ranks and another
-// distribution can load them.
+// Checkpoints: the elements of a slice in a file, in row-major order whatever the distribution, so that another number
+// of ranks and another distribution can load them.
 //
 //   page 0           Header
 //   from byte 4096   the elements
 //   behind them      a checksum (XXH3, 64 bits) for each block of elements
 //
-// Ranks take the blocks in turns: in a round each rank has some neighbours, which it gets from their owners (or puts to them) and writes (or
-// reads) by one collective call. The header comes last, and the file gets its name when everything is on the disk.
+// Ranks take the blocks in turns: in a round each rank has some neighbours, which it gets from their owners (or puts to
+// them) and writes (or reads) by one collective call. The header comes last, and the file gets its name when everything
+// is on the disk.
 #include <lapwing/checkpoint.hpp>
 
 #include "src/mpi/agreement.hpp"
@@ -75,7 +76,9 @@ struct Header {
     std::uint64_t block_elements = 0; ///< that a checksum is of
     std::uint64_t checksum = 0;       ///< of all before it
 
-    [[nodiscard]] std::uint64_t expected_checksum() const noexcept { return XXH3_64bits(this, offsetof(Header, checksum)); }
+    [[nodiscard]] std::uint64_t expected_checksum() const noexcept {
+        return XXH3_64bits(this, offsetof(Header, checksum));
+    }
 };
 static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) <= header_bytes);
 
@@ -89,7 +92,9 @@ const char* name(ElementKind kind) {
     return "elements";
 }
 
-std::string text_of_elements(ElementKind kind, std::uint64_t bytes) { return fmt::format("{} of {} bytes", name(kind), bytes); }
+std::string text_of_elements(ElementKind kind, std::uint64_t bytes) {
+    return fmt::format("{} of {} bytes", name(kind), bytes);
+}
 
 /// Where everything is in a file.
 struct FilePlan {
@@ -98,13 +103,21 @@ struct FilePlan {
     std::uint64_t block_elements = 0;
 
     explicit FilePlan(std::uint64_t element_bytes_, std::uint64_t elements_)
-        : element_bytes{element_bytes_}, elements{elements_}, block_elements{std::max<std::uint64_t>(1, least_block_bytes / element_bytes_)} {}
+        : element_bytes{element_bytes_},
+          elements{elements_},
+          block_elements{std::max<std::uint64_t>(1, least_block_bytes / element_bytes_)} {}
 
     [[nodiscard]] std::uint64_t block_bytes() const noexcept { return block_elements * element_bytes; }
-    [[nodiscard]] std::uint64_t blocks() const noexcept { return elements == 0 ? 0 : (elements - 1) / block_elements + 1; }
+    [[nodiscard]] std::uint64_t blocks() const noexcept {
+        return elements == 0 ? 0 : (elements - 1) / block_elements + 1;
+    }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return elements * element_bytes; }
-    [[nodiscard]] std::uint64_t offset(std::uint64_t block) const noexcept { return header_bytes + block * block_bytes(); }
-    [[nodiscard]] std::uint64_t checksum_offset(std::uint64_t block) const noexcept { return header_bytes + bytes() + block * sizeof(std::uint64_t); }
+    [[nodiscard]] std::uint64_t offset(std::uint64_t block) const noexcept {
+        return header_bytes + block * block_bytes();
+    }
+    [[nodiscard]] std::uint64_t checksum_offset(std::uint64_t block) const noexcept {
+        return header_bytes + bytes() + block * sizeof(std::uint64_t);
+    }
     [[nodiscard]] std::uint64_t file_bytes() const noexcept { return checksum_offset(blocks()); }
     /// Of a rank and round.
     [[nodiscard]] std::uint64_t blocks_at_a_time() const noexcept {
@@ -120,7 +133,9 @@ struct FilePlan {
     [[nodiscard]] std::uint64_t done_after(std::uint64_t round, int ranks) const noexcept {
         return std::min(bytes(), (round + 1) * round_blocks(ranks) * block_bytes());
     }
-    [[nodiscard]] std::uint64_t rounds(int ranks) const noexcept { return blocks() == 0 ? 0 : (blocks() - 1) / round_blocks(ranks) + 1; }
+    [[nodiscard]] std::uint64_t rounds(int ranks) const noexcept {
+        return blocks() == 0 ? 0 : (blocks() - 1) / round_blocks(ranks) + 1;
+    }
 };
 
 /// The blocks of a rank in a round.
@@ -145,10 +160,12 @@ public:
     /// Collective. Throws FileError on all ranks.
     SharedFile(Team& team, const std::string& path, int mode) : team_{team}, path_{path} {
         const int code = MPI_File_open(team.state().communicator(), path.c_str(), mode, MPI_INFO_NULL, &file_);
-        const mpi::Problem problem = mpi::first_problem(team.state().communicator(), code == MPI_SUCCESS ? std::string{} : text_of(code));
+        const mpi::Problem problem =
+            mpi::first_problem(team.state().communicator(), code == MPI_SUCCESS ? std::string{} : text_of(code));
         if (problem.text.empty()) return;
         if (code == MPI_SUCCESS) MPI_File_close(&file_);
-        throw FileError{fmt::format("{}: {}: rank {} cannot open it: {}", team.who(), path, problem.rank, problem.text)};
+        throw FileError{
+            fmt::format("{}: {}: rank {} cannot open it: {}", team.who(), path, problem.rank, problem.text)};
     }
     SharedFile(const SharedFile&) = delete;
     SharedFile& operator=(const SharedFile&) = delete;
@@ -186,17 +203,22 @@ public:
     /// By this rank alone.
     void write(std::uint64_t offset, std::span<const std::byte> bytes) {
         MPI_Status status;
-        check(MPI_File_write_at(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status), "MPI_File_write_at");
+        check(MPI_File_write_at(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()),
+                                MPI_BYTE, &status),
+              "MPI_File_write_at");
         require_count(status, bytes.size(), "written");
     }
     void read(std::uint64_t offset, std::span<std::byte> bytes) {
         MPI_Status status;
-        check(MPI_File_read_at(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status), "MPI_File_read_at");
+        check(MPI_File_read_at(file_, static_cast<MPI_Offset>(offset), bytes.data(), static_cast<int>(bytes.size()),
+                               MPI_BYTE, &status),
+              "MPI_File_read_at");
         require_count(status, bytes.size(), "read");
     }
 
 private:
-    /// Calls `visit(begin, piece)`, which is collective, as often on all ranks, and throws behind all of them what the first has thrown.
+    /// Calls `visit(begin, piece)`, which is collective, as often on all ranks, and throws behind all of them what the
+    /// first has thrown.
     template <class Byte, class Visit>
     static void for_pieces(std::span<Byte> bytes, std::uint64_t most, Visit visit) {
         support::FirstProblem problem;
@@ -214,13 +236,15 @@ private:
         return std::string{text.data(), static_cast<std::size_t>(length)};
     }
     void check(int code, const char* call) const {
-        if (code != MPI_SUCCESS) throw FileError{fmt::format("{}: {}: {}: {}", team_.who(), path_, call, text_of(code))};
+        if (code != MPI_SUCCESS)
+            throw FileError{fmt::format("{}: {}: {}: {}", team_.who(), path_, call, text_of(code))};
     }
     void require_count(MPI_Status& status, std::size_t bytes, const char* word) const {
         int count = 0;
         MPI_Get_count(&status, MPI_BYTE, &count);
         if (std::cmp_not_equal(count, bytes))
-            throw FileError{fmt::format("{}: {}: {} of {} bytes were {}; is the disk full, or the file cut off?", team_.who(), path_, count, bytes, word)};
+            throw FileError{fmt::format("{}: {}: {} of {} bytes were {}; is the disk full, or the file cut off?",
+                                        team_.who(), path_, count, bytes, word)};
     }
 
     Team& team_;
@@ -232,7 +256,9 @@ private:
 void agree(Team& team, const std::string& path, const std::exception_ptr& problem, const char* outcome) {
     const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
     if (problem != nullptr) std::rethrow_exception(problem);
-    if (!first.text.empty()) throw FileError{fmt::format("{}: {}: {}, since rank {} could not: {}", team.who(), path, outcome, first.rank, first.text)};
+    if (!first.text.empty())
+        throw FileError{
+            fmt::format("{}: {}: {}, since rank {} could not: {}", team.who(), path, outcome, first.rank, first.text)};
 }
 
 /// Calls `visit(block, bytes)` for each block of a share.
@@ -255,26 +281,36 @@ Header header_of(const ArrayGeometry& array, const SliceShape& shape, ElementKin
     return header;
 }
 
-std::string extents_text(const Header& header) { return fmt::format("({})", fmt::join(std::span{header.extents}.first(header.dimensions), ", ")); }
+std::string extents_text(const Header& header) {
+    return fmt::format("({})", fmt::join(std::span{header.extents}.first(header.dimensions), ", "));
+}
 
 /// What is wrong with a header; empty if nothing is.
-std::string wrong_with(const Header& header, std::uint64_t file_bytes, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions) {
+std::string wrong_with(const Header& header, std::uint64_t file_bytes, ElementKind kind, std::uint64_t element_bytes,
+                       std::size_t dimensions) {
     if (header.magic != Header{}.magic) return "it is no checkpoint of Lapwing's";
     if (header.byte_order != byte_order) return "it was written on a machine with another order of bytes";
-    if (header.version != version) return fmt::format("it has version {} of the format, and this library reads version {}", header.version, version);
+    if (header.version != version)
+        return fmt::format("it has version {} of the format, and this library reads version {}", header.version,
+                           version);
     if (header.checksum != header.expected_checksum()) return "its header is damaged";
-    if (header.dimensions != dimensions || header.element_bytes != element_bytes || header.kind != static_cast<std::uint32_t>(kind))
+    if (header.dimensions != dimensions || header.element_bytes != element_bytes ||
+        header.kind != static_cast<std::uint32_t>(kind))
         return fmt::format("it holds extents {} of {}, and the array has {} dimensions of {}", extents_text(header),
-                           text_of_elements(static_cast<ElementKind>(header.kind), header.element_bytes), dimensions, text_of_elements(kind, element_bytes));
+                           text_of_elements(static_cast<ElementKind>(header.kind), header.element_bytes), dimensions,
+                           text_of_elements(kind, element_bytes));
     std::uint64_t elements = 1;
     for (std::size_t d = 0; d < dimensions; ++d) elements *= header.extents[d];
     const FilePlan plan{element_bytes, elements};
-    if (file_bytes != plan.file_bytes()) return fmt::format("it has {} bytes, and its extents {} need {}: it was cut off", file_bytes, extents_text(header), plan.file_bytes());
+    if (file_bytes != plan.file_bytes())
+        return fmt::format("it has {} bytes, and its extents {} need {}: it was cut off", file_bytes,
+                           extents_text(header), plan.file_bytes());
     return {};
 }
 
 /// Collective. The header of a file, on all ranks, which are told what is wrong with it.
-Header read_header(Team& team, SharedFile& file, const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions) {
+Header read_header(Team& team, SharedFile& file, const std::string& path, ElementKind kind, std::uint64_t element_bytes,
+                   std::size_t dimensions) {
     Header header;
     std::string wrong;
     if (team.rank() == Rank{0}) {
@@ -331,8 +367,8 @@ private:
     std::exception_ptr problem_;
 };
 
-/// Collective: the barrier that a call with a file begins with. All ranks have the same path, type of elements and indices, or throw
-/// MismatchError. Of a file whose extents nobody knows yet there is no array.
+/// Collective: the barrier that a call with a file begins with. All ranks have the same path, type of elements and
+/// indices, or throw MismatchError. Of a file whose extents nobody knows yet there is no array.
 void begin_collective(Team& team, const char* call, const ArrayGeometry* array, const SliceShape* shape,
                       const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions) {
     std::vector<std::int64_t> numbers{static_cast<std::int64_t>(support::hash_of(std::as_bytes(std::span{path}))),
@@ -358,7 +394,7 @@ void begin_collective(Team& team, const char* call, const ArrayGeometry* array, 
 }
 
 bool is_link(const std::string& path) {
-    struct stat status {};
+    struct stat status{};
     return lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
 }
 
@@ -381,7 +417,7 @@ std::string resolved(const Team& team, const std::string& path) {
 
 /// Throws FileError where there is something else than a file.
 void require_file_name(const Team& team, const std::string& path) {
-    struct stat status {};
+    struct stat status{};
     const bool exists = stat(path.c_str(), &status) == 0;
     if (path.empty() || path.ends_with('/') || (exists && S_ISDIR(status.st_mode)))
         throw FileError{fmt::format("{}: \"{}\" is a directory, or names no file; pass the name of a file in it",
@@ -417,8 +453,8 @@ public:
                                             team.who(), path, name_)};
             }
             // Who held it before may have removed the name meanwhile.
-            struct stat own {};
-            struct stat named {};
+            struct stat own{};
+            struct stat named{};
             if (fstat(file_, &own) == 0 && stat(name_.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
                 own.st_dev == named.st_dev)
                 return;
@@ -438,8 +474,8 @@ private:
 };
 
 /// Collective. All elements, and their checksums, as far as nothing fails.
-void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceShape& shape, const FilePlan& plan, const CheckpointOptions& options,
-                    Attempts& attempts) {
+void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceShape& shape, const FilePlan& plan,
+                    const CheckpointOptions& options, Attempts& attempts) {
     Team& team = *array.team;
     const int ranks = team.size();
     const int rank = team.rank().value;
@@ -449,12 +485,15 @@ void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceSha
         const std::span<std::byte> bytes = std::span{buffer}.first(share.elements * plan.element_bytes);
         attempts.go_on([&] {
             if (array.foreign != nullptr) std::ranges::fill(bytes, std::byte{0}); // it may not store all
-            move_elements(transport::Direction::get, array, shape, share.first_element, share.first_element + share.elements, bytes.data());
+            move_elements(transport::Direction::get, array, shape, share.first_element,
+                          share.first_element + share.elements, bytes.data());
         });
         attempts.always([&] { file.write_all(plan.offset(share.first_block), bytes, plan.most_share_bytes()); });
         attempts.go_on([&] {
             std::array<std::uint64_t, most_blocks_at_a_time> checksums{};
-            for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) { checksums[k] = XXH3_64bits(block.data(), block.size()); });
+            for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) {
+                checksums[k] = XXH3_64bits(block.data(), block.size());
+            });
             if (share.blocks > 0)
                 file.write(plan.checksum_offset(share.first_block),
                            std::as_bytes(std::span{checksums}.first(share.blocks)));
@@ -468,7 +507,8 @@ void write_elements(SharedFile& file, const ArrayGeometry& array, const SliceSha
 void give_name(const std::string& partial, const std::string& path, std::uint64_t bytes, const Team& team) {
     // An earlier save that was killed may have left more behind.
     if (truncate(partial.c_str(), static_cast<off_t>(bytes)) != 0 || std::rename(partial.c_str(), path.c_str()) != 0)
-        throw FileError{fmt::format("{}: {}: {}; the complete file is {}", team.who(), path, std::strerror(errno), partial)};
+        throw FileError{
+            fmt::format("{}: {}: {}; the complete file is {}", team.who(), path, std::strerror(errno), partial)};
     sync_path(path);
 }
 
@@ -534,8 +574,9 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
         if (header.extents[d] != shape.dimensions[d].indices.size()) {
             std::vector<std::uint64_t> extents;
             for (const SliceShape::Dimension& dimension : shape.used()) extents.push_back(dimension.indices.size());
-            throw FileError{fmt::format("{}: {}: it holds extents {}, and {} has ({}); load it into an array, or a slice, of its extents", team.who(), path,
-                                        extents_text(header), text_of(*array, shape), fmt::join(extents, ", "))};
+            throw FileError{fmt::format(
+                "{}: {}: it holds extents {}, and {} has ({}); load it into an array, or a slice, of its extents",
+                team.who(), path, extents_text(header), text_of(*array, shape), fmt::join(extents, ", "))};
         }
     Attempts attempts;
     std::vector<std::byte> buffer(plan.most_share_bytes());
@@ -550,8 +591,9 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
                           std::as_writable_bytes(std::span{checksums}.first(share.blocks)));
             for_blocks(plan, share, bytes, [&](std::uint64_t k, std::span<std::byte> block) {
                 if (checksums[k] != XXH3_64bits(block.data(), block.size()))
-                    throw FileError{fmt::format("{}: {}: the elements from number {} on are damaged: their checksum is another", team.who(), path,
-                                                share.first_element + k * plan.block_elements)};
+                    throw FileError{
+                        fmt::format("{}: {}: the elements from number {} on are damaged: their checksum is another",
+                                    team.who(), path, share.first_element + k * plan.block_elements)};
             });
             move_elements(transport::Direction::put, *array, shape, share.first_element,
                           share.first_element + share.elements, bytes.data(), true);
@@ -563,7 +605,8 @@ void load(const SliceBase& slice, ElementKind kind, const std::string& path, con
     agree(team, path, attempts.problem(), "some of the elements were not loaded");
 }
 
-void read_extents(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes, std::size_t dimensions, std::int64_t* extents) {
+void read_extents(Team& team, const std::string& path, ElementKind kind, std::uint64_t element_bytes,
+                  std::size_t dimensions, std::int64_t* extents) {
     begin_collective(team, "load", nullptr, nullptr, path, kind, element_bytes, dimensions);
     require_file(team, path);
     SharedFile file{team, path, MPI_MODE_RDONLY};

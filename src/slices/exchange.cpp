@@ -31,9 +31,11 @@ constexpr std::size_t most_kept_plans = 1024;
 constexpr std::uint64_t piece_bytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t most_staged_bytes = 4 * piece_bytes;
 
-/// Calls `visit(here, there, count)` for pieces of `count` elements, each of which has at most `bytes` bytes on either side.
+/// Calls `visit(here, there, count)` for pieces of `count` elements, each of which has at most `bytes` bytes on either
+/// side.
 template <class Visit>
-void for_pieces(const LayoutPair& pair, std::uint64_t here_bytes, std::uint64_t there_bytes, std::uint64_t bytes, Visit visit) {
+void for_pieces(const LayoutPair& pair, std::uint64_t here_bytes, std::uint64_t there_bytes, std::uint64_t bytes,
+                Visit visit) {
     const std::uint64_t elements = pair.here.bytes() / here_bytes;
     const std::uint64_t piece = std::max<std::uint64_t>(1, bytes / std::max(here_bytes, there_bytes));
     for (std::uint64_t k = 0; k < elements; k += piece) {
@@ -45,7 +47,11 @@ void for_pieces(const LayoutPair& pair, std::uint64_t here_bytes, std::uint64_t 
 } // namespace
 
 Exchange::Exchange(Direction direction, Side here, Side there, ExchangeOptions options)
-    : direction_{direction}, here_{std::move(here)}, there_{std::move(there)}, options_{std::move(options)}, pairing_{here_, there_, options_.pass_over} {
+    : direction_{direction},
+      here_{std::move(here)},
+      there_{std::move(there)},
+      options_{std::move(options)},
+      pairing_{here_, there_, options_.pass_over} {
     if (options_.keep && pairing_.partners().size() <= most_kept_plans) plans_.resize(pairing_.partners().size());
 }
 
@@ -63,7 +69,8 @@ void Exchange::for_each_transfer(Visit visit) const {
             for (int step = 1; step <= ranks; ++step) visit((own + step) % ranks, partner);
         return;
     }
-    const auto behind = static_cast<std::size_t>(std::ranges::upper_bound(partners, own, {}, &Pairing::Partner::rank) - partners.begin());
+    const auto behind = static_cast<std::size_t>(std::ranges::upper_bound(partners, own, {}, &Pairing::Partner::rank) -
+                                                 partners.begin());
     for (std::size_t k = 0; k < partners.size(); ++k) {
         const Pairing::Partner& partner = partners[(behind + k) % partners.size()];
         visit(partner.rank, partner);
@@ -138,7 +145,8 @@ void Exchange::start_staged(int rank, const Pairing::Partner& partner) {
         staged.memory = support::allocate_aligned(there.bytes());
         staged.values = staged.memory.get();
         staged_bytes_ += there.bytes();
-        staged.completion = pipeline::start_past_cache(make_plan(rank, Layout::contiguous(there.bytes()), there), staged.values);
+        staged.completion =
+            pipeline::start_past_cache(make_plan(rank, Layout::contiguous(there.bytes()), there), staged.values);
     });
     array().window->statistics().add(Counter::assign_transfers, Counter::assign_bytes, pair.there.bytes());
 }
@@ -174,11 +182,12 @@ void Exchange::copy_staged(int rank, const LayoutPair& pair) {
         larger = support::allocate_aligned(there_.element_bytes());
         values = larger.get();
     }
-    for_pieces(pair, here_.element_bytes(), there_.element_bytes(), buffer.size(), [&](const Layout& here, const Layout& there) {
-        LayoutCursor cursor{there};
-        datatype::pack(values, segment, cursor, there.bytes());
-        apply(Staged{.here = here, .values = values});
-    });
+    for_pieces(pair, here_.element_bytes(), there_.element_bytes(), buffer.size(),
+               [&](const Layout& here, const Layout& there) {
+                   LayoutCursor cursor{there};
+                   datatype::pack(values, segment, cursor, there.bytes());
+                   apply(Staged{.here = here, .values = values});
+               });
 }
 
 void Exchange::apply(const Staged& staged) const {
@@ -190,7 +199,8 @@ void Exchange::apply(const Staged& staged) const {
     const std::byte* values = staged.values;
     const std::uint64_t here_bytes = here_.element_bytes();
     LayoutCursor cursor{staged.here};
-    const auto apply_blocks = [&](std::int64_t offset, std::int64_t stride, std::uint64_t blocks, std::uint64_t block_bytes) {
+    const auto apply_blocks = [&](std::int64_t offset, std::int64_t stride, std::uint64_t blocks,
+                                  std::uint64_t block_bytes) {
         options_.apply({here_.memory() + offset, stride, blocks, block_bytes / here_bytes, values});
         values += blocks * block_bytes / here_bytes * there_.element_bytes();
     };
@@ -258,11 +268,12 @@ std::string Exchange::explain() const {
     for_each_transfer([&](int rank, const Pairing::Partner& partner) {
         const bool near = mapped(rank) != nullptr;
         const LayoutPair pair = pairing_.layouts(partner, near && direction_ == Direction::get);
-        text += fmt::format("  {} rank {}: {} bytes\n    here: {}\n    there: {}\n", near ? "copy with" : word, rank, pair.there.bytes(),
-                            to_string(pair.here), to_string(pair.there));
+        text += fmt::format("  {} rank {}: {} bytes\n    here: {}\n    there: {}\n", near ? "copy with" : word, rank,
+                            pair.there.bytes(), to_string(pair.here), to_string(pair.there));
         if (!near && !options_.apply && !options_.through_copy) {
             const auto plan = make_plan(rank, pair.here, pair.there);
-            text += fmt::format("    strategy: {}, {:.1f} us predicted\n", name(plan->decision.strategy), 1e6 * plan->decision.seconds);
+            text += fmt::format("    strategy: {}, {:.1f} us predicted\n", name(plan->decision.strategy),
+                                1e6 * plan->decision.seconds);
         }
     });
     return text;
@@ -270,8 +281,8 @@ std::string Exchange::explain() const {
 
 namespace {
 
-/// Elements [begin, end) of the row-major order of a slice, as boxes: calls `visit(shape, first)` for each, `first` being its first element's
-/// number. As few as 2 * dimensions - 1.
+/// Elements [begin, end) of the row-major order of a slice, as boxes: calls `visit(shape, first)` for each, `first`
+/// being its first element's number. As few as 2 * dimensions - 1.
 template <class Visit>
 void for_boxes(const SliceShape& shape, std::uint64_t begin, std::uint64_t end, Visit visit) {
     std::array<std::uint64_t, max_dimensions> inside{}; // elements in one position of a dimension

@@ -29,8 +29,8 @@ struct ExchangeOptions {
     bool collective = false; ///< of puts: this rank's part of an assignment of all, of which manual copies do not hear
 };
 
-/// The transfers of this rank between its part of one slice and those of another slice's ranks: one for each of these ranks, all under
-/// way together. Local calls.
+/// The transfers of this rank between its part of one slice and those of another slice's ranks: one for each of these
+/// ranks, all under way together. Local calls.
 class Exchange {
 public:
     /// `here` is what this rank has, `there` an array. Direction::put: to there.
@@ -46,8 +46,8 @@ public:
     void wait();
     /// Of an exchange through a copy, when nobody reads the own part any more.
     void finish();
-    /// Of one that is restorable, once it is complete or has failed: the own part is again what it was before start(), or will not be asked for
-    /// that any more.
+    /// Of one that is restorable, once it is complete or has failed: the own part is again what it was before start(),
+    /// or will not be asked for that any more.
     void restore();
     void forget() noexcept { saved_.clear(); }
 
@@ -74,11 +74,13 @@ private:
 
     [[nodiscard]] const ArrayGeometry& array() const noexcept { return *there_.array(); }
     [[nodiscard]] std::byte* mapped(int rank) const;
-    /// Calls `visit(rank, partner)` for each transfer, the rank behind this one first; of replicated arrays what they mean.
+    /// Calls `visit(rank, partner)` for each transfer, the rank behind this one first; of replicated arrays what they
+    /// mean.
     template <class Visit>
     void for_each_transfer(Visit visit) const;
     [[nodiscard]] std::shared_ptr<pipeline::PlanState> plan(int rank, const Pairing::Partner& partner);
-    [[nodiscard]] std::shared_ptr<pipeline::PlanState> make_plan(int rank, const Layout& here, const Layout& there) const;
+    [[nodiscard]] std::shared_ptr<pipeline::PlanState> make_plan(int rank, const Layout& here,
+                                                                 const Layout& there) const;
     void save_target();
     void start_transfer(int rank, const Pairing::Partner& partner);
     /// The values of a transfer, into memory of their own, piece by piece.
@@ -103,8 +105,8 @@ private:
     std::vector<Saved> saved_;
 };
 
-/// Elements [begin, end) of a slice in row-major order, to or from a buffer. Elements that the distribution does not store are passed over.
-/// Local call; a put is complete locally. `collective`: as in ExchangeOptions.
+/// Elements [begin, end) of a slice in row-major order, to or from a buffer. Elements that the distribution does not
+/// store are passed over. Local call; a put is complete locally. `collective`: as in ExchangeOptions.
 void move_elements(transport::Direction direction, const ArrayGeometry& array, const SliceShape& shape,
                    std::uint64_t begin, std::uint64_t end, std::byte* buffer, bool collective = false);
 

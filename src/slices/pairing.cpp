@@ -43,7 +43,8 @@ Side Side::of(const ArrayGeometry& array, const SliceShape& shape) {
     return side;
 }
 
-Side Side::buffer(const SliceShape& shape, std::span<const std::int64_t> strides, std::uint64_t element_bytes, std::byte* memory) {
+Side Side::buffer(const SliceShape& shape, std::span<const std::int64_t> strides, std::uint64_t element_bytes,
+                  std::byte* memory) {
     Side side;
     side.shape_.count = shape.count;
     for (std::size_t d = 0; d < shape.count; ++d) {
@@ -72,7 +73,9 @@ int Side::process_of(std::size_t d, int rank) const noexcept { return array_ == 
 bool Side::has_fixed(int rank) const noexcept {
     if (array_ == nullptr) return true;
     for (std::size_t d = 0; d < array_->dimensions; ++d)
-        if (shape_.is_fixed[d] && place_of(array_->maps[d], shape_.fixed[d]).process != array_->maps[d].process_of(rank)) return false;
+        if (shape_.is_fixed[d] &&
+            place_of(array_->maps[d], shape_.fixed[d]).process != array_->maps[d].process_of(rank))
+            return false;
     return true;
 }
 
@@ -80,7 +83,8 @@ int Side::rank_of_fixed() const noexcept {
     int rank = 0;
     if (array_ == nullptr || is_replicated()) return own_rank_;
     for (std::size_t d = 0; d < array_->dimensions; ++d)
-        if (shape_.is_fixed[d]) rank += place_of(array_->maps[d], shape_.fixed[d]).process * array_->maps[d].rank_stride;
+        if (shape_.is_fixed[d])
+            rank += place_of(array_->maps[d], shape_.fixed[d]).process * array_->maps[d].rank_stride;
     return rank;
 }
 
@@ -97,7 +101,8 @@ Side::Placement Side::placement(int rank) const noexcept {
     for (std::size_t d = array_->dimensions; d-- > 0;) {
         const distribution::DimensionMap& map = array_->maps[d];
         by_array[d] = stride;
-        if (shape_.is_fixed[d]) placement.offset += static_cast<std::int64_t>(place_of(map, shape_.fixed[d]).place) * stride;
+        if (shape_.is_fixed[d])
+            placement.offset += static_cast<std::int64_t>(place_of(map, shape_.fixed[d]).place) * stride;
         stride *= static_cast<std::int64_t>(map.room(static_cast<std::uint64_t>(map.process_of(rank))));
     }
     for (std::size_t d = 0; d < shape_.count; ++d) placement.strides[d] = by_array[shape_.dimensions[d].of_array];
@@ -109,7 +114,8 @@ Location Side::locate(std::span<const std::int64_t> position) const {
         std::int64_t offset = 0;
         for (std::size_t d = 0; d < shape_.count; ++d) offset += position[d] * strides_[d];
         const std::uint64_t row = shape_.dimensions[shape_.count - 1].indices.size();
-        return {Rank{own_rank_}, static_cast<std::uint64_t>(offset), row - static_cast<std::uint64_t>(position[shape_.count - 1])};
+        return {Rank{own_rank_}, static_cast<std::uint64_t>(offset),
+                row - static_cast<std::uint64_t>(position[shape_.count - 1])};
     }
     std::array<std::int64_t, max_dimensions> index = shape_.fixed;
     for (std::size_t d = 0; d < shape_.count; ++d)
@@ -121,14 +127,17 @@ Location Side::locate(std::span<const std::int64_t> position) const {
         const int owner = is_replicated() ? own_rank_ : location.owner.value;
         // Without a window: of a distribution that has been asked, but has no array yet.
         const auto room = [&](int rank) {
-            return array_->window == nullptr ? array_->foreign->local_capacity() : array_->window->map().bytes(rank) / element_bytes_;
+            return array_->window == nullptr ? array_->foreign->local_capacity()
+                                             : array_->window->map().bytes(rank) / element_bytes_;
         };
         if (owner >= array_->team->size() || location.contiguous == 0 || location.offset >= room(owner) ||
             location.contiguous > room(owner) - location.offset)
-            throw RangeError{fmt::format("{}: {}: the distribution puts index {} at rank {}, offset {}, with {} contiguous elements (at least 1); "
+            throw RangeError{fmt::format("{}: {}: the distribution puts index {} at rank {}, offset {}, with {} "
+                                         "contiguous elements (at least 1); "
                                          "correct its locate() or local_capacity()",
-                                         array_->team->who(), array_->name, datatype::index_text(index.data(), array_->dimensions),
-                                         location.owner.value, location.offset, location.contiguous)};
+                                         array_->team->who(), array_->name,
+                                         datatype::index_text(index.data(), array_->dimensions), location.owner.value,
+                                         location.offset, location.contiguous)};
     } else {
         std::uint64_t stride = 1;
         location = {Rank{0}, array_->origin, 1};
@@ -140,7 +149,8 @@ Location Side::locate(std::span<const std::int64_t> position) const {
             stride *= map.room(static_cast<std::uint64_t>(found.process));
             if (d + 1 == array_->dimensions) {
                 const std::uint64_t in_block = map.by_block.divide(static_cast<std::uint64_t>(index[d])).remainder;
-                location.contiguous = std::min(map.block() - in_block, map.extent - static_cast<std::uint64_t>(index[d]));
+                location.contiguous =
+                    std::min(map.block() - in_block, map.extent - static_cast<std::uint64_t>(index[d]));
             }
         }
     }
@@ -152,8 +162,9 @@ void Side::throw_not_stored(std::span<const std::int64_t> position) const {
     std::array<std::int64_t, max_dimensions> index = shape_.fixed;
     for (std::size_t d = 0; d < shape_.count; ++d)
         index[shape_.dimensions[d].of_array] = shape_.dimensions[d].indices[static_cast<std::uint64_t>(position[d])];
-    throw RangeError{fmt::format("{}: {}: the distribution stores no element at {}; take a slice of what it stores", array_->team->who(),
-                                 text_of(*array_, shape_), datatype::index_text(index.data(), array_->dimensions))};
+    throw RangeError{fmt::format("{}: {}: the distribution stores no element at {}; take a slice of what it stores",
+                                 array_->team->who(), text_of(*array_, shape_),
+                                 datatype::index_text(index.data(), array_->dimensions))};
 }
 
 bool Side::has_rows() const noexcept {
@@ -204,7 +215,8 @@ void Side::for_own_positions(Visit visit) const {
         if (counts[d] == 0) return;
     }
     for (;;) {
-        for (std::size_t d = 0; d < dimensions; ++d) domain[d] = array_->maps[d].range(array_->maps[d].process_of(rank.value), k[d]);
+        for (std::size_t d = 0; d < dimensions; ++d)
+            domain[d] = array_->maps[d].range(array_->maps[d].process_of(rank.value), k[d]);
         visit_domain();
         std::size_t d = dimensions;
         while (d > 0 && ++k[d - 1] == counts[d - 1]) k[--d] = 0;
@@ -214,8 +226,11 @@ void Side::for_own_positions(Visit visit) const {
 
 // Pairings.
 
-Pairing::Pairing(const Side& here, const Side& there, bool pass_over) : here_{here}, there_{there}, pass_over_{pass_over} {
-    if (std::ranges::any_of(here.dimensions(), [](const SliceShape::Dimension& dimension) { return dimension.indices.empty(); })) return;
+Pairing::Pairing(const Side& here, const Side& there, bool pass_over)
+    : here_{here}, there_{there}, pass_over_{pass_over} {
+    if (std::ranges::any_of(here.dimensions(),
+                            [](const SliceShape::Dimension& dimension) { return dimension.indices.empty(); }))
+        return;
     if (here_.is_foreign() || there_.is_foreign()) list_runs();
     else match_dimensions();
 }
@@ -227,16 +242,19 @@ void Pairing::match_dimensions() {
     for (std::size_t d = 0; d < count; ++d) {
         // Along the memory of the other rank.
         reversed_[d] = there_.indices(d, false).stride < 0;
-        matches_[d] = distribution::match(here_.map(d), here_.process_of(d, here_.own_rank()), here_.indices(d, reversed_[d]), there_.map(d),
-                                          there_.indices(d, reversed_[d]));
+        matches_[d] =
+            distribution::match(here_.map(d), here_.process_of(d, here_.own_rank()), here_.indices(d, reversed_[d]),
+                                there_.map(d), there_.indices(d, reversed_[d]));
         if (matches_[d].empty()) return;
         found[d] = matches_[d].size();
     }
-    partners_.reserve(std::accumulate(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), std::size_t{1}, std::multiplies<>{}));
+    partners_.reserve(std::accumulate(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), std::size_t{1},
+                                      std::multiplies<>{}));
     Partner partner;
     for (;;) {
         partner.rank = there_.rank_of_fixed();
-        for (std::size_t d = 0; d < count; ++d) partner.rank += matches_[d][partner.match[d]].process * there_.rank_stride(d);
+        for (std::size_t d = 0; d < count; ++d)
+            partner.rank += matches_[d][partner.match[d]].process * there_.rank_stride(d);
         partners_.push_back(partner);
         std::size_t d = count;
         while (d > 0 && ++partner.match[d - 1] == found[d - 1]) partner.match[--d] = 0;
@@ -257,14 +275,16 @@ void Pairing::list_row(std::span<std::int64_t> position, const Triplet& last) {
             continue;
         }
         if (here.owner.value != here_.own_rank())
-            throw RangeError{fmt::format("{}: {}: the distribution's domain() lists an index for this rank that locate() puts at rank {}; "
-                                         "correct one of them",
-                                         here_.array()->team->who(), here_.array()->name, here.owner.value)};
+            throw RangeError{fmt::format(
+                "{}: {}: the distribution's domain() lists an index for this rank that locate() puts at rank {}; "
+                "correct one of them",
+                here_.array()->team->who(), here_.array()->name, here.owner.value)};
         const std::uint64_t steps = rows ? std::min({here.contiguous, there.contiguous, last.size() - k}) : 1;
         k += steps;
         if (!runs_.empty()) {
             Run& before = runs_.back();
-            if (before.rank == there.owner.value && before.here + before.count == here.offset && before.there + before.count == there.offset) {
+            if (before.rank == there.owner.value && before.here + before.count == here.offset &&
+                before.there + before.count == there.offset) {
                 before.count += steps;
                 continue;
             }
@@ -315,8 +335,10 @@ LayoutPair Pairing::layouts_of_runs(const Partner& partner) const {
     std::vector<ByteBlock> there;
     for (std::size_t k = partner.match[0]; k < partner.match[1]; ++k) {
         const Run& run = runs_[k];
-        here.push_back({static_cast<std::int64_t>(run.here * here_.element_bytes()), run.count * here_.element_bytes()});
-        there.push_back({static_cast<std::int64_t>(run.there * there_.element_bytes()), run.count * there_.element_bytes()});
+        here.push_back(
+            {static_cast<std::int64_t>(run.here * here_.element_bytes()), run.count * here_.element_bytes()});
+        there.push_back(
+            {static_cast<std::int64_t>(run.there * there_.element_bytes()), run.count * there_.element_bytes()});
     }
     return {Layout::list(here), Layout::list(there)};
 }
@@ -335,7 +357,8 @@ struct MatchSide {
 };
 
 /// The places of positions [first, first + count) of a match.
-[[nodiscard]] Layout::Offsets offsets_of(const Match& match, const MatchSide& side, std::uint64_t first, std::uint64_t count) {
+[[nodiscard]] Layout::Offsets offsets_of(const Match& match, const MatchSide& side, std::uint64_t first,
+                                         std::uint64_t count) {
     Layout::Offsets offsets;
     offsets.reserve(count);
     std::uint64_t seen = 0;
@@ -361,7 +384,8 @@ struct MatchSide {
     if (!inner.is_contiguous() || side.step != static_cast<std::int64_t>(inner.bytes()))
         return inner.repeat_at(offsets_of(match, side, 0, match.period()));
     std::vector<ByteBlock> blocks;
-    for (const MatchedRun& run : match.runs) blocks.push_back({run.*side.place * side.scale + inner.lower(), run.count * inner.bytes()});
+    for (const MatchedRun& run : match.runs)
+        blocks.push_back({run.*side.place * side.scale + inner.lower(), run.count * inner.bytes()});
     return Layout::list(blocks);
 }
 
@@ -395,9 +419,12 @@ LayoutPair Pairing::layouts(const Partner& partner, bool by_here) const {
         const std::int64_t here_scale = here.strides[d];
         const std::int64_t there_scale = there.strides[d];
         pair.here = around(pair.here, match,
-                           {&MatchedRun::here, here_scale, here_.indices(d, reversed_[d]).stride * here_scale, match.here_stride * here_scale}, k == 0);
+                           {&MatchedRun::here, here_scale, here_.indices(d, reversed_[d]).stride * here_scale,
+                            match.here_stride * here_scale},
+                           k == 0);
         pair.there = around(pair.there, match,
-                            {&MatchedRun::there, there_scale, there_.indices(d, reversed_[d]).stride * there_scale, match.there_stride * there_scale},
+                            {&MatchedRun::there, there_scale, there_.indices(d, reversed_[d]).stride * there_scale,
+                             match.there_stride * there_scale},
                             k == 0);
     }
     pair.here = pair.here.shift(here.offset);

@@ -22,8 +22,8 @@ public:
     /// An array that has no window yet can be paired, but has no memory.
     [[nodiscard]] static Side of(const ArrayGeometry& array, const SliceShape& shape);
     /// `strides`: elements from a position to the next, by dimension of the slice.
-    [[nodiscard]] static Side buffer(const SliceShape& shape, std::span<const std::int64_t> strides, std::uint64_t element_bytes,
-                                     std::byte* memory);
+    [[nodiscard]] static Side buffer(const SliceShape& shape, std::span<const std::int64_t> strides,
+                                     std::uint64_t element_bytes, std::byte* memory);
 
     [[nodiscard]] const ArrayGeometry* array() const noexcept { return array_; }
     [[nodiscard]] std::uint64_t element_bytes() const noexcept { return element_bytes_; }
@@ -41,12 +41,13 @@ public:
     /// How many ranks lie between those of neighbour processes of that dimension.
     [[nodiscard]] int rank_stride(std::size_t d) const noexcept;
     [[nodiscard]] int process_of(std::size_t d, int rank) const noexcept;
-    /// Of the dimensions that the slice leaves out: whether this rank is among those that have them, and what they add to a rank.
+    /// Of the dimensions that the slice leaves out: whether this rank is among those that have them, and what they add
+    /// to a rank.
     [[nodiscard]] bool has_fixed(int rank) const noexcept;
     [[nodiscard]] int rank_of_fixed() const noexcept;
 
-    /// Where the slice lies in the segment of a rank: bytes between neighbour places of its dimensions, and the place that all others
-    /// are counted from.
+    /// Where the slice lies in the segment of a rank: bytes between neighbour places of its dimensions, and the place
+    /// that all others are counted from.
     struct Placement {
         std::int64_t offset = 0;
         std::array<std::int64_t, max_dimensions> strides{};
@@ -79,16 +80,17 @@ struct LayoutPair {
     Layout there;
 };
 
-/// What this rank has of `here`, by the ranks that have it of `there`. Memory: a few bytes for each of these, and what the matches of the
-/// dimensions take; for distributions of the program's own 24 bytes for each run that is contiguous on both sides.
+/// What this rank has of `here`, by the ranks that have it of `there`. Memory: a few bytes for each of these, and what
+/// the matches of the dimensions take; for distributions of the program's own 24 bytes for each run that is contiguous
+/// on both sides.
 class Pairing {
 public:
-    /// Throws RangeError when a distribution of the program's own is wrong, or `there` does not store what is asked for, unless that is to be
-    /// passed over.
+    /// Throws RangeError when a distribution of the program's own is wrong, or `there` does not store what is asked
+    /// for, unless that is to be passed over.
     Pairing(const Side& here, const Side& there, bool pass_over = false);
 
     struct Partner {
-        int rank = 0; ///< in the team of `there`
+        int rank = 0;                                      ///< in the team of `there`
         std::array<std::uint32_t, max_dimensions> match{}; ///< by dimension
     };
     /// In ascending order of the ranks.

@@ -29,15 +29,19 @@ using slices::Side;
 namespace {
 
 /// What this rank has of each place of the new distribution, in bytes.
-[[nodiscard]] std::vector<Candidate> shares(const ArrayGeometry& array, const slices::SliceShape& all, const ArrayGeometry& wanted) {
+[[nodiscard]] std::vector<Candidate> shares(const ArrayGeometry& array, const slices::SliceShape& all,
+                                            const ArrayGeometry& wanted) {
     const Pairing pairing{Side::of(array, all), Side::of(wanted, all), true};
     std::vector<Candidate> shares;
-    for (const Pairing::Partner& partner : pairing.partners()) shares.push_back({partner.rank, pairing.elements(partner) * array.element_bytes});
+    for (const Pairing::Partner& partner : pairing.partners())
+        shares.push_back({partner.rank, pairing.elements(partner) * array.element_bytes});
     return shares;
 }
 
-/// Collective. What shares() gives, or the same error on all ranks: a distribution of the program's own may be wrong on some only.
-[[nodiscard]] std::vector<Candidate> agreed_shares(const ArrayGeometry& array, const slices::SliceShape& all, const ArrayGeometry& wanted) {
+/// Collective. What shares() gives, or the same error on all ranks: a distribution of the program's own may be wrong on
+/// some only.
+[[nodiscard]] std::vector<Candidate> agreed_shares(const ArrayGeometry& array, const slices::SliceShape& all,
+                                                   const ArrayGeometry& wanted) {
     std::vector<Candidate> own;
     std::string text;
     std::exception_ptr problem;
@@ -50,7 +54,8 @@ namespace {
     const mpi::Problem first = mpi::first_problem(array.team->state().communicator(), text);
     if (problem != nullptr) std::rethrow_exception(problem);
     if (!first.text.empty())
-        throw RangeError{fmt::format("{}: {}.relabelling: rank {} could not take part: {}", array.team->who(), array.name, first.rank, first.text)};
+        throw RangeError{fmt::format("{}: {}.relabelling: rank {} could not take part: {}", array.team->who(),
+                                     array.name, first.rank, first.text)};
     return own;
 }
 
@@ -121,11 +126,13 @@ Relabelling& Relabelling::operator=(Relabelling&&) noexcept = default;
 Relabelling::~Relabelling() = default;
 
 const std::shared_ptr<Team>& Relabelling::shared_team() {
-    if (closed_) throw UsageError{fmt::format("{}: Relabelling::team: it is closed; make another one", of_array_->who())};
+    if (closed_)
+        throw UsageError{fmt::format("{}: Relabelling::team: it is closed; make another one", of_array_->who())};
     if (team_ == nullptr) {
         MPI_Comm ordered = MPI_COMM_NULL;
         of_array_->barrier();
-        support::check_mpi(MPI_Comm_split(of_array_->state().communicator(), 0, rank_.value, &ordered), "MPI_Comm_split");
+        support::check_mpi(MPI_Comm_split(of_array_->state().communicator(), 0, rank_.value, &ordered),
+                           "MPI_Comm_split");
         try {
             team_ = std::make_shared<Team>(ordered, of_array_->settings());
             // The array that goes there is still the program's, which synchronises as before.

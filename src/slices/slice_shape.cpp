@@ -51,7 +51,8 @@ bool SliceShape::overlaps(const SliceShape& other, std::size_t array_dimensions)
     return true;
 }
 
-void require_same_extents(const ArrayGeometry& target_array, const SliceShape& target, const ArrayGeometry& source_array, const SliceShape& source) {
+void require_same_extents(const ArrayGeometry& target_array, const SliceShape& target,
+                          const ArrayGeometry& source_array, const SliceShape& source) {
     const auto extents_of = [](const SliceShape& shape) {
         std::vector<std::uint64_t> extents;
         for (const SliceShape::Dimension& dimension : shape.used()) extents.push_back(dimension.indices.size());
@@ -60,9 +61,10 @@ void require_same_extents(const ArrayGeometry& target_array, const SliceShape& t
     const std::vector<std::uint64_t> extents = extents_of(target);
     const std::vector<std::uint64_t> others = extents_of(source);
     if (extents != others)
-        throw RangeError{fmt::format("{}: {} = {}: the slices have extents ({}) and ({}); they must be equal, dimension by dimension",
-                                     target_array.team->who(), text_of(target_array, target), text_of(source_array, source), fmt::join(extents, ", "),
-                                     fmt::join(others, ", "))};
+        throw RangeError{fmt::format(
+            "{}: {} = {}: the slices have extents ({}) and ({}); they must be equal, dimension by dimension",
+            target_array.team->who(), text_of(target_array, target), text_of(source_array, source),
+            fmt::join(extents, ", "), fmt::join(others, ", "))};
 }
 
 std::string text_of(const ArrayGeometry& array, const SliceShape& shape) {
@@ -84,13 +86,15 @@ std::string text_of(const ArrayGeometry& array, const SliceShape& shape) {
 
 std::shared_ptr<const ArrayGeometry> open_array(const SliceBase& slice, const char* call) {
     if (std::shared_ptr<const ArrayGeometry> array = slice.array().lock()) return array;
-    throw UsageError{fmt::format("ArraySlice{}: the array of the slice was closed, or got other extents or another distribution; make slices "
-                                 "of it afterwards",
-                                 call)};
+    throw UsageError{fmt::format(
+        "ArraySlice{}: the array of the slice was closed, or got other extents or another distribution; make slices "
+        "of it afterwards",
+        call)};
 }
 
 SliceBase::SliceBase(const std::shared_ptr<const ArrayGeometry>& array) : array_{array} {
-    if (array == nullptr) throw UsageError{"GlobalArray(…): the array is closed, moved from or was never made; make a new one"};
+    if (array == nullptr)
+        throw UsageError{"GlobalArray(…): the array is closed, moved from or was never made; make a new one"};
     shape_.count = array->dimensions;
     for (std::size_t d = 0; d < array->dimensions; ++d) shape_.dimensions[d] = {d, Range{0, array->extents[d]}};
 }
@@ -110,10 +114,12 @@ void SliceBase::cut(std::span<const SlicePart> parts) {
         const Range positions = part.indices.range();
         if (positions.first() < 0 || static_cast<std::uint64_t>(positions.last()) >= extent) {
             const std::shared_ptr<const ArrayGeometry> array = open_array(*this, "(…)");
-            throw RangeError{fmt::format("{}: {}: {} of dimension {} leaves [0, {}); a slice is within its array, or within the slice that it is "
-                                         "made of, whose positions begin at 0",
-                                         array->team->who(), text_of(*array, shape_),
-                                         part.left_out ? fmt::format("position {}", part.indices.first()) : to_string(part.indices), d, extent)};
+            throw RangeError{fmt::format(
+                "{}: {}: {} of dimension {} leaves [0, {}); a slice is within its array, or within the slice that it "
+                "is "
+                "made of, whose positions begin at 0",
+                array->team->who(), text_of(*array, shape_),
+                part.left_out ? fmt::format("position {}", part.indices.first()) : to_string(part.indices), d, extent)};
         }
         const std::int64_t first = dimension.indices[static_cast<std::uint64_t>(part.indices.first())];
         if (part.left_out) {
@@ -133,8 +139,8 @@ void SliceBase::permute(std::span<const std::size_t> order) {
     std::array<bool, max_dimensions> seen{};
     for (std::size_t d = 0; d < order.size(); ++d) {
         if (order[d] >= shape_.count || std::exchange(seen[order[d]], true))
-            throw RangeError{fmt::format("ArraySlice::permuted({}): each of the dimensions [0, {}) must come once", fmt::join(order, ", "),
-                                         shape_.count)};
+            throw RangeError{fmt::format("ArraySlice::permuted({}): each of the dimensions [0, {}) must come once",
+                                         fmt::join(order, ", "), shape_.count)};
         result.dimensions[d] = shape_.dimensions[order[d]];
     }
     shape_ = result;
@@ -144,27 +150,30 @@ void SliceBase::check_buffer(const char* call, std::uint64_t buffer) const {
     const std::uint64_t needed = size();
     if (buffer >= needed) return;
     const std::shared_ptr<const ArrayGeometry> array = open_array(*this, call);
-    throw RangeError{fmt::format("{}: {}.{}: the buffer has {} elements, the slice {}; it needs size() of them", array->team->who(),
-                                 text_of(*array, shape_), call, buffer, needed)};
+    throw RangeError{fmt::format("{}: {}.{}: the buffer has {} elements, the slice {}; it needs size() of them",
+                                 array->team->who(), text_of(*array, shape_), call, buffer, needed)};
 }
 
 void SliceBase::check_extents(const char* call, std::span<const std::int64_t> extents) const {
     for (std::size_t d = 0; d < shape_.count; ++d) {
         if (std::cmp_equal(shape_.dimensions[d].indices.size(), extents[d])) continue;
         const std::shared_ptr<const ArrayGeometry> array = open_array(*this, call);
-        throw RangeError{fmt::format("{}: {}.{}: the view has the extent {} in dimension {}, the slice {}; they must be equal, see "
-                                     "LocalView::part",
-                                     array->team->who(), text_of(*array, shape_), call, extents[d], d, shape_.dimensions[d].indices.size())};
+        throw RangeError{fmt::format(
+            "{}: {}.{}: the view has the extent {} in dimension {}, the slice {}; they must be equal, see "
+            "LocalView::part",
+            array->team->who(), text_of(*array, shape_), call, extents[d], d, shape_.dimensions[d].indices.size())};
     }
 }
 
 namespace {
 
-void move(const SliceBase& slice, const char* call, transport::Direction direction, std::byte* buffer, std::span<const std::int64_t> strides) {
+void move(const SliceBase& slice, const char* call, transport::Direction direction, std::byte* buffer,
+          std::span<const std::int64_t> strides) {
     const std::shared_ptr<const ArrayGeometry> array = open_array(slice, call);
     if (slice.empty()) return;
     array->window->require_memory(call);
-    Exchange exchange{direction, Side::buffer(slice.shape(), strides, array->element_bytes, buffer), Side::of(*array, slice.shape())};
+    Exchange exchange{direction, Side::buffer(slice.shape(), strides, array->element_bytes, buffer),
+                      Side::of(*array, slice.shape())};
     exchange.start();
     exchange.wait();
 }
@@ -190,7 +199,8 @@ void SliceBase::put_slice(const SliceBase& source) const {
     const std::uint64_t elements = size();
     constexpr std::uint64_t buffer_bytes = std::uint64_t{4} << 20;
     const bool at_once = target_array == source_array && shape_.overlaps(source.shape(), target_array->dimensions);
-    const std::uint64_t at_a_time = at_once ? elements : std::min(elements, std::max<std::uint64_t>(1, buffer_bytes / element_bytes));
+    const std::uint64_t at_a_time =
+        at_once ? elements : std::min(elements, std::max<std::uint64_t>(1, buffer_bytes / element_bytes));
     const support::AlignedMemory buffer = support::allocate_aligned(at_a_time * element_bytes);
     for (std::uint64_t begin = 0; begin < elements; begin += at_a_time) {
         const std::uint64_t end = std::min(elements, begin + at_a_time);

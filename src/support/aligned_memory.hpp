@@ -10,8 +10,9 @@
 
 namespace lapwing::support {
 
-/// Where buffers begin that MPI sends much from or receives much into. Large blocks of operator new begin 16 bytes behind a page,
-/// and from there Linux copies to and from sockets half as fast (4 MiB over TCP within a machine: 3.7 ms instead of 1.6 ms).
+/// Where buffers begin that MPI sends much from or receives much into. Large blocks of operator new begin 16 bytes
+/// behind a page, and from there Linux copies to and from sockets half as fast (4 MiB over TCP within a machine: 3.7 ms
+/// instead of 1.6 ms).
 inline constexpr std::size_t buffer_alignment = 64;
 
 struct FreeAligned {
@@ -29,14 +30,17 @@ using AlignedMemory = std::unique_ptr<std::byte[], FreeAligned>;
     return {static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{alignment})), FreeAligned{alignment}};
 }
 
-/// Bytes of 0, whose pages are there already: the first use of a page that nothing was written to takes longer than a packet.
+/// Bytes of 0, whose pages are there already: the first use of a page that nothing was written to takes longer than a
+/// packet.
 ///
-/// For what lives as long as a team. Large blocks are pages of their own: in the heap, where malloc puts blocks of this size once some
-/// were freed, what MPI keeps of a team for ever comes to lie behind them, and programs that make hundreds of teams grow by 0.3 MB each.
+/// For what lives as long as a team. Large blocks are pages of their own: in the heap, where malloc puts blocks of this
+/// size once some were freed, what MPI keeps of a team for ever comes to lie behind them, and programs that make
+/// hundreds of teams grow by 0.3 MB each.
 [[nodiscard]] inline AlignedMemory allocate_zeroed(std::uint64_t bytes) {
     constexpr std::uint64_t least_mapped = 128 * 1024;
     if (bytes >= least_mapped) {
-        void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        void* const memory =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         if (memory == MAP_FAILED) throw std::bad_alloc{};
         return {static_cast<std::byte*>(memory), FreeAligned{buffer_alignment, bytes}};
     }

@@ -2,9 +2,9 @@
 
 namespace lapwing::support {
 
-/// Whether this build checks the invariants of the library itself (the CMake option LAPWING_INTERNAL_ASSERTIONS, which the presets
-/// debug, asan and tsan set): LAPWING_ASSERT, and the order of mutexes. What a program may do wrong is checked in every build
-/// and thrown; this is for faults of the library.
+/// Whether this build checks the invariants of the library itself (the CMake option LAPWING_INTERNAL_ASSERTIONS, which
+/// the presets debug, asan and tsan set): LAPWING_ASSERT, and the order of mutexes. What a program may do wrong is
+/// checked in every build and thrown; this is for faults of the library.
 #ifdef LAPWING_INTERNAL_ASSERTIONS
 inline constexpr bool internal_assertions = true;
 #else
@@ -16,7 +16,8 @@ inline constexpr bool internal_assertions = false;
 
 } // namespace lapwing::support
 
-/// An invariant: `LAPWING_ASSERT(begin <= end)`. Compiled in every build, and evaluated where internal_assertions is true.
+/// An invariant: `LAPWING_ASSERT(begin <= end)`. Compiled in every build, and evaluated where internal_assertions is
+/// true.
 #define LAPWING_ASSERT(...)                                                     \
     (!::lapwing::support::internal_assertions || static_cast<bool>(__VA_ARGS__) \
          ? static_cast<void>(0)                                                 \

@@ -22,11 +22,15 @@ enum class ProcessorShare : std::uint8_t {
     crowded, ///< there are more ranks than processors
 };
 
-/// How a waiting thread behaves between two looks at what it waits for: it spins, and gives up its processor now and then,
-/// since whoever it waits for may need it. A yield that nobody wants costs 0.2 us, so it is not made at every look.
+/// How a waiting thread behaves between two looks at what it waits for: it spins, and gives up its processor now and
+/// then, since whoever it waits for may need it. A yield that nobody wants costs 0.2 us, so it is not made at every
+/// look.
 class Backoff {
 public:
-    explicit Backoff(ProcessorShare share) noexcept : looks_{share == ProcessorShare::ample ? 32U : share == ProcessorShare::shared ? 4U : 1U} {}
+    explicit Backoff(ProcessorShare share) noexcept
+        : looks_{share == ProcessorShare::ample    ? 32U
+                 : share == ProcessorShare::shared ? 4U
+                                                   : 1U} {}
 
     void reset() noexcept { count_ = 0; }
     void pause() noexcept {
@@ -43,8 +47,8 @@ private:
 class Patience {
 public:
     using Clock = std::chrono::steady_clock;
-    /// A wait for other ranks that is looked at: longer than what only takes time on a crowded machine, and nothing to a program
-    /// that would wait for ever.
+    /// A wait for other ranks that is looked at: longer than what only takes time on a crowded machine, and nothing to
+    /// a program that would wait for ever.
     static constexpr std::chrono::milliseconds suspicious{200};
 
     /// True at one look in many, when elapsed() is new.

@@ -26,7 +26,8 @@ bool can_revoke() {
 bool BiasedMutex::claim() {
     if (revoked_.load(std::memory_order_acquire)) return false;
     const void* nobody = nullptr;
-    if (can_revoke() && owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed)) return enter();
+    if (can_revoke() && owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed))
+        return enter();
     revoke();
     return false;
 }

@@ -10,11 +10,12 @@
 namespace lapwing::support {
 
 /// A mutex for state that nearly always one and the same thread uses: the first thread that locks it owns the bias, and
-/// locks it with two plain stores and two loads (about 1 ns) instead of two atomic read-modify-writes. The first lock by
-/// any other thread takes the bias away for good, and from then on it is a std::mutex.
+/// locks it with two plain stores and two loads (about 1 ns) instead of two atomic read-modify-writes. The first lock
+/// by any other thread takes the bias away for good, and from then on it is a std::mutex.
 ///
-/// Taking the bias away needs the owner's store of `entered_` to be ordered before its load of `revoked_` without a fence
-/// in the owner: the other thread makes every processor that runs this process pass a fence, with Linux' membarrier().
+/// Taking the bias away needs the owner's store of `entered_` to be ordered before its load of `revoked_` without a
+/// fence in the owner: the other thread makes every processor that runs this process pass a fence, with Linux'
+/// membarrier().
 class BiasedMutex {
 public:
     /// Holds the mutex for a scope, or from lock() to unlock().
@@ -56,8 +57,7 @@ public:
             mutex_.released();
             if (how_ == How::by_bias) [[likely]]
                 mutex_.entered_.store(false, std::memory_order_release);
-            else
-                mutex_.mutex_.unlock();
+            else mutex_.mutex_.unlock();
             how_ = How::not_at_all;
         }
 

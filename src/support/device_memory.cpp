@@ -18,8 +18,8 @@
 namespace lapwing::support {
 namespace {
 
-/// The beginning of cudaPointerAttributes and of hipPointerAttribute_t, which is alike in all versions. What the first number says is not; so the
-/// pointers decide: memory that the processor cannot reach has none for it.
+/// The beginning of cudaPointerAttributes and of hipPointerAttribute_t, which is alike in all versions. What the first
+/// number says is not; so the pointers decide: memory that the processor cannot reach has none for it.
 struct PointerAttributes {
     int kind;
     int device;

@@ -6,8 +6,9 @@
 
 namespace lapwing::support {
 
-/// Looks for the runtime libraries of CUDA and HIP among those that the process has loaded by now, and notes in devices_known whether there is
-/// one. Nothing is linked or loaded for it: a program without them pays for a load and a branch at each call.
+/// Looks for the runtime libraries of CUDA and HIP among those that the process has loaded by now, and notes in
+/// devices_known whether there is one. Nothing is linked or loaded for it: a program without them pays for a load and a
+/// branch at each call.
 void look_for_devices() noexcept;
 
 /// Whether one of these libraries says that the processor cannot reach the memory. False where none is loaded.

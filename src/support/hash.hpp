@@ -6,8 +6,8 @@
 
 namespace lapwing::support {
 
-/// A number for bytes by which ranks tell whether they have the same: FNV-1a (Fowler, Noll and Vo), of which the last bits are mixed again, since
-/// numbers differ in few. It tells accidents, and keeps nobody from making one.
+/// A number for bytes by which ranks tell whether they have the same: FNV-1a (Fowler, Noll and Vo), of which the last
+/// bits are mixed again, since numbers differ in few. It tells accidents, and keeps nobody from making one.
 [[nodiscard]] constexpr std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;

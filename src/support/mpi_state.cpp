@@ -24,8 +24,8 @@ int mpi_thread_level() noexcept {
     // A session says its own level, to whoever has the session: MPI_Query_thread is part of MPI_Init's model.
     if (!mpi_world_open()) return level;
 #endif
-    // Without MPI_Init, MPICH 4.0.2 and 4.2.1 say MPI_THREAD_MULTIPLE, which they work at whatever a session asks for. Open MPI
-    // 5.0.7 says MPI_THREAD_SINGLE whatever a session has been given.
+    // Without MPI_Init, MPICH 4.0.2 and 4.2.1 say MPI_THREAD_MULTIPLE, which they work at whatever a session asks for.
+    // Open MPI 5.0.7 says MPI_THREAD_SINGLE whatever a session has been given.
     if (MPI_Query_thread(&level) != MPI_SUCCESS) level = MPI_THREAD_SINGLE;
     return level;
 }

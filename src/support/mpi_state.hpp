@@ -4,12 +4,13 @@
 
 namespace lapwing::support {
 
-/// Whether this MPI has sessions (MPI 4.0, section 11.3), found when Lapwing is configured: Open MPI 5.0 has them and says that it
-/// is MPI 3.1.
+/// Whether this MPI has sessions (MPI 4.0, section 11.3), found when Lapwing is configured: Open MPI 5.0 has them and
+/// says that it is MPI 3.1.
 [[nodiscard]] bool mpi_has_sessions() noexcept;
 
 /// Between MPI_Init and MPI_Finalize. Outside, only communicators that come from sessions can be used: MPI_COMM_WORLD,
-/// MPI_COMM_SELF and what hangs on them are not there (MPI 4.0, section 11.2), and Open MPI 5.0.7 crashes in calls on them.
+/// MPI_COMM_SELF and what hangs on them are not there (MPI 4.0, section 11.2), and Open MPI 5.0.7 crashes in calls on
+/// them.
 [[nodiscard]] bool mpi_world_open() noexcept;
 
 /// MPI's thread level, MPI_THREAD_SINGLE where MPI cannot tell.

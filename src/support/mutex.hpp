@@ -11,9 +11,10 @@
 
 namespace lapwing::support {
 
-/// The order in which a thread takes mutexes: one of these only while all that it holds stand before it. So no two threads ever wait
-/// for each other, whatever windows and teams they use. What each guards, and why it stands there: docs/architecture.md, "The
-/// order of mutexes". A mutex that is taken by try_lock alone waits for nobody, and may be taken at any time.
+/// The order in which a thread takes mutexes: one of these only while all that it holds stand before it. So no two
+/// threads ever wait for each other, whatever windows and teams they use. What each guards, and why it stands there:
+/// docs/architecture.md, "The order of mutexes". A mutex that is taken by try_lock alone waits for nobody, and may be
+/// taken at any time.
 enum class LockRank : std::uint8_t {
     mpi_use,         ///< held while MPI is initialised and finalized
     told_copies,     ///< held while the copies beside a cache are told
@@ -48,7 +49,8 @@ public:
     };
     [[nodiscard]] static Held& held() noexcept;
 
-    /// Before the calling thread waits for a mutex: ends the process if it holds one that does not stand before this one.
+    /// Before the calling thread waits for a mutex: ends the process if it holds one that does not stand before this
+    /// one.
     static void before(const void* mutex, LockRank rank) noexcept;
     /// It holds it now, and does not any more.
     static void taken(const void* mutex, LockRank rank) noexcept;

@@ -9,9 +9,10 @@
 
 namespace lapwing::support {
 
-/// Gives the objects of a class that derives from Recycled<that class> the memory of those that are gone: for objects that a
-/// program in a steady state makes and drops all the time. Keeps at most `most` pieces; they are never given back, and the
-/// list of them outlives every object, also those that are destroyed when the program exits. Safe for several threads.
+/// Gives the objects of a class that derives from Recycled<that class> the memory of those that are gone: for objects
+/// that a program in a steady state makes and drops all the time. Keeps at most `most` pieces; they are never given
+/// back, and the list of them outlives every object, also those that are destroyed when the program exits. Safe for
+/// several threads.
 template <class T, std::size_t most = 1024>
 class Recycled {
 public:

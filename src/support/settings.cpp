@@ -20,8 +20,8 @@ void link_all_settings(); // see cmake/LapwingSettings.cmake
 namespace {
 
 std::map<std::string, const support::Setting*, std::less<>>& registry() {
-    // A function's static: settings are static objects of many sources, constructed in any order. Never destroyed: a runtime of
-    // the program's may be a static object that ends later.
+    // A function's static: settings are static objects of many sources, constructed in any order. Never destroyed: a
+    // runtime of the program's may be a static object that ends later.
     static auto& settings = *new std::map<std::string, const support::Setting*, std::less<>>;
     support::link_all_settings(); // does nothing: whoever looks one up knows all of them
     return settings;
@@ -116,9 +116,12 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
     unsigned shift = 0;
     if (end - rest == 1) {
         switch (*rest) {
-        case 'k': case 'K': shift = 10; break;
-        case 'm': case 'M': shift = 20; break;
-        case 'g': case 'G': shift = 30; break;
+        case 'k':
+        case 'K': shift = 10; break;
+        case 'm':
+        case 'M': shift = 20; break;
+        case 'g':
+        case 'G': shift = 30; break;
         default: return {};
         }
     } else if (rest != end) {
@@ -155,7 +158,9 @@ void NumberSetting::check(std::string_view value, std::string_view where) const 
                                        info().range, info().unit.empty() ? "" : " ", info().unit)};
 }
 
-std::uint64_t NumberSetting::get(const Settings& settings) const { return parse_number(value_in(settings)).value_or(lowest_); }
+std::uint64_t NumberSetting::get(const Settings& settings) const {
+    return parse_number(value_in(settings)).value_or(lowest_);
+}
 
 } // namespace support
 } // namespace lapwing

@@ -6,8 +6,8 @@
 
 namespace lapwing::support {
 
-/// While it exists, threads that are started begin without the process's signals: the program's handlers are for its own threads.
-/// What a fault of the thread itself raises still comes to it.
+/// While it exists, threads that are started begin without the process's signals: the program's handlers are for its
+/// own threads. What a fault of the thread itself raises still comes to it.
 class SignalsBlocked {
 public:
     SignalsBlocked() noexcept {

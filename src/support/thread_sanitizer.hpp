@@ -17,10 +17,10 @@ void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace lapwing::support {
 
-/// In its scope ThreadSanitizer does not see what this thread reads, nor (it makes no difference) what it writes; in other
-/// builds nothing. For the engine's calls of MPI, whose copies read whole lines of a window for cached readers (see
-/// copy_for_reader()): tests/support/tsan.supp passes over races in MPI libraries, but only as long as the call of the earlier
-/// access is still remembered.
+/// In its scope ThreadSanitizer does not see what this thread reads, nor (it makes no difference) what it writes; in
+/// other builds nothing. For the engine's calls of MPI, whose copies read whole lines of a window for cached readers
+/// (see copy_for_reader()): tests/support/tsan.supp passes over races in MPI libraries, but only as long as the call of
+/// the earlier access is still remembered.
 class UnseenAccesses {
 public:
 #ifdef LAPWING_THREAD_SANITIZER

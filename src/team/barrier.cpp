@@ -12,13 +12,15 @@ namespace {
 template <class T>
 void lower_to(std::atomic<T>& cell, T value) {
     T seen = cell.load(std::memory_order_relaxed); // ordered by the arrival counter
-    while (value < seen && !cell.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {}
+    while (value < seen && !cell.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+    }
 }
 
 template <class T>
 void raise_to(std::atomic<T>& cell, T value) {
     T seen = cell.load(std::memory_order_relaxed); // ordered by the arrival counter
-    while (value > seen && !cell.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {}
+    while (value > seen && !cell.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+    }
 }
 
 } // namespace
@@ -68,7 +70,8 @@ std::string text_on_window(std::int64_t identity) {
     const auto word = static_cast<std::uint64_t>(identity);
     std::string call;
     for (int shift = window_bits + (name_letters - 1) * letter_bits; shift >= window_bits; shift -= letter_bits)
-        if (const std::size_t number = word >> shift & 31; number != 0 && number < letters.size()) call += letters[number];
+        if (const std::size_t number = word >> shift & 31; number != 0 && number < letters.size())
+            call += letters[number];
     return fmt::format("{} on that made as number {}", call, word & 0xFFFF);
 }
 
@@ -130,7 +133,8 @@ void Barrier::arrive(const Attendance& own) {
         raise_to(node_->highest_arguments, own.highest_arguments);
     }
     // Acquire and release: the last to arrive sees everything that the others did, and passes it on.
-    if (node_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<std::uint32_t>(topology_.node_size())) return;
+    if (node_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<std::uint32_t>(topology_.node_size()))
+        return;
     node_->result[own_ & 1] = {node_->lowest_identity.load(std::memory_order_relaxed),
                                node_->highest_identity.load(std::memory_order_relaxed),
                                node_->lowest_arguments.load(std::memory_order_relaxed),
@@ -231,15 +235,19 @@ std::optional<std::string> Barrier::missing() {
         int count = 0;
         for (int i = 0; i < topology_.node_size(); ++i) {
             if (i == topology_.node_rank() || (state(i).load(std::memory_order_relaxed) & long_waiting) != 0) continue;
-            if (count++ < most) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", topology_.members()[static_cast<std::size_t>(i)]);
+            if (count++ < most)
+                ranks +=
+                    fmt::format("{}{}", ranks.empty() ? "" : ", ", topology_.members()[static_cast<std::size_t>(i)]);
         }
         if (count != 0)
-            return fmt::format("{} {}{}", count == 1 ? "rank" : "ranks", ranks, count > most ? fmt::format(" and {} more", count - most) : "");
+            return fmt::format("{} {}{}", count == 1 ? "rank" : "ranks", ranks,
+                               count > most ? fmt::format(" and {} more", count - most) : "");
         if (rounds() == 0) return "ranks of other nodes";
     }
     const std::lock_guard guard{engine_.mutex()};
     if (!active_) return {};
-    return fmt::format("rank {}, or one that it waits for", topology_.previous_leaders()[static_cast<std::size_t>(round_)]);
+    return fmt::format("rank {}, or one that it waits for",
+                       topology_.previous_leaders()[static_cast<std::size_t>(round_)]);
 }
 
 int Barrier::closing_rank() {

@@ -73,16 +73,19 @@ struct NodeBarrier {
     Attendance result[2];
 
     void reset();
-    [[nodiscard]] std::atomic<std::uint8_t>* states() noexcept { return reinterpret_cast<std::atomic<std::uint8_t>*>(this + 1); }
+    [[nodiscard]] std::atomic<std::uint8_t>* states() noexcept {
+        return reinterpret_cast<std::atomic<std::uint8_t>*>(this + 1);
+    }
 };
 
-/// A split-phase barrier in two levels. The ranks of a node meet at a counter in shared memory. Their first ranks meet by the
-/// dissemination barrier of Hensgen, Finkel and Manber (1988): in round k each sends a token to the node 2^k behind its own
-/// and waits for one; then they let the others of their nodes go. The progress thread carries the rounds on, so that they
-/// proceed between notify and wait.
+/// A split-phase barrier in two levels. The ranks of a node meet at a counter in shared memory. Their first ranks meet
+/// by the dissemination barrier of Hensgen, Finkel and Manber (1988): in round k each sends a token to the node 2^k
+/// behind its own and waits for one; then they let the others of their nodes go. The progress thread carries the rounds
+/// on, so that they proceed between notify and wait.
 class Barrier {
 public:
-    Barrier(messages::Engine& engine, const mpi::Topology& topology, int rank) : engine_{engine}, topology_{topology}, rank_{rank} {}
+    Barrier(messages::Engine& engine, const mpi::Topology& topology, int rank)
+        : engine_{engine}, topology_{topology}, rank_{rank} {}
 
     /// From here on with `node`, which all ranks of the node map: needed where a node has several.
     void use_node(NodeBarrier* node) noexcept { node_ = node; }
@@ -140,7 +143,7 @@ private:
     static constexpr int most_rounds = 32;
     std::uint64_t sequence_ = 0; ///< barriers that this rank has carried through
     int round_ = 0;
-    bool gathered_ = false; ///< the ranks of the node have come
+    bool gathered_ = false;              ///< the ranks of the node have come
     std::atomic<bool> gathering_{false}; ///< active and not gathered, for those without the mutex
     bool sent_ = false;
     bool active_ = false;

@@ -45,7 +45,8 @@ std::string CollectiveWatch::look(std::uint64_t collectives, const char* call, s
         const char* const then = recent_[before_.collectives % recent_.size()].load(std::memory_order_relaxed);
         const messages::WaitingNote made = make_note(rank_, before_.collectives, then, 0);
         if (call_of(made) != call_of(before_) && (before_.at_barrier == 0 || !begins_with_barrier(then)))
-            return fmt::format("rank {} waits in {}, where this rank has made {} before", before_.rank, call_of(before_), then);
+            return fmt::format("rank {} waits in {}, where this rank has made {} before", before_.rank,
+                               call_of(before_), then);
     }
     if (!comparable || call_of(before_) == call_of(own) || (at_barrier && before_.at_barrier != 0)) return {};
     return fmt::format("rank {} waits in {}", before_.rank, call_of(before_));
@@ -53,7 +54,8 @@ std::string CollectiveWatch::look(std::uint64_t collectives, const char* call, s
 
 bool CollectiveWatch::all_others_in(std::uint64_t collectives, const char* call, std::uint64_t subject) {
     const std::lock_guard guard{engine_.mutex()};
-    return before_.rank >= 0 && same_call(before_, make_note(before_.rank, collectives, call, subject)) && before_.run >= size_ - 2;
+    return before_.rank >= 0 && same_call(before_, make_note(before_.rank, collectives, call, subject)) &&
+           before_.run >= size_ - 2;
 }
 
 } // namespace lapwing::team

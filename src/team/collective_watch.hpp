@@ -11,25 +11,29 @@
 
 namespace lapwing::team {
 
-/// Finds out that ranks wait in different collective calls, or for what no rank can do any more, where they would wait for
-/// ever. Every rank makes the same collective calls in the same order, so of two ranks that have completed as many of them, the
-/// next is the same. A rank that has waited in one for a while tells the rank after it, once, which one; where all are told,
-/// two neighbours differ if any two do. Some calls end on a rank before the others have come, as a broadcast at its root: a rank
-/// that is ahead compares with the call that it made then. A call that does not last costs the store of its name.
+/// Finds out that ranks wait in different collective calls, or for what no rank can do any more, where they would wait
+/// for ever. Every rank makes the same collective calls in the same order, so of two ranks that have completed as many
+/// of them, the next is the same. A rank that has waited in one for a while tells the rank after it, once, which one;
+/// where all are told, two neighbours differ if any two do. Some calls end on a rank before the others have come, as a
+/// broadcast at its root: a rank that is ahead compares with the call that it made then. A call that does not last
+/// costs the store of its name.
 class CollectiveWatch {
 public:
-    CollectiveWatch(messages::Engine& engine, int rank, int size) noexcept : engine_{engine}, rank_{rank}, size_{size} {}
+    CollectiveWatch(messages::Engine& engine, int rank, int size) noexcept
+        : engine_{engine}, rank_{rank}, size_{size} {}
 
     /// A collective call is complete on this rank, behind so many others. The text of `call` stays.
     void completed(std::uint64_t collectives, const char* call) noexcept {
         recent_[collectives % recent_.size()].store(call, std::memory_order_relaxed);
     }
     /// This rank waits in `call`, after so many collective calls; `subject` is the window that the call is about, or 0.
-    /// What the rank before this one does instead, or did not do with this one before, for a message; empty if nothing is known
-    /// against it, or if both wait in a barrier (`at_barrier`), where they will find out together and can go on.
+    /// What the rank before this one does instead, or did not do with this one before, for a message; empty if nothing
+    /// is known against it, or if both wait in a barrier (`at_barrier`), where they will find out together and can go
+    /// on.
     [[nodiscard]] std::string look(std::uint64_t collectives, const char* call, std::uint64_t subject, bool at_barrier);
-    /// All other ranks wait in `call` about `subject`, the collective call behind so many: a wait of this rank for what they
-    /// would do first is in vain. Neighbours pass it on, so that it is known after as many messages as there are ranks.
+    /// All other ranks wait in `call` about `subject`, the collective call behind so many: a wait of this rank for what
+    /// they would do first is in vain. Neighbours pass it on, so that it is known after as many messages as there are
+    /// ranks.
     [[nodiscard]] bool all_others_in(std::uint64_t collectives, const char* call, std::uint64_t subject);
 
     /// From the engine, with its mutex held. False: it is none of the rank before this one.
@@ -48,7 +52,8 @@ private:
     messages::WaitingNote before_{.rank = -1}; ///< the latest of the rank before this one; rank -1: none
     messages::WaitingNote told_{.rank = -1};   ///< the latest that the rank after this one was sent
     static constexpr std::size_t most_ahead = 16;
-    std::array<std::atomic<const char*>, most_ahead> recent_{}; ///< the calls that this rank has completed last, by their numbers
+    std::array<std::atomic<const char*>, most_ahead>
+        recent_{}; ///< the calls that this rank has completed last, by their numbers
 };
 
 } // namespace lapwing::team

@@ -1,5 +1,5 @@
-// Team's reductions and broadcasts. They serve other ranks while they wait, and work on memory of their own: when a wait is
-// given up, because a rank left, MPI may still write there.
+// Team's reductions and broadcasts. They serve other ranks while they wait, and work on memory of their own: when a
+// wait is given up, because a rank left, MPI may still write there.
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_state.hpp"
 
@@ -37,9 +37,10 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
     check_mpi(MPI_Type_get_extent(type, &zero, &extent), "MPI_Type_get_extent", state_->who());
     if (count == 0) return;
     if (lower < 0 || true_extent + lower > extent || extent <= 0)
-        throw UsageError{fmt::format("{}: Team::all_reduce: the elements of the datatype overlap or lie before their start (extent {}, "
-                                     "true extent {} from {}); use one whose elements follow each other",
-                                     state_->who(), extent, true_extent, lower)};
+        throw UsageError{fmt::format(
+            "{}: Team::all_reduce: the elements of the datatype overlap or lie before their start (extent {}, "
+            "true extent {} from {}); use one whose elements follow each other",
+            state_->who(), extent, true_extent, lower)};
     const auto element = static_cast<std::uint64_t>(extent);
     const std::uint64_t most = std::max<std::uint64_t>(1, piece_bytes / element);
     Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min(most, count) * element);
@@ -49,7 +50,8 @@ void Team::all_reduce(void* values, std::uint64_t count, MPI_Datatype type, MPI_
         std::memcpy(memory.get(), piece, now * element);
         state_->complete(memory, "Team::all_reduce", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(now), type, operation, state_->communicator(), &request),
+            check_mpi(MPI_Iallreduce(MPI_IN_PLACE, place, static_cast<int>(now), type, operation,
+                                     state_->communicator(), &request),
                       "MPI_Iallreduce", state_->who());
             return request;
         });
@@ -68,8 +70,8 @@ void Team::max(std::span<std::int64_t> values) { all_reduce(values.data(), value
 void Team::broadcast(std::span<std::byte> bytes, Rank root) {
     state_->require_open("Team::broadcast");
     if (root.value < 0 || root.value >= size_)
-        throw RangeError{fmt::format("{}: Team::broadcast: root {} is outside [0, {}); pass a rank of the team", who(), root.value,
-                                     size_)};
+        throw RangeError{fmt::format("{}: Team::broadcast: root {} is outside [0, {}); pass a rank of the team", who(),
+                                     root.value, size_)};
     Memory memory = std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(piece_bytes, bytes.size()));
     for (std::uint64_t at = 0; at < bytes.size(); at += piece_bytes) {
         const std::uint64_t now = std::min<std::uint64_t>(piece_bytes, bytes.size() - at);
@@ -90,8 +92,9 @@ void Team::broadcast(std::span<std::byte> bytes, Rank root) {
 void Team::combine(std::span<std::byte> value, CombineValues combine, void* context) {
     state_->require_open("Team::combine");
     if (value.size() > piece_bytes)
-        throw RangeError{fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts", who(),
-                                     value.size(), piece_bytes)};
+        throw RangeError{
+            fmt::format("{}: Team::combine: a value of {} bytes is above the limit of {} bytes; combine its parts",
+                        who(), value.size(), piece_bytes)};
     const auto bytes = static_cast<int>(value.size());
     Memory memory = std::make_unique_for_overwrite<std::byte[]>(value.size());
     // A binomial tree: in the round of `distance`, ranks that are multiples of its double take in the value of the rank
@@ -102,8 +105,8 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
         if (own % (2 * distance) != 0) {
             std::memcpy(memory.get(), value.data(), value.size());
             state_->complete(memory, "Team::combine", [&](std::byte* place) {
-                check_mpi(MPI_Isend(place, bytes, MPI_BYTE, static_cast<int>(own - distance), combine_tag, state_->communicator(),
-                                    &request),
+                check_mpi(MPI_Isend(place, bytes, MPI_BYTE, static_cast<int>(own - distance), combine_tag,
+                                    state_->communicator(), &request),
                           "MPI_Isend", state_->who());
                 return request;
             });
@@ -111,7 +114,8 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
         }
         if (own + distance >= size_) continue;
         state_->complete(memory, "Team::combine", [&](std::byte* place) {
-            check_mpi(MPI_Irecv(place, bytes, MPI_BYTE, static_cast<int>(own + distance), combine_tag, state_->communicator(), &request),
+            check_mpi(MPI_Irecv(place, bytes, MPI_BYTE, static_cast<int>(own + distance), combine_tag,
+                                state_->communicator(), &request),
                       "MPI_Irecv", state_->who());
             return request;
         });
@@ -122,32 +126,34 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
     broadcast(value, Rank{0});
 }
 
-bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine, void* context) {
+bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine,
+                          void* context) {
     state_->require_open("Team::combine_before");
     if (value.size() > piece_bytes || before.size() != value.size())
-        throw RangeError{fmt::format("{}: Team::combine_before: a value of {} bytes, and {} for the result; both are the same, and at most {}", who(),
-                                     value.size(), before.size(), piece_bytes)};
+        throw RangeError{fmt::format(
+            "{}: Team::combine_before: a value of {} bytes, and {} for the result; both are the same, and at most {}",
+            who(), value.size(), before.size(), piece_bytes)};
     const int own = rank_.value;
     Memory memory = std::make_unique_for_overwrite<std::byte[]>(value.size());
-    const auto send = [&](std::int64_t to, const std::byte* bytes) {
-        std::memcpy(memory.get(), bytes, value.size());
+    const int bytes = static_cast<int>(value.size());
+    const auto transfer = [&](bool sends, std::int64_t other) {
         state_->complete(memory, "Team::combine_before", [&](std::byte* place) {
             MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Isend(place, static_cast<int>(value.size()), MPI_BYTE, static_cast<int>(to), combine_tag, state_->communicator(), &request),
-                      "MPI_Isend", state_->who());
+            const int rank = static_cast<int>(other);
+            MPI_Comm communicator = state_->communicator();
+            check_mpi(sends ? MPI_Isend(place, bytes, MPI_BYTE, rank, combine_tag, communicator, &request)
+                            : MPI_Irecv(place, bytes, MPI_BYTE, rank, combine_tag, communicator, &request),
+                      sends ? "MPI_Isend" : "MPI_Irecv", state_->who());
             return request;
         });
     };
-    const auto receive = [&](std::int64_t from) {
-        state_->complete(memory, "Team::combine_before", [&](std::byte* place) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Irecv(place, static_cast<int>(value.size()), MPI_BYTE, static_cast<int>(from), combine_tag, state_->communicator(), &request),
-                      "MPI_Irecv", state_->who());
-            return request;
-        });
+    const auto send = [&](std::int64_t to, const std::byte* values) {
+        std::memcpy(memory.get(), values, value.size());
+        transfer(true, to);
     };
-    // Up: in the round of `distance` a rank that is a multiple of its double takes in what the rank `distance` behind it stands for, and keeps what it
-    // stood for itself before: the ranks [own, own + distance).
+    const auto receive = [&](std::int64_t from) { transfer(false, from); };
+    // Up: in the round of `distance` a rank that is a multiple of its double takes in the sum of the rank `distance`
+    // after it, and keeps its own sum from before: that of the ranks [own, own + distance).
     std::vector<std::vector<std::byte>> stood_for;
     std::vector<std::byte> sum(value.begin(), value.end());
     std::int64_t distance = 1;

@@ -36,7 +36,8 @@ private:
 };
 
 void Epoch::order_memory() {
-    // One member's order is every member's, of whichever team: a fence of the processor, and of what MPI keeps apart, the same in each.
+    // One member's order is every member's, of whichever team: a fence of the processor, and of what MPI keeps apart,
+    // the same in each.
     if (shared_->members.empty()) std::atomic_thread_fence(std::memory_order_seq_cst);
     else shared_->members.front()->order_memory();
 }
@@ -74,7 +75,9 @@ void Epoch::acquire() {
 
 bool Epoch::only_memory() {
     const support::BiasedMutex::Guard guard{shared_->mutex};
-    return shared_->members_with_copies.empty() && std::ranges::none_of(shared_->members, [](const EpochMember* member) { return member->holds_back() || member->under_way(); });
+    return shared_->members_with_copies.empty() &&
+           std::ranges::none_of(shared_->members,
+                                [](const EpochMember* member) { return member->holds_back() || member->under_way(); });
 }
 
 void Epoch::add(EpochMember& member) {

@@ -11,8 +11,8 @@
 
 namespace lapwing::team {
 
-/// The releases and acquires of a team: one of each for all its windows at once. Teams that were made from one another share their
-/// windows here, so that the synchronisation of any of them orders the windows of all.
+/// The releases and acquires of a team: one of each for all its windows at once. Teams that were made from one another
+/// share their windows here, so that the synchronisation of any of them orders the windows of all.
 class Epoch {
 public:
     explicit Epoch(TeamState& team) : team_{team}, shared_{std::make_shared<Shared>()} {}
@@ -23,8 +23,8 @@ public:
         founder_ = false;
     }
 
-    /// All windows start before the first is waited for, so that their round trips overlap; the team holds no lock meanwhile. What one
-    /// cannot complete keeps nothing back in the others.
+    /// All windows start before the first is waited for, so that their round trips overlap; the team holds no lock
+    /// meanwhile. What one cannot complete keeps nothing back in the others.
     void release();
     void acquire();
     /// Whether a release and an acquire have nothing to do at the moment but to order accesses to memory.
@@ -36,8 +36,8 @@ public:
     /// Returns when no release or acquire of another thread uses it any more, making progress meanwhile.
     void remove(EpochMember& member) noexcept;
     [[nodiscard]] std::uint64_t next_window_number() noexcept { return next_window_number_++; }
-    /// The windows that are open, as in "2 of its windows are open, the first is Window(#1)"; empty if none is. Of the team that others
-    /// were made from, their windows count, too: their teams live no longer than it does.
+    /// The windows that are open, as in "2 of its windows are open, the first is Window(#1)"; empty if none is. Of the
+    /// team that others were made from, their windows count, too: their teams live no longer than it does.
     [[nodiscard]] std::string still_open();
 
 private:

@@ -8,7 +8,8 @@ namespace lapwing::team {
 
 class TeamState;
 
-/// What takes part in the releases and acquires of a team, and must be closed before it: a window, as the team knows it.
+/// What takes part in the releases and acquires of a team, and must be closed before it: a window, as the team knows
+/// it.
 class EpochMember {
 public:
     virtual ~EpochMember() = default;
@@ -25,8 +26,8 @@ public:
     virtual void start_release() = 0;
     /// Whether something has been sent that is not known to be complete.
     [[nodiscard]] virtual bool under_way() const noexcept = 0;
-    /// Waits until all that was started is complete. Called where something had to be started or was under way; also where
-    /// start_release() threw, so that what it could not start is still held back.
+    /// Waits until all that was started is complete. Called where something had to be started or was under way; also
+    /// where start_release() threw, so that what it could not start is still held back.
     virtual void finish_release() = 0;
     /// Orders what this rank has done before with what it does behind: the same for all members of a team.
     virtual void order_memory() = 0;
@@ -35,8 +36,8 @@ public:
     /// Forgets them: others may have written since.
     virtual void drop_copies() = 0;
 
-    /// Collective, once its scope has left it by an exception on all ranks, and nothing of the team is under way: frees what MPI and
-    /// the system have of it.
+    /// Collective, once its scope has left it by an exception on all ranks, and nothing of the team is under way: frees
+    /// what MPI and the system have of it.
     virtual void free_left() = 0;
 
 private:

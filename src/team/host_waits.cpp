@@ -32,13 +32,14 @@ std::vector<Served>& served() noexcept {
     static auto& teams = *new std::vector<Served>;
     return teams;
 }
-std::atomic<std::size_t> served_count{0};    ///< so that other programs take no lock
+std::atomic<std::size_t> served_count{0};      ///< so that other programs take no lock
 std::atomic<std::uintptr_t> served_version{0}; ///< another one after each change
 
 [[nodiscard]] bool without_thread() noexcept {
     static const bool without = [] {
         const char* const progress = std::getenv("LAPWING_PROGRESS");
-        return support::mpi_thread_level() < MPI_THREAD_MULTIPLE || (progress != nullptr && std::string_view{progress} == "caller");
+        return support::mpi_thread_level() < MPI_THREAD_MULTIPLE ||
+               (progress != nullptr && std::string_view{progress} == "caller");
     }();
     return without;
 }
@@ -46,7 +47,8 @@ std::atomic<std::uintptr_t> served_version{0}; ///< another one after each chang
 [[nodiscard]] bool is_within(MPI_Group part, MPI_Group all) noexcept {
     MPI_Group outside = MPI_GROUP_NULL;
     int ranks = 0;
-    if (MPI_Group_difference(part, all, &outside) != MPI_SUCCESS || MPI_Group_size(outside, &ranks) != MPI_SUCCESS) return false;
+    if (MPI_Group_difference(part, all, &outside) != MPI_SUCCESS || MPI_Group_size(outside, &ranks) != MPI_SUCCESS)
+        return false;
     if (outside != MPI_GROUP_EMPTY) MPI_Group_free(&outside);
     return ranks == 0;
 }
@@ -85,7 +87,8 @@ bool HostWaits::serve(MPI_Comm communicator) noexcept {
     void* value = nullptr;
     int found = 0;
     if (MPI_Comm_get_attr(communicator, answer_key(), &value, &found) != MPI_SUCCESS) return false;
-    if (const auto known = reinterpret_cast<std::uintptr_t>(value); found != 0 && known / 2 == version) return known % 2 != 0;
+    if (const auto known = reinterpret_cast<std::uintptr_t>(value); found != 0 && known / 2 == version)
+        return known % 2 != 0;
     const bool within = is_within_a_team(communicator);
     MPI_Comm_set_attr(communicator, answer_key(), reinterpret_cast<void*>(2 * version + (within ? 1 : 0)));
     return within;

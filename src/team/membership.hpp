@@ -18,8 +18,8 @@ namespace lapwing::team {
 struct DepartureReason {
     enum Cause : std::uint8_t { exception, mismatch, others, failure, finalize, memory };
     Cause cause = exception;
-    /// Of a mismatch the CollectiveCall that the rank was in, and 2^8 times what another was in: the same where it is what was
-    /// passed that differs. Of others: the rank that had left, of the first 2^24.
+    /// Of a mismatch the CollectiveCall that the rank was in, and 2^8 times what another was in: the same where it is
+    /// what was passed that differs. Of others: the rank that had left, of the first 2^24.
     std::uint32_t detail = 0;
 
     [[nodiscard]] static DepartureReason of_mismatch(CollectiveCall call, CollectiveCall other) noexcept {
@@ -32,8 +32,8 @@ struct DepartureReason {
     [[nodiscard]] std::string text() const;
 };
 
-/// Which ranks have left a team before its close, and whether this one can go on: so that no wait lasts for ever. A rank that
-/// leaves tells the ranks at distances that are powers of 2, and each passes it on.
+/// Which ranks have left a team before its close, and whether this one can go on: so that no wait lasts for ever. A
+/// rank that leaves tells the ranks at distances that are powers of 2, and each passes it on.
 class Membership {
 public:
     // For the target of a call, where it is no rank.
@@ -51,8 +51,8 @@ public:
     /// A rank is known to have left.
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
     [[nodiscard]] bool has_left(int rank);
-    /// Throws when the trouble keeps `call` from completing: MpiError or Error with what progress failed with, PeerLeftError when
-    /// `target` has left.
+    /// Throws when the trouble keeps `call` from completing: MpiError or Error with what progress failed with,
+    /// PeerLeftError when `target` has left.
     void check(const char* call, int target);
 
     /// MPI ends: the same for all calls from now on.
@@ -63,8 +63,8 @@ public:
     // With the engine's mutex held.
     /// Progress has failed for good; of several failures the first counts.
     void fail(const std::string& text, int code) noexcept;
-    /// The others hear that this rank cannot be waited for any more: those that have completed as many collective calls, if no number
-    /// is given, and no more.
+    /// The others hear that this rank cannot be waited for any more: those that have completed as many collective
+    /// calls, if no number is given, and no more.
     void tell_own(DepartureReason reason) { tell_own(reason, collectives_.load(std::memory_order_relaxed)); }
     void tell_own(DepartureReason reason, std::uint64_t collectives);
     /// Another rank asks for memory of this one's that an exception has taken.
@@ -89,8 +89,8 @@ private:
         std::string text; ///< empty: nothing did
         int code = 0;     ///< MPI's, if it was an MPI call
     };
-    /// Departures that are remembered and passed on. A team that so many ranks have left is one that all must leave: waits for
-    /// any of the others end, too.
+    /// Departures that are remembered and passed on. A team that so many ranks have left is one that all must leave:
+    /// waits for any of the others end, too.
     static constexpr std::size_t most_departures = 16;
 
     /// The caller holds the engine's mutex or mutex_.

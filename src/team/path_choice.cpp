@@ -42,16 +42,17 @@ using support::check_mpi;
      .help = "what a node is; auto: ranks that share memory, each: every rank, pair: two such ranks (for tests)",
      .collective = true},
     {{"auto", mpi::NodeMode::by_memory}, {"each", mpi::NodeMode::each}, {"pair", mpi::NodeMode::pairs}}};
-[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<std::optional<ProgressMode>>
-    progress_setting{{.name = "LAPWING_PROGRESS",
-                      .default_value = "auto",
-                      .unit = "",
-                      .help = "who keeps communication moving; auto: a thread if MPI provides MPI_THREAD_MULTIPLE, "
-                              "else calls into Lapwing",
-                      .collective = true},
-                     {{"auto", {}},
-                      {name(ProgressMode::thread), ProgressMode::thread},
-                      {name(ProgressMode::caller), ProgressMode::caller}}};
+[[gnu::init_priority(
+    support::before_programs)]] const support::ChoiceSetting<std::optional<ProgressMode>> progress_setting{
+    {.name = "LAPWING_PROGRESS",
+     .default_value = "auto",
+     .unit = "",
+     .help = "who keeps communication moving; auto: a thread if MPI provides MPI_THREAD_MULTIPLE, "
+             "else calls into Lapwing",
+     .collective = true},
+    {{"auto", {}},
+     {name(ProgressMode::thread), ProgressMode::thread},
+     {name(ProgressMode::caller), ProgressMode::caller}}};
 [[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<SmallTransfers> small_setting{
     {.name = "LAPWING_RMA_SMALL",
      .default_value = "auto",
@@ -91,8 +92,8 @@ PathRequest requested(const Settings& settings) {
             .checks = checks_setting.get(settings)};
 }
 
-/// Collective. Every rank must take the same path, or they would wait for each other: throws MismatchError unless all ask for the
-/// same. Returns the lowest of their thread levels.
+/// Collective. Every rank must take the same path, or they would wait for each other: throws MismatchError unless all
+/// ask for the same. Returns the lowest of their thread levels.
 int agree(MPI_Comm communicator, const Settings& settings, const PathRequest& own, int thread_level,
           const std::string& who) {
     struct Asked {
@@ -160,8 +161,8 @@ bool small_by_messages(const PathFacts& facts) noexcept {
            (small == SmallTransfers::by_messages || (small == SmallTransfers::automatic && faster));
 }
 
-/// Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers: Lapwing's
-/// own are faster at any size, and ask for no window over all ranks.
+/// Where MPI emulates windows, an operation on them is messages, too, that a progress thread at the target answers:
+/// Lapwing's own are faster at any size, and ask for no window over all ranks.
 bool leaves_emulated_windows(const PathFacts& facts) noexcept {
     return !facts.asked.path && facts.asked.small == SmallTransfers::automatic && has_threads(facts);
 }
@@ -209,8 +210,10 @@ PathChoice choose(const PathFacts& facts) {
     choice.data_needs_no_target = facts.probe->target_idle;
     if (facts.probe->atomics.suffice()) choice.atomics = facts.probe->atomics;
     if (!facts.probe->doubt.empty())
-        choice.reason += fmt::format("; {} ({})", choice.atomics.suffice() ? "some atomics are loops of compare-and-swap" : "no atomics of MPI's",
-                                     facts.probe->doubt);
+        choice.reason +=
+            fmt::format("; {} ({})",
+                        choice.atomics.suffice() ? "some atomics are loops of compare-and-swap" : "no atomics of MPI's",
+                        facts.probe->doubt);
     if (choice.small_by_messages) choice.reason += "; small operations as messages (LAPWING_RMA_SMALL)";
     if (choice.data_needs_no_target) choice.reason += "; gets and puts need no progress of their target";
     return choice;
@@ -241,16 +244,16 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
 
 mpi::ProbeResult try_windows(MPI_Comm communicator, std::shared_ptr<const mpi::Topology> topology, int thread_level,
                              mpi::WindowKind kind, bool emulated_too) {
-    mpi::ProbeResult result = mpi::probe_windows(
-        {.communicator = communicator,
-         .topology = std::move(topology),
-         .thread_level = thread_level,
-         .sleep_outside_mpi =
-             [](std::chrono::microseconds time, std::int64_t* asleep) {
-                 messages::ProgressThread::instance().sleep_outside_mpi(time, asleep); // that of other teams
-             },
-         .kind = kind,
-         .emulated_too = emulated_too});
+    mpi::ProbeResult result = mpi::probe_windows({.communicator = communicator,
+                                                  .topology = std::move(topology),
+                                                  .thread_level = thread_level,
+                                                  .sleep_outside_mpi =
+                                                      [](std::chrono::microseconds time, std::int64_t* asleep) {
+                                                          messages::ProgressThread::instance().sleep_outside_mpi(
+                                                              time, asleep); // that of other teams
+                                                      },
+                                                  .kind = kind,
+                                                  .emulated_too = emulated_too});
     // A window stays, and a thread in MPI.
     if (result.hangs) TeamRegistry::unfreed_windows().fetch_add(1, std::memory_order_relaxed);
     return result;

@@ -46,12 +46,14 @@ struct PathChoice {
     Path network = Path::direct; ///< between nodes
     ProgressMode progress = ProgressMode::caller;
     int thread_level = MPI_THREAD_SINGLE; ///< the lowest of all ranks
-    /// Small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma, too.
+    /// Small puts and gets, and atomics on windows that nobody else uses, are messages to the owner on the path rma,
+    /// too.
     bool small_by_messages = false;
-    bool data_needs_no_target = false; ///< gets and puts through MPI's windows complete while their target is outside MPI
-    mpi::TrustedAtomics atomics = {};  ///< of MPI's, on the path rma; none where they do not suffice for all
-    std::uint64_t packet_bytes = 0;    ///< of a message buffer
-    std::string reason = {};           ///< of `network`, for the report
+    bool data_needs_no_target =
+        false; ///< gets and puts through MPI's windows complete while their target is outside MPI
+    mpi::TrustedAtomics atomics = {}; ///< of MPI's, on the path rma; none where they do not suffice for all
+    std::uint64_t packet_bytes = 0;   ///< of a message buffer
+    std::string reason = {};          ///< of `network`, for the report
 };
 
 /// Whether the choice depends on a trial of windows between the nodes, and is not refused without one.
@@ -66,12 +68,12 @@ struct ChosenPaths {
     PathChoice paths;
 };
 
-/// Collective. Finds the nodes, tries windows where it must, and chooses alike on all ranks. `who` is the rank, for messages. Throws
-/// MismatchError where ranks ask for different paths, and what choose() throws.
+/// Collective. Finds the nodes, tries windows where it must, and chooses alike on all ranks. `who` is the rank, for
+/// messages. Throws MismatchError where ranks ask for different paths, and what choose() throws.
 [[nodiscard]] ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const std::string& who);
 
 /// Collective. What mpi::probe_windows() finds, while the progress threads of this process's teams are at work.
-[[nodiscard]] mpi::ProbeResult try_windows(MPI_Comm communicator, std::shared_ptr<const mpi::Topology> topology, int thread_level,
-                                           mpi::WindowKind kind, bool emulated_too);
+[[nodiscard]] mpi::ProbeResult try_windows(MPI_Comm communicator, std::shared_ptr<const mpi::Topology> topology,
+                                           int thread_level, mpi::WindowKind kind, bool emulated_too);
 
 } // namespace lapwing::team

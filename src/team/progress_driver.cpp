@@ -31,13 +31,13 @@ namespace {
     10,
     1'000'000};
 
-/// How long a wake request keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may be as
-/// late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is needed, and
-/// the target of a steady stream never dozes.
+/// How long a wake request keeps the progress thread polling. keep_awake repeats it with the tick, of 4 ms, which may
+/// be as late again where the thread that counts it was asleep (see ProgressThread::run): so this is twice what is
+/// needed, and the target of a steady stream never dozes.
 constexpr std::chrono::milliseconds awake_time{16};
-/// A computation thread that starts so much in each of some looks at it streams: it needs the first answers soon, and makes
-/// progress then. A progress thread that polls beside it takes what it would receive, and holds the engine's mutex whenever it
-/// wants to start the next transfer: that ends in the kernel, at 30 us instead of 0.3.
+/// A computation thread that starts so much in each of some looks at it streams: it needs the first answers soon, and
+/// makes progress then. A progress thread that polls beside it takes what it would receive, and holds the engine's
+/// mutex whenever it wants to start the next transfer: that ends in the kernel, at 30 us instead of 0.3.
 constexpr std::int64_t stream_of_a_look = 16; ///< see ProgressDriver::streams()
 constexpr std::chrono::microseconds between_looks{200};
 constexpr unsigned looks_at_stream = 2;

@@ -19,8 +19,8 @@
 
 namespace lapwing::team {
 
-/// What keeps a team's communication moving: rounds by the progress thread, which it tells how busy the team is, and rounds by
-/// the program's own calls.
+/// What keeps a team's communication moving: rounds by the progress thread, which it tells how busy the team is, and
+/// rounds by the program's own calls.
 class ProgressDriver final : public messages::Progressing {
 public:
     ProgressDriver(messages::Engine& engine, const mpi::Topology& topology, Membership& membership,
@@ -33,12 +33,13 @@ public:
 
     /// One round of progress by the calling thread; failures are kept for those who wait.
     bool serve() noexcept;
-    /// By calls that programs repeat until another rank has done something, and that wait for nothing themselves: a round of
-    /// progress every few calls where no thread makes any.
+    /// By calls that programs repeat until another rank has done something, and that wait for nothing themselves: a
+    /// round of progress every few calls where no thread makes any.
     void serve_now_and_then() {
         if (needs_callers_) serve_at_call(without_thread_mask);
     }
-    /// By those of them that only look: a progress thread may be asleep, or without a processor beside a loop of such calls.
+    /// By those of them that only look: a progress thread may be asleep, or without a processor beside a loop of such
+    /// calls.
     void serve_looks() {
         if (serve_mask_ != 0) serve_at_call(serve_mask_);
     }
@@ -56,8 +57,8 @@ public:
         if (last.load(std::memory_order_relaxed) != wanted) wake(target, last, wanted);
     }
 
-    /// A computation thread has started a transfer of which it soon wants the answer, and will then make progress itself.
-    /// Counted are transfers, and more for large ones.
+    /// A computation thread has started a transfer of which it soon wants the answer, and will then make progress
+    /// itself. Counted are transfers, and more for large ones.
     void streams(std::uint64_t bytes) noexcept {
         streamed_.fetch_add(1 + bytes / bytes_of_one_streamed, std::memory_order_relaxed);
     }
@@ -75,8 +76,8 @@ public:
     private:
         std::atomic<std::uint64_t>& drives_;
     };
-    /// One that waits in MPI, which makes MPI's progress but not the engine's: a hint, as cheap as MPI's waits may be short. Of
-    /// several threads' some may not be counted.
+    /// One that waits in MPI, which makes MPI's progress but not the engine's: a hint, as cheap as MPI's waits may be
+    /// short. Of several threads' some may not be counted.
     class WaitingInMpi {
     public:
         explicit WaitingInMpi(ProgressDriver& driver) noexcept : waits_{driver.waits_in_mpi_} { advance(1); }
@@ -135,8 +136,8 @@ private:
     std::atomic<std::uint32_t> waits_in_mpi_{0}; ///< twice the waits there were, odd during one
 
     const std::atomic<std::uint32_t>& tick_ = messages::ProgressThread::instance().tick();
-    /// Which ranks were woken lately, each in the place that its number is hashed to: one of the same place in its stead costs
-    /// no more than another wake. Null where there is no progress thread.
+    /// Which ranks were woken lately, each in the place that its number is hashed to: one of the same place in its
+    /// stead costs no more than another wake. Null where there is no progress thread.
     std::unique_ptr<std::atomic<Awake>[]> awake_;
     static constexpr unsigned awake_bits = 9;
 

@@ -18,7 +18,7 @@ class TeamState;
 
 /// What a collective call was given, as its ranks compare it.
 struct CallArguments {
-    std::int64_t number = 0;             ///< made of all of it, as by a hash function
+    std::int64_t number = 0; ///< made of all of it, as by a hash function
     // For a message, where the ranks' numbers differ.
     std::function<std::string()> text{};  ///< the arguments in words
     std::function<std::string()> start{}; ///< which rank makes which call on what; none: the name of the call
@@ -39,11 +39,11 @@ public:
     /// The level of checks inside the library, the same on all ranks; those of a program's inline code are its own.
     [[nodiscard]] int checks() const noexcept { return checks_; }
 
-    /// Releases, waits until all ranks are here, and acquires. Throws MismatchError on every rank unless all bring the same call and
-    /// identity.
+    /// Releases, waits until all ranks are here, and acquires. Throws MismatchError on every rank unless all bring the
+    /// same call and identity.
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity);
-    /// The same with the arguments of the call, which ride on the barrier: throws MismatchError, with the texts of two ranks, on every rank
-    /// unless all bring the same.
+    /// The same with the arguments of the call, which ride on the barrier: throws MismatchError, with the texts of two
+    /// ranks, on every rank unless all bring the same.
     void barrier(CollectiveCall call, std::optional<std::int64_t> identity, const CallArguments& arguments);
     /// The barrier that a call ends with in which something may fail on some ranks only. Whether all ranks are `well`.
     [[nodiscard]] bool barrier_of_end(bool well);
@@ -53,18 +53,20 @@ public:
     /// The program's split-phase barrier; the identity of the wait must be that of the notify.
     void notify_split(std::optional<std::int64_t> identity);
     void wait_split(std::optional<std::int64_t> identity);
-    /// The barrier that the close of a window begins with. Throws MismatchError on every rank unless all close that window.
+    /// The barrier that the close of a window begins with. Throws MismatchError on every rank unless all close that
+    /// window.
     void barrier_of_close(std::uint64_t window);
-    /// The barrier that the close of the team begins with. `look` is called now and then while it lasts, and may throw: then the
-    /// next call goes on with the same barrier. Where ranks are in other calls the next one starts anew.
+    /// The barrier that the close of the team begins with. `look` is called now and then while it lasts, and may throw:
+    /// then the next call goes on with the same barrier. Where ranks are in other calls the next one starts anew.
     void barrier_of_team_close(const std::function<void()>& look);
 
-    /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static storage.
+    /// A collective call of all ranks is complete on this one; `call` is the name that waits for it have, of static
+    /// storage.
     void count(const char* call) noexcept {
         watch_.completed(collectives_.fetch_add(1, std::memory_order_relaxed), call);
     }
-    /// Throws UsageError when waits of this rank for notifications of the window with that number are in vain: all other ranks are
-    /// closing it.
+    /// Throws UsageError when waits of this rank for notifications of the window with that number are in vain: all
+    /// other ranks are closing it.
     void check_notifiers(std::uint64_t window, const char* call);
 
     /// A wait for all ranks lasts: throws MismatchError when they are found to be in different calls.

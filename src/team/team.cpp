@@ -59,8 +59,8 @@ bool Team::closed() const noexcept { return state_->lifecycle().closed(); }
 
 Path Team::path(Rank target) const {
     if (target.value < 0 || target.value >= size_)
-        throw RangeError{fmt::format("{}: Team::path: rank {} is outside [0, {}); pass a rank of the team", who(), target.value,
-                                     size_)};
+        throw RangeError{fmt::format("{}: Team::path: rank {} is outside [0, {}); pass a rank of the team", who(),
+                                     target.value, size_)};
     return state_->path(target.value);
 }
 
@@ -107,8 +107,9 @@ void Team::require_same(std::span<const std::int64_t> value, const char* call, c
     };
     const auto length = static_cast<std::int64_t>(value.size());
     if (!agree({&length, 1}) || !agree(value))
-        throw MismatchError{fmt::format("{}: {}: {} is {} here and something else on another rank; pass the same on all ranks",
-                                        who(), call, what, fmt::join(value, " x "))};
+        throw MismatchError{
+            fmt::format("{}: {}: {} is {} here and something else on another rank; pass the same on all ranks", who(),
+                        call, what, fmt::join(value, " x "))};
 }
 
 StatisticsValues Team::statistics() const { return state_->statistics().read(); }

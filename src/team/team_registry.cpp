@@ -42,8 +42,8 @@ void TeamRegistry::add(TeamState& team) {
     const std::lock_guard guard{mutex_};
     // MPI_Session_finalize tells nobody: it comes after the close of the teams of its communicators.
     if (!watching_ && support::mpi_world_open()) {
-        // MPI_Finalize first deletes the attributes of MPI_COMM_SELF (MPI 3.1, section 8.7.1), when MPI still works: the
-        // last moment to stop the progress thread.
+        // MPI_Finalize first deletes the attributes of MPI_COMM_SELF (MPI 3.1, section 8.7.1), when MPI still works:
+        // the last moment to stop the progress thread.
         int key = MPI_KEYVAL_INVALID;
         support::check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_self_hook, &key, nullptr),
                            "MPI_Comm_create_keyval");
@@ -147,7 +147,9 @@ bool TeamRegistry::can_finalize() noexcept {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
     support::Backoff backoff{support::ProcessorShare::crowded};
     for (int all_here = 0; all_here == 0 && std::chrono::steady_clock::now() < end; backoff.pause())
-        if (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all_here, MPI_STATUSES_IGNORE) != MPI_SUCCESS) break;
+        if (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all_here, MPI_STATUSES_IGNORE) !=
+            MPI_SUCCESS)
+            break;
     return false;
 #else
     return true;
@@ -159,9 +161,11 @@ TeamRegistry::LeftWindows TeamRegistry::left_windows_of(const TeamState& team) {
     LeftWindows sums{};
     for (const auto& window : retained_windows_) {
         if (&window->team_state() != &team) continue;
-        // Of each of two numbers the sum and that of the squares: of two ranks' sums only equal ones have the mean's square.
+        // Of each of two numbers the sum and that of the squares: of two ranks' sums only equal ones have the mean's
+        // square.
         sums[0] += 1;
-        std::uint64_t mixed = (window->number() + 1) * 0x9e3779b97f4a7c15; // sums of the numbers may be equal by accident
+        std::uint64_t mixed =
+            (window->number() + 1) * 0x9e3779b97f4a7c15; // sums of the numbers may be equal by accident
         mixed ^= mixed >> 32;
         sums[2] += mixed & 0xFFFFFFFF;
     }

@@ -16,8 +16,9 @@ class TeamState;
 class EpochMember;
 class ProgressDriver;
 
-/// The open teams of this process: to serve all of them while a call waits for one, to stop their progress before MPI ends,
-/// and to see that two ranks close two teams in different order. A team that is in it has its communicators and its memory.
+/// The open teams of this process: to serve all of them while a call waits for one, to stop their progress before MPI
+/// ends, and to see that two ranks close two teams in different order. A team that is in it has its communicators and
+/// its memory.
 class TeamRegistry {
 public:
     static TeamRegistry& instance();
@@ -30,9 +31,9 @@ public:
     void retain(std::unique_ptr<TeamState> team) noexcept;
     void retain(std::unique_ptr<EpochMember> window) noexcept;
 
-    /// One round of progress for the teams that have no progress thread, except `served`, which the caller serves itself
-    /// (or null): a rank that waits in one team may be what another rank waits for in another. Returns whether anything
-    /// moved. Cheap where there is no such team.
+    /// One round of progress for the teams that have no progress thread, except `served`, which the caller serves
+    /// itself (or null): a rank that waits in one team may be what another rank waits for in another. Returns whether
+    /// anything moved. Cheap where there is no such team.
     bool serve_others(const ProgressDriver* served) noexcept;
 
     /// Closes the teams that were taken over and that can be closed now: a close that succeeded may have been what they
@@ -52,13 +53,14 @@ public:
     [[nodiscard]] static std::atomic<int>& unfreed_windows() noexcept;
     /// This process has MPI windows that nobody will free any more.
     [[nodiscard]] static bool left_windows() noexcept;
-    /// For the exit of the program. Whether MPI may be finalized: MPICH 4.0.2 over UCX ends the program in MPI_Finalize while there
-    /// are windows (left_windows()). Before a no it meets the other ranks of the teams that were left, for ten seconds at most:
-    /// launchers end all ranks with the first that exits without MPI_Finalize, and the others may have something to say.
+    /// For the exit of the program. Whether MPI may be finalized: MPICH 4.0.2 over UCX ends the program in MPI_Finalize
+    /// while there are windows (left_windows()). Before a no it meets the other ranks of the teams that were left, for
+    /// ten seconds at most: launchers end all ranks with the first that exits without MPI_Finalize, and the others may
+    /// have something to say.
     [[nodiscard]] bool can_finalize() noexcept;
 
-    /// Windows that this process has left, in a team that it has not: which they are, as sums over the ranks tell whether they
-    /// are the same on all.
+    /// Windows that this process has left, in a team that it has not: which they are, as sums over the ranks tell
+    /// whether they are the same on all.
     using LeftWindows = std::array<std::uint64_t, 4>;
     [[nodiscard]] LeftWindows left_windows_of(const TeamState& team);
     /// Collective over the team, nothing of which is under way. `sums` over all ranks. Frees the team's left windows if

@@ -15,7 +15,7 @@
 
 namespace lapwing::support::settings_in {
 void team_team_state() {} // see cmake/LapwingSettings.cmake
-}
+} // namespace lapwing::support::settings_in
 
 namespace lapwing::team {
 namespace {
@@ -49,9 +49,11 @@ void require_mpi(MPI_Comm communicator) {
     if (finalized != 0)
         throw UsageError{"Team: MPI is finalized already; make runtimes before MPI_Finalize, those of sessions too"};
     if (communicator == MPI_COMM_WORLD || communicator == MPI_COMM_SELF)
-        throw UsageError{"Team: MPI is not initialised; call MPI_Init_thread before, or make a lapwing::Runtime, which does"};
+        throw UsageError{
+            "Team: MPI is not initialised; call MPI_Init_thread before, or make a lapwing::Runtime, which does"};
     if (!support::mpi_has_sessions())
-        throw UsageError{"Team: MPI is not initialised, and this MPI has no sessions (MPI 4.0) that the communicator could come from; "
+        throw UsageError{"Team: MPI is not initialised, and this MPI has no sessions (MPI 4.0) that the communicator "
+                         "could come from; "
                          "call MPI_Init_thread before"};
 }
 
@@ -66,8 +68,8 @@ void check_communicator(MPI_Comm communicator) {
         throw UsageError{"Team: the communicator is an intercommunicator; merge it first (MPI_Intercomm_merge)"};
 }
 
-/// Waits for the other ranks of a team to be, serving the older teams of this process meanwhile: who is not here yet may
-/// need them first. After it all ranks are in the same calls, and MPI's blocking ones wait for nothing else.
+/// Waits for the other ranks of a team to be, serving the older teams of this process meanwhile: who is not here yet
+/// may need them first. After it all ranks are in the same calls, and MPI's blocking ones wait for nothing else.
 void meet(MPI_Comm communicator) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");
@@ -135,17 +137,20 @@ void TeamState::start_progress() {
     const std::string problem = progress_driver_->start(settings_);
     if (mpi::all_agree(communicator(), problem.empty())) return;
     if (problem.empty())
-        throw Error{fmt::format("{}: Team: another rank could not start its progress thread; see that rank's error", who_)};
-    throw Error{fmt::format("{}: Team: the progress thread could not be started ({}); raise the limit of threads (ulimit -u, or "
-                            "that of the container), or set LAPWING_PROGRESS=caller",
-                            who_, problem)};
+        throw Error{
+            fmt::format("{}: Team: another rank could not start its progress thread; see that rank's error", who_)};
+    throw Error{fmt::format(
+        "{}: Team: the progress thread could not be started ({}); raise the limit of threads (ulimit -u, or "
+        "that of the container), or set LAPWING_PROGRESS=caller",
+        who_, problem)};
 }
 
 void TeamState::report_no_thread() const {
     static std::atomic<bool> said{false};
     if (paths_.progress != ProgressMode::caller || topology_->nodes() == 1 || rank_ != 0 || said.exchange(true)) return;
-    support::log_line("no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks wait while "
-                      "this one computes, or waits in MPI, without calling Lapwing");
+    support::log_line(
+        "no progress thread (MPI_THREAD_MULTIPLE is not provided, or LAPWING_PROGRESS=caller): other ranks wait while "
+        "this one computes, or waits in MPI, without calling Lapwing");
 }
 
 void TeamState::free_mpi() noexcept {

@@ -40,9 +40,11 @@ namespace lapwing::team {
 class TeamPart {
 public:
     virtual ~TeamPart() = default;
-    /// What of the program's stands on it and is open, as in "2 of its locks": such a team is not closed. Empty: nothing.
+    /// What of the program's stands on it and is open, as in "2 of its locks": such a team is not closed. Empty:
+    /// nothing.
     [[nodiscard]] virtual std::string still_open() const { return {}; }
-    /// Collective: the team closes, and no rank uses it any more. At most one type of parts makes collective calls here.
+    /// Collective: the team closes, and no rank uses it any more. At most one type of parts makes collective calls
+    /// here.
     virtual void close() {}
 };
 
@@ -95,9 +97,10 @@ public:
     }
     void for_each_part(const std::function<void(TeamPart&)>& step);
 
-    /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` (a rank, or Membership::any_rank or
-    /// next_collective) has left, what progress failed with, and MismatchError when ranks are found to wait in different
-    /// collective calls; `call` goes into the message. A wait of some seconds is told on standard error, once.
+    /// Waits until `done()` holds, making progress. Throws PeerLeftError when `target` (a rank, or Membership::any_rank
+    /// or next_collective) has left, what progress failed with, and MismatchError when ranks are found to wait in
+    /// different collective calls; `call` goes into the message. A wait of some seconds is told on standard error,
+    /// once.
     template <class Done>
     void wait_until(Done&& done, const char* call, int target = Membership::any_rank) {
         if (done()) return;
@@ -113,7 +116,8 @@ public:
                 if (done()) return;
                 membership_->check(call, target);
             }
-            if (patience.looks_up()) [[unlikely]] look_after(patience, call, target);
+            if (patience.looks_up()) [[unlikely]]
+                look_after(patience, call, target);
         }
     }
     /// Throws PeerLeftError when `target` has left, so that an operation on it would never complete.
@@ -124,12 +128,13 @@ public:
     void check_usable(const char* call) { check_reachable(call, rank_); }
     /// Throws UsageError when the team is closed.
     void require_open(const char* call) const;
-    /// One round of progress by the calling thread, for this team and those that have no progress thread. Whether anything moved.
+    /// One round of progress by the calling thread, for this team and those that have no progress thread. Whether
+    /// anything moved.
     bool progress() noexcept;
 
     using Memory = std::unique_ptr<std::byte[]>;
-    /// Waits for the request that `start(memory)` returns, of a collective call or of a message that is part of one, serving
-    /// other ranks meanwhile. The memory is kept when the wait ends by an exception: MPI may still write there.
+    /// Waits for the request that `start(memory)` returns, of a collective call or of a message that is part of one,
+    /// serving other ranks meanwhile. The memory is kept when the wait ends by an exception: MPI may still write there.
     template <class Start>
     void complete(Memory& memory, const char* call, Start start) {
         MPI_Request request = start(memory.get());
@@ -143,8 +148,8 @@ public:
     /// Collective: waits until all ranks are here, serving them meanwhile; no part of the synchronisation of memory.
     void wait_for_all(const char* call);
 
-    /// Memory that every rank of the team exposes to the service path under this window's number, for trials of how long
-    /// messages take: of no meaning, and nobody reads what others write there.
+    /// Memory that every rank of the team exposes to the service path under this window's number, for trials of how
+    /// long messages take: of no meaning, and nobody reads what others write there.
     static constexpr std::uint64_t calibration_window = 0;
     static constexpr std::uint64_t calibration_bytes = 256 * 1024;
 

@@ -1,6 +1,6 @@
 // lapwing::transparent: replaces MPI's calls that synchronise or free a window, by its profiling interface (MPI 3.1,
-// chapter 14). Linked before MPI's own library; a program that does not adopt a window with CacheMode::transparent pays one
-// comparison a call.
+// chapter 14). Linked before MPI's own library; a program that does not adopt a window with CacheMode::transparent pays
+// one comparison a call.
 #include "window/host_calls.hpp"
 
 using lapwing::window::HostCall;

@@ -36,28 +36,37 @@ extern "C" {
 
 int MPI_Send(const void* buffer, int count, MPI_Datatype type, int target, int tag, MPI_Comm communicator) {
     if (!HostWaits::serve()) return PMPI_Send(buffer, count, type, target, tag, communicator);
-    return complete([&](MPI_Request* request) { return PMPI_Isend(buffer, count, type, target, tag, communicator, request); });
+    return complete(
+        [&](MPI_Request* request) { return PMPI_Isend(buffer, count, type, target, tag, communicator, request); });
 }
 int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int target, int tag, MPI_Comm communicator) {
     if (!HostWaits::serve()) return PMPI_Ssend(buffer, count, type, target, tag, communicator);
-    return complete([&](MPI_Request* request) { return PMPI_Issend(buffer, count, type, target, tag, communicator, request); });
+    return complete(
+        [&](MPI_Request* request) { return PMPI_Issend(buffer, count, type, target, tag, communicator, request); });
 }
 int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int target, int tag, MPI_Comm communicator) {
     if (!HostWaits::serve()) return PMPI_Rsend(buffer, count, type, target, tag, communicator);
-    return complete([&](MPI_Request* request) { return PMPI_Irsend(buffer, count, type, target, tag, communicator, request); });
+    return complete(
+        [&](MPI_Request* request) { return PMPI_Irsend(buffer, count, type, target, tag, communicator, request); });
 }
-int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm communicator, MPI_Status* status) {
+int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm communicator,
+             MPI_Status* status) {
     if (!HostWaits::serve()) return PMPI_Recv(buffer, count, type, source, tag, communicator, status);
-    return complete([&](MPI_Request* request) { return PMPI_Irecv(buffer, count, type, source, tag, communicator, request); }, status);
+    return complete(
+        [&](MPI_Request* request) { return PMPI_Irecv(buffer, count, type, source, tag, communicator, request); },
+        status);
 }
 int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int target, int out_tag, void* in, int in_count,
                  MPI_Datatype in_type, int source, int in_tag, MPI_Comm communicator, MPI_Status* status) {
     if (!HostWaits::serve())
-        return PMPI_Sendrecv(out, out_count, out_type, target, out_tag, in, in_count, in_type, source, in_tag, communicator, status);
+        return PMPI_Sendrecv(out, out_count, out_type, target, out_tag, in, in_count, in_type, source, in_tag,
+                             communicator, status);
     MPI_Request receive = MPI_REQUEST_NULL;
-    if (const int code = PMPI_Irecv(in, in_count, in_type, source, in_tag, communicator, &receive); code != MPI_SUCCESS) return code;
-    const int sent =
-        complete([&](MPI_Request* request) { return PMPI_Isend(out, out_count, out_type, target, out_tag, communicator, request); });
+    if (const int code = PMPI_Irecv(in, in_count, in_type, source, in_tag, communicator, &receive); code != MPI_SUCCESS)
+        return code;
+    const int sent = complete([&](MPI_Request* request) {
+        return PMPI_Isend(out, out_count, out_type, target, out_tag, communicator, request);
+    });
     if (sent != MPI_SUCCESS) PMPI_Cancel(&receive);
     const int received = wait_for(&receive, status);
     return sent != MPI_SUCCESS ? sent : received;
@@ -70,8 +79,10 @@ int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int target,
     if (const int code = PMPI_Pack_size(count, type, communicator, &bytes); code != MPI_SUCCESS) return code;
     std::vector<char> packed(static_cast<std::size_t>(std::max(bytes, 1)));
     int used = 0;
-    if (const int code = PMPI_Pack(buffer, count, type, packed.data(), bytes, &used, communicator); code != MPI_SUCCESS) return code;
-    return MPI_Sendrecv(packed.data(), used, MPI_PACKED, target, out_tag, buffer, count, type, source, in_tag, communicator, status);
+    if (const int code = PMPI_Pack(buffer, count, type, packed.data(), bytes, &used, communicator); code != MPI_SUCCESS)
+        return code;
+    return MPI_Sendrecv(packed.data(), used, MPI_PACKED, target, out_tag, buffer, count, type, source, in_tag,
+                        communicator, status);
 }
 int MPI_Probe(int source, int tag, MPI_Comm communicator, MPI_Status* status) {
     if (!HostWaits::serve()) return PMPI_Probe(source, tag, communicator, status);
@@ -110,31 +121,35 @@ int MPI_Barrier(MPI_Comm communicator) {
 }
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm communicator) {
     if (!HostWaits::serve(communicator)) return PMPI_Bcast(buffer, count, type, root, communicator);
-    return complete([&](MPI_Request* request) { return PMPI_Ibcast(buffer, count, type, root, communicator, request); });
+    return complete(
+        [&](MPI_Request* request) { return PMPI_Ibcast(buffer, count, type, root, communicator, request); });
 }
-int MPI_Gather(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root,
-               MPI_Comm communicator) {
-    if (!HostWaits::serve(communicator)) return PMPI_Gather(out, out_count, out_type, in, in_count, in_type, root, communicator);
+int MPI_Gather(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type,
+               int root, MPI_Comm communicator) {
+    if (!HostWaits::serve(communicator))
+        return PMPI_Gather(out, out_count, out_type, in, in_count, in_type, root, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Igather(out, out_count, out_type, in, in_count, in_type, root, communicator, request);
     });
 }
-int MPI_Gatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int offsets[],
-                MPI_Datatype in_type, int root, MPI_Comm communicator) {
-    if (!HostWaits::serve(communicator)) return PMPI_Gatherv(out, out_count, out_type, in, in_counts, offsets, in_type, root, communicator);
+int MPI_Gatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[],
+                const int offsets[], MPI_Datatype in_type, int root, MPI_Comm communicator) {
+    if (!HostWaits::serve(communicator))
+        return PMPI_Gatherv(out, out_count, out_type, in, in_counts, offsets, in_type, root, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Igatherv(out, out_count, out_type, in, in_counts, offsets, in_type, root, communicator, request);
     });
 }
-int MPI_Scatter(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root,
-                MPI_Comm communicator) {
-    if (!HostWaits::serve(communicator)) return PMPI_Scatter(out, out_count, out_type, in, in_count, in_type, root, communicator);
+int MPI_Scatter(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type,
+                int root, MPI_Comm communicator) {
+    if (!HostWaits::serve(communicator))
+        return PMPI_Scatter(out, out_count, out_type, in, in_count, in_type, root, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Iscatter(out, out_count, out_type, in, in_count, in_type, root, communicator, request);
     });
 }
-int MPI_Scatterv(const void* out, const int out_counts[], const int offsets[], MPI_Datatype out_type, void* in, int in_count,
-                 MPI_Datatype in_type, int root, MPI_Comm communicator) {
+int MPI_Scatterv(const void* out, const int out_counts[], const int offsets[], MPI_Datatype out_type, void* in,
+                 int in_count, MPI_Datatype in_type, int root, MPI_Comm communicator) {
     if (!HostWaits::serve(communicator))
         return PMPI_Scatterv(out, out_counts, offsets, out_type, in, in_count, in_type, root, communicator);
     return complete([&](MPI_Request* request) {
@@ -143,21 +158,24 @@ int MPI_Scatterv(const void* out, const int out_counts[], const int offsets[], M
 }
 int MPI_Allgather(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type,
                   MPI_Comm communicator) {
-    if (!HostWaits::serve(communicator)) return PMPI_Allgather(out, out_count, out_type, in, in_count, in_type, communicator);
+    if (!HostWaits::serve(communicator))
+        return PMPI_Allgather(out, out_count, out_type, in, in_count, in_type, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Iallgather(out, out_count, out_type, in, in_count, in_type, communicator, request);
     });
 }
-int MPI_Allgatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int offsets[],
-                   MPI_Datatype in_type, MPI_Comm communicator) {
-    if (!HostWaits::serve(communicator)) return PMPI_Allgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, communicator);
+int MPI_Allgatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[],
+                   const int offsets[], MPI_Datatype in_type, MPI_Comm communicator) {
+    if (!HostWaits::serve(communicator))
+        return PMPI_Allgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Iallgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, communicator, request);
     });
 }
 int MPI_Alltoall(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type,
                  MPI_Comm communicator) {
-    if (!HostWaits::serve(communicator)) return PMPI_Alltoall(out, out_count, out_type, in, in_count, in_type, communicator);
+    if (!HostWaits::serve(communicator))
+        return PMPI_Alltoall(out, out_count, out_type, in, in_count, in_type, communicator);
     return complete([&](MPI_Request* request) {
         return PMPI_Ialltoall(out, out_count, out_type, in, in_count, in_type, communicator, request);
     });
@@ -167,43 +185,57 @@ int MPI_Alltoallv(const void* out, const int out_counts[], const int out_offsets
     if (!HostWaits::serve(communicator))
         return PMPI_Alltoallv(out, out_counts, out_offsets, out_type, in, in_counts, in_offsets, in_type, communicator);
     return complete([&](MPI_Request* request) {
-        return PMPI_Ialltoallv(out, out_counts, out_offsets, out_type, in, in_counts, in_offsets, in_type, communicator, request);
+        return PMPI_Ialltoallv(out, out_counts, out_offsets, out_type, in, in_counts, in_offsets, in_type, communicator,
+                               request);
     });
 }
-int MPI_Alltoallw(const void* out, const int out_counts[], const int out_offsets[], const MPI_Datatype out_types[], void* in,
-                  const int in_counts[], const int in_offsets[], const MPI_Datatype in_types[], MPI_Comm communicator) {
+int MPI_Alltoallw(const void* out, const int out_counts[], const int out_offsets[], const MPI_Datatype out_types[],
+                  void* in, const int in_counts[], const int in_offsets[], const MPI_Datatype in_types[],
+                  MPI_Comm communicator) {
     if (!HostWaits::serve(communicator))
-        return PMPI_Alltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets, in_types, communicator);
+        return PMPI_Alltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets, in_types,
+                              communicator);
     return complete([&](MPI_Request* request) {
-        return PMPI_Ialltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets, in_types, communicator, request);
+        return PMPI_Ialltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets, in_types,
+                               communicator, request);
     });
 }
-int MPI_Reduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, int root, MPI_Comm communicator) {
+int MPI_Reduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, int root,
+               MPI_Comm communicator) {
     if (!HostWaits::serve(communicator)) return PMPI_Reduce(out, in, count, type, operation, root, communicator);
-    return complete(
-        [&](MPI_Request* request) { return PMPI_Ireduce(out, in, count, type, operation, root, communicator, request); });
+    return complete([&](MPI_Request* request) {
+        return PMPI_Ireduce(out, in, count, type, operation, root, communicator, request);
+    });
 }
 int MPI_Allreduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
     if (!HostWaits::serve(communicator)) return PMPI_Allreduce(out, in, count, type, operation, communicator);
-    return complete([&](MPI_Request* request) { return PMPI_Iallreduce(out, in, count, type, operation, communicator, request); });
+    return complete(
+        [&](MPI_Request* request) { return PMPI_Iallreduce(out, in, count, type, operation, communicator, request); });
 }
-int MPI_Reduce_scatter(const void* out, void* in, const int counts[], MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
+int MPI_Reduce_scatter(const void* out, void* in, const int counts[], MPI_Datatype type, MPI_Op operation,
+                       MPI_Comm communicator) {
     if (!HostWaits::serve(communicator)) return PMPI_Reduce_scatter(out, in, counts, type, operation, communicator);
-    return complete(
-        [&](MPI_Request* request) { return PMPI_Ireduce_scatter(out, in, counts, type, operation, communicator, request); });
+    return complete([&](MPI_Request* request) {
+        return PMPI_Ireduce_scatter(out, in, counts, type, operation, communicator, request);
+    });
 }
-int MPI_Reduce_scatter_block(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
-    if (!HostWaits::serve(communicator)) return PMPI_Reduce_scatter_block(out, in, count, type, operation, communicator);
-    return complete(
-        [&](MPI_Request* request) { return PMPI_Ireduce_scatter_block(out, in, count, type, operation, communicator, request); });
+int MPI_Reduce_scatter_block(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation,
+                             MPI_Comm communicator) {
+    if (!HostWaits::serve(communicator))
+        return PMPI_Reduce_scatter_block(out, in, count, type, operation, communicator);
+    return complete([&](MPI_Request* request) {
+        return PMPI_Ireduce_scatter_block(out, in, count, type, operation, communicator, request);
+    });
 }
 int MPI_Scan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
     if (!HostWaits::serve(communicator)) return PMPI_Scan(out, in, count, type, operation, communicator);
-    return complete([&](MPI_Request* request) { return PMPI_Iscan(out, in, count, type, operation, communicator, request); });
+    return complete(
+        [&](MPI_Request* request) { return PMPI_Iscan(out, in, count, type, operation, communicator, request); });
 }
 int MPI_Exscan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator) {
     if (!HostWaits::serve(communicator)) return PMPI_Exscan(out, in, count, type, operation, communicator);
-    return complete([&](MPI_Request* request) { return PMPI_Iexscan(out, in, count, type, operation, communicator, request); });
+    return complete(
+        [&](MPI_Request* request) { return PMPI_Iexscan(out, in, count, type, operation, communicator, request); });
 }
 
 int MPI_Comm_dup(MPI_Comm communicator, MPI_Comm* copy) {

@@ -11,8 +11,8 @@ struct Access {
         write,
         update, ///< reads and writes there, as an atomic does, or writes only some of these bytes
     };
-    /// Who starts it. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts, with its mutex
-    /// held: so nothing that it starts may wait for the turn of chunked transfers.
+    /// Who starts it. The cache keeps its gets and later writes apart by itself, and waits soon for what it starts,
+    /// with its mutex held: so nothing that it starts may wait for the turn of chunked transfers.
     enum class Starter : std::uint8_t { program, cache };
 
     int target = 0;
@@ -22,8 +22,8 @@ struct Access {
     const char* call = "Window::access"; ///< for messages: "Window::get"
     Starter starter = Starter::program;
     bool past_cache = false; ///< the caller has seen to it that no cached bytes are in the way
-    /// Of a transfer of several parts, one behind the first: the first has waited for what all of them conflict with, and they
-    /// do not wait for each other.
+    /// Of a transfer of several parts, one behind the first: the first has waited for what all of them conflict with,
+    /// and they do not wait for each other.
     bool continues = false;
 
     [[nodiscard]] bool writes() const noexcept { return kind != Kind::read; }

@@ -16,7 +16,8 @@
 
 namespace lapwing::transport {
 
-/// What a window has under way to other ranks: what transports enter when they start something, and what a flush takes out.
+/// What a window has under way to other ranks: what transports enter when they start something, and what a flush takes
+/// out.
 class AccessLedger {
 public:
     using Carrier = OutstandingAccesses::Carrier;
@@ -30,8 +31,8 @@ public:
     /// Guards what follows, unless it says otherwise. Held before the engine's mutex, never after it.
     [[nodiscard]] support::BiasedMutex& mutex() noexcept { return mutex_; }
 
-    /// Whether a later access may pass a message of so many bytes: those of a pair of ranks stay in order by themselves, but bulk
-    /// data moves on its own, and MPI's operations pass both. Without the mutex.
+    /// Whether a later access may pass a message of so many bytes: those of a pair of ranks stay in order by
+    /// themselves, but bulk data moves on its own, and MPI's operations pass both. Without the mutex.
     [[nodiscard]] bool may_be_overtaken(std::uint64_t message_bytes) const noexcept {
         return facts_.network == Path::rma || message_bytes > facts_.state.engine().inline_limit();
     }
@@ -47,8 +48,8 @@ public:
     }
     /// A non-blocking transfer, until remove().
     void enter(WindowTransfer& transfer) { transfers_.push_back(transfer); }
-    /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush by another
-    /// thread in between would count it among the complete ones.
+    /// A message has been given to the engine; with the mutex held if it is recorded under it, too. Not before: a flush
+    /// by another thread in between would count it among the complete ones.
     void count_message(int target) noexcept {
         // Release: who counts it among the started sees the engine busy with it, too.
         const std::uint64_t number = messages_started_.fetch_add(1, std::memory_order_release) + 1;
@@ -111,12 +112,12 @@ private:
     OutstandingAccesses sent_adds_;
     /// Non-blocking ones that are not known to be complete.
     boost::intrusive::list<WindowTransfer> transfers_;
-    /// Messages to any rank that need a flush, and how many of them are known to be complete. On the rma path too: notified puts,
-    /// small transfers, and what an adopted window's displacement units cannot express.
+    /// Messages to any rank that need a flush, and how many of them are known to be complete. On the rma path too:
+    /// notified puts, small transfers, and what an adopted window's displacement units cannot express.
     std::atomic<std::uint64_t> messages_started_{0};
     std::atomic<std::uint64_t> messages_complete_{0};
-    /// The number of the last message to a rank, so that a departure is told to the windows alone that had something under way to that
-    /// rank. Many ranks share a place.
+    /// The number of the last message to a rank, so that a departure is told to the windows alone that had something
+    /// under way to that rank. Many ranks share a place.
     static constexpr std::size_t places = 64;
     [[nodiscard]] static std::size_t place(int target) noexcept { return static_cast<std::size_t>(target) % places; }
     std::array<std::atomic<std::uint64_t>, places> last_message_{};

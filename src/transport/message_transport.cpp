@@ -156,7 +156,8 @@ void MessageTransport::adds(const BegunAccess& access, AddKind kind, std::span<c
                                     .window = facts_.number,
                                     .size = adds.size_bytes()};
     start_counted(
-        access, true, [&] { return engine().try_adds(access.target, request, adds); }, [&] { ledger_.enter_adds(access); });
+        access, true, [&] { return engine().try_adds(access.target, request, adds); },
+        [&] { ledger_.enter_adds(access); });
     facts_.statistics.add(Counter::atomic_adds, adds.size());
     facts_.statistics.add(Counter::atomic_add_messages);
 }

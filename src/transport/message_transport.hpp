@@ -12,8 +12,8 @@
 
 namespace lapwing::transport {
 
-/// A window's operations as messages to the owner, whose progress thread carries them out: all of them on the path service, and
-/// on the path rma what is faster so, or what MPI's windows cannot do.
+/// A window's operations as messages to the owner, whose progress thread carries them out: all of them on the path
+/// service, and on the path rma what is faster so, or what MPI's windows cannot do.
 class MessageTransport {
 public:
     explicit MessageTransport(AccessLedger& ledger) noexcept : ledger_{ledger}, facts_{ledger.facts()} {}
@@ -22,7 +22,8 @@ public:
     [[nodiscard]] std::uint64_t inline_limit() const noexcept { return engine().inline_limit(); }
 
     void get(const BegunAccess& access, std::span<std::byte> destination);
-    /// Returns when the source may be reused. `counter_plus_one`: the notification counter that is raised behind it, or 0.
+    /// Returns when the source may be reused. `counter_plus_one`: the notification counter that is raised behind it, or
+    /// 0.
     void put(const BegunAccess& access, std::span<const std::byte> source, std::uint32_t counter_plus_one);
 
     // Non-blocking. The bytes at `offset` are among those of the access, which may be more.
@@ -34,8 +35,8 @@ public:
     /// Engine::largest_staged() together. It stays until the transfer is complete.
     [[nodiscard]] std::unique_ptr<ServiceTransfer>
     start_scatter(const BegunAccess& access, std::span<const std::byte> message, std::uint64_t table_bytes);
-    /// The owner packs what `table` names, of at most Engine::inline_limit() bytes, into at most Engine::largest_staged(). The
-    /// table is copied.
+    /// The owner packs what `table` names, of at most Engine::inline_limit() bytes, into at most
+    /// Engine::largest_staged(). The table is copied.
     [[nodiscard]] std::unique_ptr<ServiceTransfer>
     start_gather(const BegunAccess& access, std::span<const std::byte> table, std::span<std::byte> destination);
 
@@ -74,8 +75,8 @@ private:
     void start(const BegunAccess& access, Try&& attempt) {
         if (!attempt()) facts_.state.wait_until(attempt, access.call, access.target);
     }
-    /// Starts a message that needs a flush, and enters it in the ledger in the same step: a flush by another thread sees both or
-    /// neither. `transfer`: of a non-blocking one, else null.
+    /// Starts a message that needs a flush, and enters it in the ledger in the same step: a flush by another thread
+    /// sees both or neither. `transfer`: of a non-blocking one, else null.
     template <class Try>
     void start_noted(const BegunAccess& access, std::uint64_t message_bytes, ServiceTransfer* transfer, Try&& attempt);
     /// `note()` enters it, with the ledger's mutex held, where `noted`.

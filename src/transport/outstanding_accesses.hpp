@@ -11,14 +11,15 @@
 
 namespace lapwing::transport {
 
-/// The bytes at other ranks that own operations under way may still read or write, so that a later operation on the same
-/// bytes can wait for them: MPI orders neither puts nor gets (MPI 3.1, section 11.7), and Lapwing promises program order.
+/// The bytes at other ranks that own operations under way may still read or write, so that a later operation on the
+/// same bytes can wait for them: MPI orders neither puts nor gets (MPI 3.1, section 11.7), and Lapwing promises program
+/// order.
 ///
 /// It also knows which of them MPI's window carries: a flush of those that travel as messages needs no MPI_Win_flush.
 ///
 /// Exact: accesses conflict where they overlap and one of them writes, and nowhere else. Writes stay until a flush has
-/// completed them, reads until their transfer has, too. Neighbouring writes are joined; beyond `most` intervals the record
-/// is full(), and whoever wants to add to it completes everything first: one flush in so many transfers.
+/// completed them, reads until their transfer has, too. Neighbouring writes are joined; beyond `most` intervals the
+/// record is full(), and whoever wants to add to it completes everything first: one flush in so many transfers.
 class OutstandingAccesses {
 public:
     static constexpr std::size_t most = 256;

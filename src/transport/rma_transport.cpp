@@ -31,7 +31,8 @@ template <class Piece>
         return piece(0, static_cast<int>(access.bytes), at);
     const auto unit = static_cast<std::uint64_t>(this->unit(access.target)); // small enough: see carries()
     mpi::for_each_piece(
-        access.bytes, [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin / unit)); }, unit);
+        access.bytes,
+        [&](std::uint64_t begin, int size) { piece(begin, size, at + static_cast<MPI_Aint>(begin / unit)); }, unit);
 }
 
 bool RmaTransport::finish_locally(int target) {
@@ -166,9 +167,9 @@ void RmaTransport::flush(int target) {
 
 void RmaTransport::flush() {
     if (facts_.network != Path::rma) return;
-        // One target after the other, though their operations are all under way: MPICH 4.0.2 over UCX returns from
-        // MPI_Win_flush_all before it has even read the origin's memory of all puts, when there are several targets. Open MPI's
-        // works, and saves its component for messages a round trip a target.
+    // One target after the other, though their operations are all under way: MPICH 4.0.2 over UCX returns from
+    // MPI_Win_flush_all before it has even read the origin's memory of all puts, when there are several targets. Open
+    // MPI's works, and saves its component for messages a round trip a target.
 #ifdef OPEN_MPI
     int ranks = 0;
     ledger_.outstanding().for_each_rank_by_window([&](int) { ++ranks; });

@@ -59,7 +59,8 @@ public:
     void compare_swap(const BegunAccess& access, mpi::AtomicType type, const void* expected, const void* desired,
                       void* result);
 
-    /// With the ledger's mutex held: everything to `target`, or to all ranks with accesses under way, is complete there.
+    /// With the ledger's mutex held: everything to `target`, or to all ranks with accesses under way, is complete
+    /// there.
     void flush(int target);
     void flush();
 
@@ -69,8 +70,8 @@ private:
     void for_each_piece(const BegunAccess& access, Piece piece);
     /// With the ledger's mutex held: a copy of a small source, which stays until MPI has read it.
     [[nodiscard]] const std::byte* stage(std::span<const std::byte> source);
-    /// Waits until MPI has read and written the origin's memory of operations to `target`. Returns whether they are complete
-    /// at the target, too.
+    /// Waits until MPI has read and written the origin's memory of operations to `target`. Returns whether they are
+    /// complete at the target, too.
     bool finish_locally(int target);
     /// Calls `start(begin, size, displacement, request)` for each piece of a non-blocking transfer.
     template <class Start>
@@ -92,8 +93,8 @@ private:
     AccessLedger& ledger_;
     WindowFacts& facts_;
     std::uint64_t least_bytes_;
-    /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the first.
-    /// Guarded by the ledger's mutex.
+    /// Copies of small puts until MPI has read them: so that the program may reuse its own at once. Empty before the
+    /// first. Guarded by the ledger's mutex.
     std::vector<std::byte> staging_;
     std::size_t staged_ = 0;
 };

@@ -21,8 +21,8 @@ void WindowFacts::order_memory() const {
     // Sequentially consistent: of two ranks that store, flush and load what the other stores, one must see it.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     // MPI's public and private copies are one (MPI_WIN_UNIFIED), but MPI still asks for this call between stores of one
-    // process and loads of another in shared memory (MPI 3.1, section 11.7.3), and between this rank's accesses to its own
-    // part and those that others make to it through MPI.
+    // process and loads of another in shared memory (MPI 3.1, section 11.7.3), and between this rank's accesses to its
+    // own part and those that others make to it through MPI.
     if (shared != MPI_WIN_NULL) support::check_mpi(MPI_Win_sync(shared), "MPI_Win_sync", state.who());
     if (remote != MPI_WIN_NULL && remote != shared)
         support::check_mpi(MPI_Win_sync(remote), "MPI_Win_sync", state.who());

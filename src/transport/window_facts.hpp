@@ -17,8 +17,8 @@
 
 namespace lapwing::transport {
 
-/// What the parts of a window share: where its memory is, and how it is reached and called. What the creation sets stays, but
-/// for `remote` when the program frees its window.
+/// What the parts of a window share: where its memory is, and how it is reached and called. What the creation sets
+/// stays, but for `remote` when the program frees its window.
 struct WindowFacts {
     WindowFacts(Team& its_team, std::string its_name)
         : team{its_team}, state{its_team.state()}, name{std::move(its_name)} {}
@@ -35,11 +35,11 @@ struct WindowFacts {
     /// Atomics must all be of one kind: MPI's when any pair of ranks uses them, else the processor's.
     bool mpi_atomics = false;
     mpi::TrustedAtomics trusted = {}; ///< of MPI's
-    std::uint64_t alignment = 8;   ///< of all ranks' parts, as far as atomics need it
-    MPI_Win remote = MPI_WIN_NULL; ///< over all ranks
-    MPI_Win shared = MPI_WIN_NULL; ///< over those of the node
-    int unit = 1;                  ///< of displacements in `remote`
-    std::vector<int> units;        ///< of each rank, where they differ
+    std::uint64_t alignment = 8;      ///< of all ranks' parts, as far as atomics need it
+    MPI_Win remote = MPI_WIN_NULL;    ///< over all ranks
+    MPI_Win shared = MPI_WIN_NULL;    ///< over those of the node
+    int unit = 1;                     ///< of displacements in `remote`
+    std::vector<int> units;           ///< of each rank, where they differ
 
     MemoryMap map;
     std::vector<std::byte*> bases; ///< of an adopted window: what the map points to
@@ -47,8 +47,8 @@ struct WindowFacts {
 
     support::Statistics statistics;
 
-    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and those
-    /// that locks share included.
+    /// In messages: Window("a"), or of one without a name Window(#3), the third that its team made, those of arrays and
+    /// those that locks share included.
     [[nodiscard]] std::string label() const;
     /// "rank 2 of 4: Window("a").get", the start of a message.
     [[nodiscard]] std::string who(const char* call) const;

@@ -121,8 +121,8 @@ bool RmaTransfer::arrived() {
 }
 
 void RmaTransfer::give_up() noexcept {
-    // Requests of one-sided operations can neither be cancelled nor freed (MPI 3.1, section 11.3.5), so they are completed:
-    // a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
+    // Requests of one-sided operations can neither be cancelled nor freed (MPI 3.1, section 11.3.5), so they are
+    // completed: a target that has left the team still answers for its memory, at the latest in MPI_Finalize.
     support::Backoff backoff{support::ProcessorShare::crowded};
     int done = 0;
     while (!team::TeamRegistry::mpi_ended() &&

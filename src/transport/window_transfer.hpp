@@ -45,8 +45,8 @@ protected:
     [[nodiscard]] const WindowFacts& window() const noexcept;
 
 private:
-    /// Throws when nobody can complete it any more: its target or this rank has left the team, or progress has failed. Then
-    /// it has been given up.
+    /// Throws when nobody can complete it any more: its target or this rank has left the team, or progress has failed.
+    /// Then it has been given up.
     void check_hope(const WindowFacts& window, const char* call);
 
     /// Throws UsageError when it was lost.

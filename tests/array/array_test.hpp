@@ -119,7 +119,8 @@ template <class T, std::size_t N>
         makers.push_back({.name = std::move(name),
                           .make =
                               [distribution, halo](lapwing::Team& team, const lapwing::Extents<N>& extents) {
-                                  return lapwing::GlobalArray<T, N>{team, extents, distribution, {.name = "tested", .halo = halo}};
+                                  return lapwing::GlobalArray<T, N>{
+                                      team, extents, distribution, {.name = "tested", .halo = halo}};
                               },
                           .replicated = lapwing::ReplicatedDistribution<D>,
                           .lower_triangle = std::is_same_v<D, example::Triangular>,

@@ -28,15 +28,19 @@ template <std::size_t M, std::size_t N>
 [[nodiscard]] std::array<std::size_t, M> random_dimensions(test::Random& random) {
     std::array<std::size_t, N> all_dimensions;
     std::iota(all_dimensions.begin(), all_dimensions.end(), std::size_t{0});
-    for (std::size_t d = N; d > 1; --d) std::swap(all_dimensions[d - 1], all_dimensions[static_cast<std::size_t>(random.number(0, static_cast<std::int64_t>(d) - 1))]);
+    for (std::size_t d = N; d > 1; --d)
+        std::swap(all_dimensions[d - 1],
+                  all_dimensions[static_cast<std::size_t>(random.number(0, static_cast<std::int64_t>(d) - 1))]);
     std::array<std::size_t, M> chosen;
     std::copy_n(all_dimensions.begin(), M, chosen.begin());
     return chosen;
 }
 
-/// The positions in a row-major array of what a slice has: dimension d of the slice is `of_array[d]`, with these indices.
+/// The positions in a row-major array of what a slice has: dimension d of the slice is `of_array[d]`, with these
+/// indices.
 template <std::size_t M, std::size_t N>
-[[nodiscard]] std::vector<std::uint64_t> positions_of(const Extents<N>& extents, const std::array<std::size_t, M>& of_array,
+[[nodiscard]] std::vector<std::uint64_t> positions_of(const Extents<N>& extents,
+                                                      const std::array<std::size_t, M>& of_array,
                                                       const std::array<Triplet, M>& indices, Index<N> fixed) {
     std::vector<std::uint64_t> positions;
     std::array<std::uint64_t, M> k{};
@@ -52,20 +56,24 @@ template <std::size_t M, std::size_t N>
 }
 
 template <class T, std::size_t M, std::size_t N>
-[[nodiscard]] ArraySlice<T, M> slice_of(GlobalArray<T, N>& array, const std::array<std::size_t, M>& of_array, const std::array<Triplet, M>& indices,
-                                        const Index<N>& fixed) {
+[[nodiscard]] ArraySlice<T, M> slice_of(GlobalArray<T, N>& array, const std::array<std::size_t, M>& of_array,
+                                        const std::array<Triplet, M>& indices, const Index<N>& fixed) {
     // The dimensions in their order in the array first, then permuted.
     std::array<std::size_t, M> sorted = of_array;
     std::ranges::sort(sorted);
     std::array<std::size_t, M> order;
-    for (std::size_t d = 0; d < M; ++d) order[d] = static_cast<std::size_t>(std::ranges::find(sorted, of_array[d]) - sorted.begin());
+    for (std::size_t d = 0; d < M; ++d)
+        order[d] = static_cast<std::size_t>(std::ranges::find(sorted, of_array[d]) - sorted.begin());
     const auto part = [&](std::size_t d) -> std::optional<Triplet> {
         const auto found = std::ranges::find(of_array, d);
         if (found == of_array.end()) return std::nullopt;
         return indices[static_cast<std::size_t>(found - of_array.begin())];
     };
     if constexpr (M == N) {
-        return [&]<std::size_t... D>(std::index_sequence<D...>) { return array(*part(D)...); }(std::make_index_sequence<N>{}).permuted(order);
+        return [&]<std::size_t... D>(std::index_sequence<D...>) {
+            return array(*part(D)...);
+        }(std::make_index_sequence<N>{})
+                   .permuted(order);
     } else {
         static_assert(N == M + 1);
         // One dimension is left out: which one is known at run time only.
@@ -101,7 +109,9 @@ void number_both(GlobalArray<T, N>& array, std::vector<T>& oracle, std::uint64_t
 template <class T, std::size_t N>
 [[nodiscard]] std::string differing(GlobalArray<T, N>& array, const std::vector<T>& oracle) {
     test::Mismatches mismatches;
-    array.for_each_local([&](const Index<N>& index, T& element) { mismatches.check(element == oracle[test::position_of(array.extents(), index)], index); });
+    array.for_each_local([&](const Index<N>& index, T& element) {
+        mismatches.check(element == oracle[test::position_of(array.extents(), index)], index);
+    });
     return mismatches.text();
 }
 
@@ -130,8 +140,10 @@ void check_pairs(unsigned seed, int rounds) {
                 std::array<Triplet, M> target_indices;
                 std::array<Triplet, M> source_indices;
                 for (std::size_t d = 0; d < M; ++d) {
-                    const std::int64_t most = std::min(target_extents[target_dimensions[d]], source_extents[source_dimensions[d]]);
-                    const std::int64_t size = random.number(0, 2) == 0 ? most : random.number(random.number(0, 9) == 0 ? 0 : 1, most);
+                    const std::int64_t most =
+                        std::min(target_extents[target_dimensions[d]], source_extents[source_dimensions[d]]);
+                    const std::int64_t size =
+                        random.number(0, 2) == 0 ? most : random.number(random.number(0, 9) == 0 ? 0 : 1, most);
                     target_indices[d] = random_triplet(random, target_extents[target_dimensions[d]], size);
                     source_indices[d] = random_triplet(random, source_extents[source_dimensions[d]], size);
                 }
@@ -154,7 +166,8 @@ void check_pairs(unsigned seed, int rounds) {
                     std::vector<T> buffer(right.size());
                     right.get(buffer);
                     std::uint64_t wrong = 0;
-                    for (std::size_t k = 0; k < from.size(); ++k) wrong += buffer[k] == source_oracle[from[k]] ? 0U : 1U;
+                    for (std::size_t k = 0; k < from.size(); ++k)
+                        wrong += buffer[k] == source_oracle[from[k]] ? 0U : 1U;
                     CHECK(wrong == 0);
                     for (std::size_t k = 0; k < to.size(); ++k) buffer[k] = test::value_of<T>(7000 + k);
                     left.put(buffer);
@@ -178,7 +191,9 @@ void check_pairs(unsigned seed, int rounds) {
 } // namespace
 
 TEST_CASE("slices of one dimension, all pairs of distributions") { check_pairs<double, 1, 1, 1>(41, 6); }
-TEST_CASE("slices of two dimensions, all pairs of distributions, in any order of the dimensions") { check_pairs<double, 2, 2, 2>(42, 3); }
+TEST_CASE("slices of two dimensions, all pairs of distributions, in any order of the dimensions") {
+    check_pairs<double, 2, 2, 2>(42, 3);
+}
 TEST_CASE("planes of an array as matrices") { check_pairs<std::int32_t, 2, 2, 3>(43, 2); }
 TEST_CASE("rows of a matrix as vectors") { check_pairs<test::Colour, 1, 2, 1>(44, 2); }
 
@@ -195,8 +210,10 @@ TEST_CASE("overlapping slices of one array are copied as if through a copy") {
             const std::int64_t rows = random.number(1, extents[0]);
             const std::int64_t columns = random.number(1, extents[1]);
             const std::array<std::size_t, 2> order{0, 1};
-            const std::array<Triplet, 2> to{random_triplet(random, extents[0], rows), random_triplet(random, extents[1], columns)};
-            const std::array<Triplet, 2> from{random_triplet(random, extents[0], rows), random_triplet(random, extents[1], columns)};
+            const std::array<Triplet, 2> to{random_triplet(random, extents[0], rows),
+                                            random_triplet(random, extents[1], columns)};
+            const std::array<Triplet, 2> from{random_triplet(random, extents[0], rows),
+                                              random_triplet(random, extents[1], columns)};
             const std::vector<std::int32_t> before = oracle;
             const auto to_positions = positions_of<2, 2>(extents, order, to, {});
             const auto from_positions = positions_of<2, 2>(extents, order, from, {});
@@ -216,12 +233,15 @@ TEST_CASE("values are converted, added and combined by their owner") {
         const Extents<2> extents{9, 13};
         GlobalArray<double, 2> target = maker.make(runtime, extents);
         GlobalArray<std::int32_t, 2> source{runtime, {13, 9}, Cyclic{}};
-        source.for_each_local([](const Index<2>& index, std::int32_t& element) { element = static_cast<std::int32_t>(100 * index[0] + index[1]); });
+        source.for_each_local([](const Index<2>& index, std::int32_t& element) {
+            element = static_cast<std::int32_t>(100 * index[0] + index[1]);
+        });
         target.fill(0.5);
         target.slice() = source.slice().transposed();
         target.slice() += source.slice().transposed();
         target(all, Range{0, 3}) *= source(Range{0, 3}, all).transposed();
-        target.slice().combine(target.slice(), [](double& element, const double& other) { element = 2 * element + other; });
+        target.slice().combine(target.slice(),
+                               [](double& element, const double& other) { element = 2 * element + other; });
         target(2, all).fill(-1);
         test::Mismatches mismatches;
         target.for_each_local([&](const Index<2>& index, double& element) {
@@ -248,10 +268,12 @@ TEST_CASE("one transfer for each pair of ranks, and several assignments at a tim
     test::number_elements(blocks);
     Assignment both;
     both.add(dealt.slice(), blocks.slice()).add(ragged(Range{0, n - 1}), blocks(Range{1, n}));
-    const std::uint64_t before = dealt.total_statistics()[Counter::assign_transfers] + blocks.total_statistics()[Counter::assign_transfers];
+    const std::uint64_t before =
+        dealt.total_statistics()[Counter::assign_transfers] + blocks.total_statistics()[Counter::assign_transfers];
     std::uint64_t here = both.transfers();
     for (int round = 0; round < 3; ++round) both.execute();
-    const std::uint64_t after = dealt.total_statistics()[Counter::assign_transfers] + blocks.total_statistics()[Counter::assign_transfers];
+    const std::uint64_t after =
+        dealt.total_statistics()[Counter::assign_transfers] + blocks.total_statistics()[Counter::assign_transfers];
     const auto ranks = static_cast<std::uint64_t>(runtime.size());
     CHECK(here <= 2 * (ranks - 1));
     std::int64_t everywhere = static_cast<std::int64_t>(here);
@@ -260,7 +282,8 @@ TEST_CASE("one transfer for each pair of ranks, and several assignments at a tim
     CHECK(test::misnumbered(dealt, false) == "none");
     test::Mismatches mismatches;
     ragged.for_each_local([&](const Index<1>& index, double& element) {
-        if (index[0] + 1 < n) mismatches.check(element == test::value_of<double>(static_cast<std::uint64_t>(index[0]) + 1), index);
+        if (index[0] + 1 < n)
+            mismatches.check(element == test::value_of<double>(static_cast<std::uint64_t>(index[0]) + 1), index);
     });
     CHECK(mismatches.text() == "none");
     // Plans go with the elements, not with the names.
@@ -283,7 +306,8 @@ TEST_CASE("assignments of what does not fit say why") {
     CHECK_THROWS_WITH(a(all, 20), Catch::Contains("position 20 of dimension 1 leaves [0, 20)"));
     CHECK_THROWS_WITH(a(all, -1), Catch::Contains("position -1 of dimension 1 leaves [0, 20)"));
     CHECK_THROWS_WITH(a(Range{0, 4}, all)(5, all), Catch::Contains("leaves [0, 4)"));
-    CHECK_THROWS_WITH(a.slice() = b.slice(), Catch::Contains("extents (10, 20) and (20, 10)") && Catch::Contains("GlobalArray(\"a\")"));
+    CHECK_THROWS_WITH(a.slice() = b.slice(),
+                      Catch::Contains("extents (10, 20) and (20, 10)") && Catch::Contains("GlobalArray(\"a\")"));
     CHECK_THROWS_WITH(a.slice().permuted({0, 0}), Catch::Contains("must come once"));
     double few[3];
     CHECK_THROWS_WITH(a(0, all).get(few), Catch::Contains("3 elements, the slice 20"));
@@ -425,9 +449,8 @@ TEST_CASE("arrays over some ranks of the team are assigned to and from all of th
     try_with(Cyclic{});
     try_with(test::Reversed{{3, 3}});
     const auto refused = [&](std::vector<Rank> some, const auto& says) {
-        CHECK_THAT(test::message_of<RangeError>([&] {
-                       (void)GlobalArray<double, 1>{runtime, {10}, OnRanks{Block{}, std::move(some)}};
-                   }),
+        CHECK_THAT(test::message_of<RangeError>(
+                       [&] { (void)GlobalArray<double, 1>{runtime, {10}, OnRanks{Block{}, std::move(some)}}; }),
                    says);
     };
     refused({}, test::says({"OnRanks", "at least one"}));

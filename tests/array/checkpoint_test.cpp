@@ -1,4 +1,5 @@
-// Arrays in files: whatever the numbers of ranks and the distributions on both sides, and files that are not what they should be.
+// Arrays in files: whatever the numbers of ranks and the distributions on both sides, and files that are not what they
+// should be.
 #include "tests/array/array_test.hpp"
 
 #include <lapwing/checkpoint.hpp>
@@ -110,7 +111,9 @@ TEST_CASE("an array is loaded by another number of ranks") {
                 CHECK(array.extents() == extents);
                 test::Mismatches mismatches;
                 array.for_each_local([&](const Index<3>& index, double& element) {
-                    mismatches.check(element == test::value_of<double>(static_cast<std::uint64_t>(savers) + test::position_of(extents, index)), index);
+                    mismatches.check(element == test::value_of<double>(static_cast<std::uint64_t>(savers) +
+                                                                       test::position_of(extents, index)),
+                                     index);
                 });
                 CHECK(mismatches.text() == "none");
                 array.close();
@@ -130,7 +133,9 @@ TEST_CASE("slices are saved and loaded in their own order, and empty arrays, too
     other(reversed(Range{0, 9}), all).load(file.path());
     test::Mismatches mismatches;
     other.for_each_local([&](const Index<2>& index, std::int32_t& element) {
-        mismatches.check(element == test::value_of<std::int32_t>(static_cast<std::uint64_t>(index[1] * 17 + 2 * (8 - index[0]))), index);
+        mismatches.check(
+            element == test::value_of<std::int32_t>(static_cast<std::uint64_t>(index[1] * 17 + 2 * (8 - index[0]))),
+            index);
     });
     CHECK(mismatches.text() == "none");
     GlobalArray<double, 1> empty{runtime, {0}, Block{}};
@@ -176,7 +181,8 @@ TEST_CASE("a save that fails leaves the file that was there, and says how far it
     array.fill(4);
     array.load(file.path());
     CHECK(array.min() == 3);
-    CHECK_THAT(test::message_of<FileError>([&] { array.save("/no/such/directory/file"); }), test::says({"/no/such/directory/file", "cannot open"}));
+    CHECK_THAT(test::message_of<FileError>([&] { array.save("/no/such/directory/file"); }),
+               test::says({"/no/such/directory/file", "cannot open"}));
     array.close();
     runtime.close();
 }
@@ -207,16 +213,20 @@ TEST_CASE("files that are not what they should be are refused, and the array sta
     array.save(file.path());
     {
         GlobalArray<double, 2> shape{runtime, {500, 300}, Block{}};
-        CHECK_THAT(test::message_of<FileError>([&] { shape.load(file.path()); }), test::says({"(300, 500)", "(500, 300)"}));
+        CHECK_THAT(test::message_of<FileError>([&] { shape.load(file.path()); }),
+                   test::says({"(300, 500)", "(500, 300)"}));
         GlobalArray<std::int64_t, 2> type{runtime, {300, 500}, Block{}};
-        CHECK_THAT(test::message_of<FileError>([&] { type.load(file.path()); }), test::says({"floating-point numbers of 8 bytes", "signed integers of 8 bytes"}));
-        CHECK_THAT(test::message_of<FileError>([&] { (void)GlobalArray<double, 1>::load(runtime, file.path()); }), test::says({"1 dimensions"}));
+        CHECK_THAT(test::message_of<FileError>([&] { type.load(file.path()); }),
+                   test::says({"floating-point numbers of 8 bytes", "signed integers of 8 bytes"}));
+        CHECK_THAT(test::message_of<FileError>([&] { (void)GlobalArray<double, 1>::load(runtime, file.path()); }),
+                   test::says({"1 dimensions"}));
         CHECK(shape.max() == 0);
     }
     CHECK(array.max() == 8);
     file.overwrite(4096 + 123456, 'x');
     CHECK_THAT(message(), test::says({"damaged", "checksum"}));
-    CHECK_THAT(test::message_of<FileError>([&] { (void)GlobalArray<double, 2>::load(runtime, file.path()); }), test::says({"damaged"}));
+    CHECK_THAT(test::message_of<FileError>([&] { (void)GlobalArray<double, 2>::load(runtime, file.path()); }),
+               test::says({"damaged"}));
     array.close();
     runtime.close();
 }
@@ -240,9 +250,7 @@ TEST_CASE("ranks that name different files, or pass different slices, are told b
         CHECK_THAT(test::message_of<MismatchError>([&] { array.load(own); }), says_both);
         CHECK_THAT(test::message_of<MismatchError>([&] { (void)GlobalArray<double, 1>::load(runtime, own); }),
                    says_both);
-        CHECK_THAT(test::message_of<MismatchError>([&] {
-                       array(Range{0, odd ? 9 : 10}).save(file.path());
-                   }),
+        CHECK_THAT(test::message_of<MismatchError>([&] { array(Range{0, odd ? 9 : 10}).save(file.path()); }),
                    test::says({"[0, 9)", "[0, 10)"}));
         CHECK(array.max() == 2);
         array.load(file.path());

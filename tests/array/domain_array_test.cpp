@@ -26,8 +26,11 @@ void fill_by_index(DomainArray<double, N>& array) {
 TEST_CASE("elements are read and written by the indices of the domain") {
     Runtime runtime;
     const Domain<2> domain{{-3, 8}, Range{1, 30}.by(4)};
-    for (const auto& make : {+[](Runtime& all, const Domain<2>& of) { return DomainArray<double, 2>{all, of, Block{}, {.name = "d"}}; },
-                             +[](Runtime& all, const Domain<2>& of) { return DomainArray<double, 2>{all, of, Cyclic{}, {.name = "d"}}; }}) {
+    for (const auto& make :
+         {+[](Runtime& all, const Domain<2>& of) { return DomainArray<double, 2>{all, of, Block{}, {.name = "d"}}; },
+          +[](Runtime& all, const Domain<2>& of) {
+              return DomainArray<double, 2>{all, of, Cyclic{}, {.name = "d"}};
+          }}) {
         DomainArray<double, 2> array = make(runtime, domain);
         CHECK(array.size() == 11 * 8);
         fill_by_index(array);
@@ -69,7 +72,8 @@ TEST_CASE("slices are taken by index") {
 
     std::vector<double> block(3 * 4);
     array(Range{5, 8}, reversed(Range{0, 16}.by(4))).get(block);
-    for (std::size_t k = 0; k < block.size(); ++k) CHECK(block[k] == value_at({5 + static_cast<std::int64_t>(k / 4), 12 - 4 * static_cast<std::int64_t>(k % 4)}));
+    for (std::size_t k = 0; k < block.size(); ++k)
+        CHECK(block[k] == value_at({5 + static_cast<std::int64_t>(k / 4), 12 - 4 * static_cast<std::int64_t>(k % 4)}));
     std::vector<double> row(20);
     std::as_const(array)(20, all).get(row);
     CHECK(row[19] == value_at({20, 28}));
@@ -92,7 +96,8 @@ TEST_CASE("slices are taken by index") {
 TEST_CASE("arrays over parts of a space have an index at the same rank") {
     Runtime runtime;
     const Domain<2> space{{0, 17}, {-4, 19}};
-    const std::vector<Domain<2>> parts{space, {{1, 16}, {-3, 18}}, {Range{0, 17}.by(4), Range{-4, 19}.by(3)}, {{5, 6}, {0, 19}}, {{4, 4}, {0, 19}}};
+    const std::vector<Domain<2>> parts{
+        space, {{1, 16}, {-3, 18}}, {Range{0, 17}.by(4), Range{-4, 19}.by(3)}, {{5, 6}, {0, 19}}, {{4, 4}, {0, 19}}};
     const auto check = [&](const auto& distribution) {
         const Aligned aligned{space, distribution};
         DomainArray<double, 2> whole{runtime, space, aligned};
@@ -107,7 +112,8 @@ TEST_CASE("arrays over parts of a space have an index at the same rank") {
                 element = -whole.local(index[0], index[1]);
             });
             whole(domain) = part.slice();
-            for (const Index<2>& index : space) mismatches.check(whole(index) == (domain.contains(index) ? -value_at(index) : value_at(index)), index);
+            for (const Index<2>& index : space)
+                mismatches.check(whole(index) == (domain.contains(index) ? -value_at(index) : value_at(index)), index);
             CHECK(mismatches.text() == "none");
             whole.barrier();
             fill_by_index(whole);
@@ -120,7 +126,9 @@ TEST_CASE("arrays over parts of a space have an index at the same rank") {
     check(BlockCyclic{{3, 4}});
     check(Block{.grid = {runtime.size(), 1}});
     check(test::Reversed{{3, 4}});
-    CHECK_THAT(test::message_of<RangeError>([&] { DomainArray<double, 2>(runtime, {{0, 18}, {0, 3}}, Aligned{space, Block{}}, {.name = "out"}); }),
+    CHECK_THAT(test::message_of<RangeError>([&] {
+                   DomainArray<double, 2>(runtime, {{0, 18}, {0, 3}}, Aligned{space, Block{}}, {.name = "out"});
+               }),
                test::says({"GlobalArray(\"out\")", "[0, 18)", "[0, 17)"}));
     DomainArray<double, 2> kept{runtime, parts[1], Aligned{space, Block{}}};
     CHECK_THROWS_AS(kept.array().resize({3, 3}), RangeError);

@@ -33,8 +33,8 @@ struct Node {
     }
 };
 
-/// Whether the ranks [first, first + count) are a box in the grid of `map` that has all processes of dimensions dealt in
-/// several rounds, and rows of one length.
+/// Whether the ranks [first, first + count) are a box in the grid of `map` that has all processes of dimensions dealt
+/// in several rounds, and rows of one length.
 template <std::size_t N>
 bool is_box(const BlockCyclicMap<N>& map, int first, int count) {
     int processes = 1;
@@ -50,7 +50,8 @@ bool is_box(const BlockCyclicMap<N>& map, int first, int count) {
             coordinates[d].size() != static_cast<std::size_t>(map.dimensions()[d].processes()))
             return false;
         std::set<std::uint64_t> lengths;
-        for (const int process : coordinates[d]) lengths.insert(map.dimensions()[d].room(static_cast<std::uint64_t>(process)));
+        for (const int process : coordinates[d])
+            lengths.insert(map.dimensions()[d].room(static_cast<std::uint64_t>(process)));
         if (d != 0 && lengths.size() > 1) return false;
     }
     return in_grid > 0 && box == static_cast<std::size_t>(in_grid);
@@ -68,13 +69,15 @@ void check_node_elements(test::Random& random) {
     const std::vector<std::int64_t> blocks(N, random.number(1, 4));
     BlockCyclicMap<N> with_margins = Block{grid}.map(extents, ranks);
     with_margins.add_margins(static_cast<std::uint64_t>(random.number(1, 3)));
-    for (const BlockCyclicMap<N>& map : {with_margins, Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
-                                         BlockCyclic{.block = blocks, .grid = grid}.map(extents, ranks)}) {
+    for (const BlockCyclicMap<N>& map :
+         {with_margins, Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
+          BlockCyclic{.block = blocks, .grid = grid}.map(extents, ranks)}) {
         const bool served = is_box(map, first, count);
         if (whole && N == 1) REQUIRE(served);
         const array::NodeElements<N> elements{map, node.map, sizeof(std::int64_t)};
         for (const Index<N>& index : Domain<N>{extents})
-            REQUIRE(elements.template find<std::int64_t>(index) == (served ? node.expected(map.locate(index)) : nullptr));
+            REQUIRE(elements.template find<std::int64_t>(index) ==
+                    (served ? node.expected(map.locate(index)) : nullptr));
         // One step outside in each direction.
         for (std::size_t d = 0; d < N; ++d) {
             Index<N> index{};
@@ -129,8 +132,8 @@ TEST_CASE("boxes and neighbours of arrays beyond 2^32 elements a dimension") {
     const std::int64_t rows = (std::int64_t{1} << 33) + 5;
     const std::int64_t columns = 11;
     const int ranks = 3;
-    for (const BlockCyclicMap<2>& map : {Block{{3, 1}}.map(Extents<2>{rows, columns}, ranks),
-                                         Cyclic{{3, 1}}.map(Extents<2>{rows, columns}, ranks)}) {
+    for (const BlockCyclicMap<2>& map :
+         {Block{{3, 1}}.map(Extents<2>{rows, columns}, ranks), Cyclic{{3, 1}}.map(Extents<2>{rows, columns}, ranks)}) {
         const Node node{ranks, 0, ranks};
         const array::NodeElements<2> elements{map, node.map, sizeof(std::int64_t)};
         for (const std::int64_t i : {std::int64_t{0}, rows / 3, rows / 3 + 1, (std::int64_t{1} << 32) + 1, rows - 1}) {

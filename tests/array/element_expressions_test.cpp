@@ -1,4 +1,5 @@
-// Elements in expressions, where their values may stand: of numbers, complex numbers, and class types whose operators are templates.
+// Elements in expressions, where their values may stand: of numbers, complex numbers, and class types whose operators
+// are templates.
 #include "tests/array/array_test.hpp"
 
 #include <array>
@@ -66,7 +67,8 @@ struct Vector {
 
 enum class Flags : std::uint8_t { none = 0, one = 1, two = 2 };
 template <class E>
-requires std::same_as<E, Flags> E operator|(E a, E b) {
+    requires std::same_as<E, Flags>
+E operator|(E a, E b) {
     return static_cast<E>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
 

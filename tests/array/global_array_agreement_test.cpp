@@ -8,9 +8,8 @@ TEST_CASE("different extents, distributions and grids are refused on every rank"
     Runtime runtime;
     if (runtime.size() == 1) return;
     const int own = runtime.rank().value;
-    CHECK_THAT(test::message_of<MismatchError>([&] {
-                   GlobalArray<double, 2>{runtime, {8, own == 1 ? 7 : 8}, Block{}, {.name = "uneven"}};
-               }),
+    CHECK_THAT(test::message_of<MismatchError>(
+                   [&] { GlobalArray<double, 2>{runtime, {8, own == 1 ? 7 : 8}, Block{}, {.name = "uneven"}}; }),
                test::says({"rank ", "uneven", "the extents", own == 1 ? "8 x 7" : "8 x 8", "same on all ranks"}));
     // One rank's are not possible at all.
     const std::int64_t large = std::int64_t{1} << 40;
@@ -18,7 +17,8 @@ TEST_CASE("different extents, distributions and grids are refused on every rank"
     CHECK_THAT(test::message_of<MismatchError>([&] {
                    GlobalArray<double, 2>{runtime,
                                           {8, 8},
-                                          own == 0 ? Block{.grid = {runtime.size(), 1}} : Block{.grid = {1, runtime.size()}},
+                                          own == 0 ? Block{.grid = {runtime.size(), 1}}
+                                                   : Block{.grid = {1, runtime.size()}},
                                           {.name = "uneven"}};
                }),
                test::says({"uneven", "the distribution"}));
@@ -58,7 +58,8 @@ TEST_CASE("different extents, distributions and grids are refused on every rank"
     GlobalArray<double, 2> array{runtime, {8, 8}};
     array.fill(1);
     GlobalArray<double, 2> other{runtime, {8, 8}, Cyclic{}};
-    CHECK_THAT(test::message_of<MismatchError>([&] { other(Range{own == 1 ? 1 : 0, 8}.by(2), all) = array(Range{0, 4}, all); }),
+    CHECK_THAT(test::message_of<MismatchError>(
+                   [&] { other(Range{own == 1 ? 1 : 0, 8}.by(2), all) = array(Range{0, 4}, all); }),
                test::says({"Assignment::execute", "the indices of a slice"}));
     CHECK_THROWS_AS(other.slice() = own == 0 ? array.slice() : array.slice().transposed(), MismatchError);
     CHECK_THROWS_AS((own == 0 ? other : array).slice().fill(1), MismatchError);
@@ -76,7 +77,8 @@ TEST_CASE("different extents, and what one rank cannot make, leave an array as i
     GlobalArray<double, 2> array{runtime, {8, 8}, example::Triangular{}, {.name = "resized"}};
     array.fill(1);
     CHECK_THAT(test::message_of<MismatchError>([&] { array.resize({own == 1 ? 7 : 8, own == 1 ? 7 : 8}); }),
-               test::says({"rank ", "GlobalArray(\"resized\").resize: ", "the extents", own == 1 ? "7 x 7" : "8 x 8", "same on all ranks"}));
+               test::says({"rank ", "GlobalArray(\"resized\").resize: ", "the extents", own == 1 ? "7 x 7" : "8 x 8",
+                           "same on all ranks"}));
     CHECK_THROWS_AS(array.resize({own == 0 ? -1 : 8, 8}), MismatchError);
     CHECK_THROWS_AS(array.resize({9, 8}), RangeError);
     CHECK(array.extents() == Extents<2>{8, 8});

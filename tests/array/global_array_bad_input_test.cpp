@@ -83,27 +83,23 @@ TEST_CASE("a patch that a program's own distribution does not store is refused b
 
 TEST_CASE("extents that are negative or too large are refused") {
     Runtime runtime;
-    CHECK_THAT(test::message_of<RangeError>([&] {
-                   GlobalArray<double, 2>{runtime, {3, -4}, Block{}, {.name = "negative"}};
-               }),
-               test::says({"rank ", "negative", "extent -4 of dimension 1", "(3, -4)", "[0, 2^63 - 1]"}));
-    CHECK_THAT(test::message_of<RangeError>([&] {
-                   GlobalArray<double, 1>{runtime, {std::numeric_limits<std::uint64_t>::max()}};
-               }),
+    CHECK_THAT(
+        test::message_of<RangeError>([&] { GlobalArray<double, 2>{runtime, {3, -4}, Block{}, {.name = "negative"}}; }),
+        test::says({"rank ", "negative", "extent -4 of dimension 1", "(3, -4)", "[0, 2^63 - 1]"}));
+    CHECK_THAT(test::message_of<RangeError>(
+                   [&] { GlobalArray<double, 1>{runtime, {std::numeric_limits<std::uint64_t>::max()}}; }),
                test::says({"rank ", "dimension 0", "18446744073709551615"}));
     // More elements than 64 bits count; more bytes; more memory than there is.
     const std::int64_t large = std::int64_t{1} << 40;
-    CHECK_THAT(test::message_of<RangeError>([&] {
-                   GlobalArray<double, 2>{runtime, {large, large}, Block{}, {.name = "huge"}};
-               }),
+    CHECK_THAT(test::message_of<RangeError>(
+                   [&] { GlobalArray<double, 2>{runtime, {large, large}, Block{}, {.name = "huge"}}; }),
                test::says({"rank ", "huge", "1099511627776", "2^64"}));
     CHECK_THAT(test::message_of<RangeError>([&] {
                    GlobalArray<double, 2>{runtime, {large, std::int64_t{1} << 23}, Replicated{}, {.name = "huge"}};
                }),
                test::says({"huge", "8 bytes", "2^62"}));
-    CHECK_THAT(test::message_of<RangeError>([&] {
-                   GlobalArray<double, 2>{runtime, {large, 1024}, Block{}, {.name = "huge"}};
-               }),
+    CHECK_THAT(test::message_of<RangeError>(
+                   [&] { GlobalArray<double, 2>{runtime, {large, 1024}, Block{}, {.name = "huge"}}; }),
                test::says({"huge", "bytes"}));
     // Zero times anything is zero.
     const GlobalArray<double, 3> none{runtime, {large, large, 0}};
@@ -118,16 +114,16 @@ TEST_CASE("process grids and block sizes that do not fit are refused, with the a
         return test::message_of<RangeError>(
             [&] { GlobalArray<double, 2>{runtime, {8, 8}, distribution, {.name = "gridded"}}; });
     };
-    CHECK_THAT(refused(Block{.grid = {ranks + 1, 1}}),
-               test::says({"gridded", "Block", std::to_string(ranks + 1) + ", 1", "the " + std::to_string(ranks) + " ranks"}));
+    CHECK_THAT(
+        refused(Block{.grid = {ranks + 1, 1}}),
+        test::says({"gridded", "Block", std::to_string(ranks + 1) + ", 1", "the " + std::to_string(ranks) + " ranks"}));
     CHECK_THAT(refused(Cyclic{.grid = {ranks + 1, 0}}), test::says({"gridded", "Cyclic", "must divide"}));
     CHECK_THAT(refused(Block{.grid = {ranks}}), test::says({"gridded", "1 numbers for 2 dimensions"}));
     CHECK_THAT(refused(Block{.grid = {-1, -ranks}}), test::says({"gridded", "-1 processes in dimension 0"}));
     CHECK_THAT(refused(BlockCyclic{.block = {2}}), test::says({"gridded", "BlockCyclic", "1 sizes for 2 dimensions"}));
     CHECK_THAT(refused(BlockCyclic{.block = {2, 0}}), test::says({"gridded", "size 0 of dimension 1", "at least 1"}));
-    CHECK_THAT(test::message_of<RangeError>([&] {
-                   GlobalArray<double, 2>{runtime, {8, 9}, example::Triangular{}, {.name = "gridded"}};
-               }),
+    CHECK_THAT(test::message_of<RangeError>(
+                   [&] { GlobalArray<double, 2>{runtime, {8, 9}, example::Triangular{}, {.name = "gridded"}}; }),
                test::says({"gridded", "Triangular", "(8, 9)"}));
     runtime.barrier();
 }
@@ -175,7 +171,8 @@ struct Mistaken {
         Mistake mistake;
 
         [[nodiscard]] Location locate(const Index<1>& index) const {
-            return {Rank{static_cast<int>(index[0] / 10)}, static_cast<std::uint64_t>(index[0] % 10), mistake.contiguous};
+            return {Rank{static_cast<int>(index[0] / 10)}, static_cast<std::uint64_t>(index[0] % 10),
+                    mistake.contiguous};
         }
         [[nodiscard]] std::uint64_t local_capacity() const { return 10; }
         [[nodiscard]] std::uint64_t domain_count(Rank) const { return 1; }
@@ -240,13 +237,14 @@ TEST_CASE("ranks that make different collective calls on arrays, or on different
     const bool odd_one = runtime.rank() == lapwing::Rank{0};
     const auto collective = "a collective call on an array";
     CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? a.fill(1) : static_cast<void>(a.sum()); }),
-               test::says({runtime.who(), collective, odd_one ? "this rank calls fill" : "this rank calls sum", "one calls fill on that",
-                           "one sum on that", "the same collective calls"}));
+               test::says({runtime.who(), collective, odd_one ? "this rank calls fill" : "this rank calls sum",
+                           "one calls fill on that", "one sum on that", "the same collective calls"}));
     CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? a.fill(1) : b.fill(1); }),
                test::says({collective, "fill on that made as number 1", "fill on that made as number 2"}));
-    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? a.prefetch(lapwing::AllToAll{}) : a.copy_from(b); }),
-               test::says({runtime.who(), collective, odd_one ? "this rank calls prefetch" : "this rank calls copy_from", "one calls copy_from on that",
-                           "one prefetch on that", "the same collective calls"}));
+    CHECK_THAT(
+        test::message_of<lapwing::MismatchError>([&] { odd_one ? a.prefetch(lapwing::AllToAll{}) : a.copy_from(b); }),
+        test::says({runtime.who(), collective, odd_one ? "this rank calls prefetch" : "this rank calls copy_from",
+                    "one calls copy_from on that", "one prefetch on that", "the same collective calls"}));
     CHECK(!a.is_prefetched(0));
     CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { odd_one ? runtime.barrier() : a.fill(1); }),
                test::says({"Team::barrier", collective}));

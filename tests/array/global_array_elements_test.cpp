@@ -1,9 +1,9 @@
 // Elements of global arrays: read, written, assigned and changed atomically wherever they live.
 #include "tests/array/array_test.hpp"
 
-#include <cstdio>
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <numeric>
 
 using namespace lapwing;
@@ -51,7 +51,8 @@ void count_atomically() {
         const int ranks = runtime.size();
         for (auto [i, j] : array.domain())
             if (test::stored(maker.lower_triangle, Index<2>{i, j}))
-                mismatches.check(array(i, j) == static_cast<T>((i + j) * ranks + ranks * (ranks - 1) / 2), Index<2>{i, j});
+                mismatches.check(array(i, j) == static_cast<T>((i + j) * ranks + ranks * (ranks - 1) / 2),
+                                 Index<2>{i, j});
         CHECK(mismatches.text() == "none");
         runtime.barrier();
     });
@@ -83,7 +84,8 @@ TEST_CASE("neighbouring bytes that different ranks write do not disturb each oth
     test::Mismatches mismatches;
     for (auto [i] : bytes.domain()) mismatches.check(bytes(i) == static_cast<std::uint8_t>(i + 2), Index<1>{i});
     for (auto [i] : colours.domain())
-        mismatches.check(colours(i).get() == test::value_of<test::Colour>(static_cast<std::uint64_t>(i + 2)), Index<1>{i});
+        mismatches.check(colours(i).get() == test::value_of<test::Colour>(static_cast<std::uint64_t>(i + 2)),
+                         Index<1>{i});
     CHECK(mismatches.text() == "none");
     runtime.barrier();
 }

@@ -17,7 +17,8 @@ std::vector<Index<N>> random_indices(const Extents<N>& extents, bool lower_trian
     std::vector<Index<N>> indices;
     while (indices.size() < count) {
         Index<N> index{};
-        for (std::size_t d = 0; d < N; ++d) index[d] = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extents[d]));
+        for (std::size_t d = 0; d < N; ++d)
+            index[d] = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extents[d]));
         if (test::stored(lower_triangle, index)) indices.push_back(index);
     }
     return indices;
@@ -88,22 +89,24 @@ TEST_CASE("a list of elements is a message an owner") {
     test::number_elements(array);
     std::vector<int> indices; // of any integer type
     std::minstd_rand random{3};
-    const std::uint64_t far_owners = static_cast<std::uint64_t>(
-        std::ranges::count_if(std::vector<int>(static_cast<std::size_t>(runtime.size())), [owner = 0, &array](int) mutable {
-            return array.window().reachable(Rank{owner++}).empty();
-        }));
-    for (int k = 0; k < 3000; ++k) indices.push_back(static_cast<int>(random() % static_cast<unsigned>(n * runtime.size())));
+    const std::uint64_t far_owners = static_cast<std::uint64_t>(std::ranges::count_if(
+        std::vector<int>(static_cast<std::size_t>(runtime.size())),
+        [owner = 0, &array](int) mutable { return array.window().reachable(Rank{owner++}).empty(); }));
+    for (int k = 0; k < 3000; ++k)
+        indices.push_back(static_cast<int>(random() % static_cast<unsigned>(n * runtime.size())));
     std::vector<double> values(indices.size());
     const auto transfers = [&] {
         const StatisticsValues counted = array.statistics();
-        return counted[Counter::service_gets] + counted[Counter::rma_gets] + counted[Counter::service_puts] + counted[Counter::rma_puts];
+        return counted[Counter::service_gets] + counted[Counter::rma_gets] + counted[Counter::service_puts] +
+               counted[Counter::rma_puts];
     };
     if (runtime.progress_mode() == ProgressMode::thread || runtime.network_path() == Path::service) {
         const std::uint64_t before = transfers();
         array.gather(indices, values);
         CHECK(transfers() - before <= 2 * far_owners); // 3000 distances may need a second one
         for (std::size_t k = 0; k < values.size(); ++k)
-            if (values[k] != static_cast<double>(indices[k]) + 0.5) FAIL_CHECK("element " << indices[k] << " is " << values[k]);
+            if (values[k] != static_cast<double>(indices[k]) + 0.5)
+                FAIL_CHECK("element " << indices[k] << " is " << values[k]);
         runtime.barrier();
         if (runtime.rank() == 0) {
             std::ranges::fill(values, -1.0);
@@ -120,7 +123,8 @@ TEST_CASE("atomics on lists of elements, of all ranks at once") {
     const auto ranks = static_cast<std::int64_t>(runtime.size());
     for (const bool dealt : {false, true}) {
         const auto make = [&] {
-            return dealt ? GlobalArray<std::int64_t, 1>{runtime, {97}, Cyclic{}} : GlobalArray<std::int64_t, 1>{runtime, {97}, Block{}};
+            return dealt ? GlobalArray<std::int64_t, 1>{runtime, {97}, Cyclic{}}
+                         : GlobalArray<std::int64_t, 1>{runtime, {97}, Block{}};
         };
         GlobalArray<std::int64_t, 1> array = make();
         std::vector<std::int64_t> indices(97 * 20);
@@ -151,7 +155,8 @@ TEST_CASE("atomics on lists of elements, of all ranks at once") {
         array.fill(0);
         array.fetch(Atomic::max, all, operands, found);
         runtime.barrier();
-        for (std::size_t k = 0; k < all.size(); ++k) CHECK(array(all[k]) == 1000 * (ranks - 1) + static_cast<std::int64_t>(k));
+        for (std::size_t k = 0; k < all.size(); ++k)
+            CHECK(array(all[k]) == 1000 * (ranks - 1) + static_cast<std::int64_t>(k));
         runtime.barrier();
     }
 }

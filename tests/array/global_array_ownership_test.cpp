@@ -45,7 +45,8 @@ void check_ownership(const Extents<N>& extents) {
     });
 }
 
-/// A program's own distribution that stores eight places of a huge array, to test arithmetic beyond 2^32 without memory.
+/// A program's own distribution that stores eight places of a huge array, to test arithmetic beyond 2^32 without
+/// memory.
 struct Corners {
     struct Map {
         std::int64_t rows, columns;
@@ -171,7 +172,8 @@ TEST_CASE("a local view shows own memory in its own shape") {
         }
         CHECK(mismatches.text() == "none");
         CHECK(std::as_const(array).padded_local_view().data_handle() == view.data_handle());
-        if (!maker.name.starts_with("BlockCyclic") && maker.halo == 0) CHECK(std::as_const(array).local_view().data_handle() == view.data_handle());
+        if (!maker.name.starts_with("BlockCyclic") && maker.halo == 0)
+            CHECK(std::as_const(array).local_view().data_handle() == view.data_handle());
         runtime.barrier();
     });
 }
@@ -233,8 +235,8 @@ TEST_CASE("where rows have gaps on any rank, every rank hears of it when it asks
                        if (span) (void)odd.local_span();
                        else (void)odd.local_view();
                    }),
-                   test::says({runtime.who(), "GlobalArray(\"odd\")", span ? "local_span" : "local_view", "go round evenly",
-                               "padded_local_view"}));
+                   test::says({runtime.who(), "GlobalArray(\"odd\")", span ? "local_span" : "local_view",
+                               "go round evenly", "padded_local_view"}));
     odd.fill(1.0);
     const LocalView<double, 2> view = odd.padded_local_view();
     CHECK(view.stride(0) == 12);
@@ -251,7 +253,8 @@ TEST_CASE("parts of a program's own distribution need not be rectangular, so the
     GlobalArray<double, 2> array{runtime, {6, 6}, example::Triangular{}, {.name = "triangle"}};
     CHECK_THAT(test::message_of<UsageError>([&] { (void)array.local_view(); }),
                test::says({"triangle", "local_view", "for_each_local"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { (void)array.owner(2, 3); }), test::says({"triangle", "(2, 3)", "owner"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { (void)array.owner(2, 3); }),
+               test::says({"triangle", "(2, 3)", "owner"}));
     CHECK_THAT(test::message_of<RangeError>([&] { array(2, 3) = 1; }), test::says({"triangle", "(2, 3)"}));
     runtime.barrier();
 }

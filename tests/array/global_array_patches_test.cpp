@@ -10,8 +10,8 @@ namespace {
 
 /// Compares a patch in a row-major buffer with value_of(first + position).
 template <class T, std::size_t N>
-[[nodiscard]] std::string wrong_in_patch(const Extents<N>& extents, const Domain<N>& domain, const std::vector<T>& buffer,
-                                         std::uint64_t first) {
+[[nodiscard]] std::string wrong_in_patch(const Extents<N>& extents, const Domain<N>& domain,
+                                         const std::vector<T>& buffer, std::uint64_t first) {
     test::Mismatches mismatches;
     std::size_t k = 0;
     for (const Index<N>& index : domain)
@@ -224,8 +224,9 @@ TEST_CASE("patches move into and out of memory whose rows lie apart, and touch n
         if (maker.lower_triangle) return;
         GlobalArray<std::int64_t, 2> array = maker.make(runtime, extents);
         test::number_elements(array);
-        for (const Domain<2>& domain : {Domain<2>{{0, 11}, {0, 13}}, Domain<2>{{2, 9}, {3, 4}}, Domain<2>{Range{1, 11}.by(3), Range{0, 13}.by(2)},
-                                        Domain<2>{{5, 6}, {1, 12}}, Domain<2>{{3, 3}, {0, 2}}}) {
+        for (const Domain<2>& domain :
+             {Domain<2>{{0, 11}, {0, 13}}, Domain<2>{{2, 9}, {3, 4}}, Domain<2>{Range{1, 11}.by(3), Range{0, 13}.by(2)},
+              Domain<2>{{5, 6}, {1, 12}}, Domain<2>{{3, 3}, {0, 2}}}) {
             const Extents<2> inside{domain.range(0).size(), domain.range(1).size()};
             const Extents<2> outside{inside[0] + 3, inside[1] + 2};
             std::vector<std::int64_t> memory(static_cast<std::size_t>(outside[0] * outside[1]), -1);
@@ -276,7 +277,8 @@ TEST_CASE("memory of another shape than the patch is refused") {
     const Domain<2> domain{{0, 2}, {0, 3}};
     CHECK_THAT(test::message_of<RangeError>([&] { array.get(domain, LocalView<double, 2>{memory.data(), {3, 2}}); }),
                test::says({"small", ".get", "extents (3, 2)", "(2, 3)"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { array.put(domain, LocalView<double, 2>{memory.data(), {2, 3}, {2, 1}}); }),
-               test::says({"small", ".put", "stride 2 of dimension 0", "3 places"}));
+    CHECK_THAT(
+        test::message_of<RangeError>([&] { array.put(domain, LocalView<double, 2>{memory.data(), {2, 3}, {2, 1}}); }),
+        test::says({"small", ".put", "stride 2 of dimension 0", "3 places"}));
     runtime.barrier();
 }

@@ -1,8 +1,9 @@
-// Random programs on global arrays against arrays of one process. Every rank draws the same program from the same seed and
-// keeps a std::vector per array up to date; between two barriers no element is written by two ranks, nor written and read.
+// Random programs on global arrays against arrays of one process. Every rank draws the same program from the same seed
+// and keeps a std::vector per array up to date; between two barriers no element is written by two ranks, nor written
+// and read.
 //
-// TEST_SEED=n runs the one program of that seed. With TEST_COPIES=1 the arrays have random prefetch patterns, whose copies are
-// automatic; with TEST_COPIES=2 manual ones, which are updated behind each step.
+// TEST_SEED=n runs the one program of that seed. With TEST_COPIES=1 the arrays have random prefetch patterns, whose
+// copies are automatic; with TEST_COPIES=2 manual ones, which are updated behind each step.
 #include "tests/array/array_test.hpp"
 
 #include <algorithm>
@@ -21,7 +22,9 @@ public:
     using Value = std::int64_t;
 
     RandomProgram(Team& team, std::uint64_t seed)
-        : team_{team}, seed_{seed}, random_{static_cast<unsigned>(seed)},
+        : team_{team},
+          seed_{seed},
+          random_{static_cast<unsigned>(seed)},
           own_random_{static_cast<unsigned>(seed * 1000 + static_cast<std::uint64_t>(team.rank().value))} {
         const Extents<N> extents = test::random_extents<N>(random_);
         for (auto& [array, replicated, oracle] : tracked_) {
@@ -31,9 +34,7 @@ public:
             case 1: array = {team, extents, Cyclic{grid}}; break;
             case 2: array = {team, extents, BlockCyclic{test::random_blocks<N>(random_), grid}}; break;
             case 3: array = {team, extents, test::Reversed{test::random_blocks<N>(random_), grid}}; break;
-            default:
-                array = {team, extents, Replicated{}};
-                replicated = true;
+            default: array = {team, extents, Replicated{}}; replicated = true;
             }
             oracle.assign(array.size(), 0);
             prefetch(array);
@@ -45,7 +46,7 @@ public:
             const auto operation = random_.number(0, 10);
             Tracked& target = tracked_[static_cast<std::size_t>(random_.number(0, 1))];
             INFO("TEST_SEED=" << seed_ << ", step " << step_ << ", operation " << operation << ", extents "
-                                      << to_string(target.array.extents().values()));
+                              << to_string(target.array.extents().values()));
             switch (operation) {
             case 0: write_elements(target); break;
             case 1:

@@ -27,7 +27,8 @@ public:
     void renew(GlobalArray<T, N>& array, bool lower_triangle = false) {
         for (const Index<N>& index : array.domain()) {
             at(index) = test::value_of<T>(++written_);
-            const bool mine = static_cast<int>(written_ % static_cast<std::uint64_t>(array.team().size())) == array.team().rank().value;
+            const bool mine = static_cast<int>(written_ % static_cast<std::uint64_t>(array.team().size())) ==
+                              array.team().rank().value;
             if (mine && test::stored(lower_triangle, index)) array(index) = at(index);
         }
     }
@@ -77,7 +78,9 @@ void resize_every_array(Runtime& runtime) {
             });
             CHECK(mismatches.text() == "none");
             const auto size = static_cast<std::int64_t>(array.size());
-            const std::int64_t all_own = maker.lower_triangle ? (size + extents[0]) / 2 : maker.replicated ? size * runtime.size() : size;
+            const std::int64_t all_own = maker.lower_triangle ? (size + extents[0]) / 2
+                                         : maker.replicated   ? size * runtime.size()
+                                                              : size;
             CHECK(runtime.sum(own) == all_own);
         }
         CHECK(array.name() == "tested");
@@ -112,7 +115,8 @@ struct FirstHalf {
 
         [[nodiscard]] Location locate(const Index<1>& index) const {
             if (index[0] >= stored_) return {};
-            return {.owner = Rank{static_cast<int>(index[0] / block_)}, .offset = static_cast<std::uint64_t>(index[0] % block_)};
+            return {.owner = Rank{static_cast<int>(index[0] / block_)},
+                    .offset = static_cast<std::uint64_t>(index[0] % block_)};
         }
         [[nodiscard]] std::uint64_t local_capacity() const { return static_cast<std::uint64_t>(block_); }
         [[nodiscard]] std::uint64_t domain_count(Rank) const { return 1; }
@@ -155,9 +159,12 @@ TEST_CASE("elements and copies follow when an array gets another distribution") 
             std::vector<std::int64_t> column(12);
             CHECK_THAT(test::message_of<UsageError>([&] { kept.get(column); }), test::says({"another distribution"}));
             test::Mismatches mismatches;
-            array.for_each_local([&](const Index<2>& index, std::int64_t& element) { mismatches.check(element == model.at(index), index); });
+            array.for_each_local([&](const Index<2>& index, std::int64_t& element) {
+                mismatches.check(element == model.at(index), index);
+            });
             for (const Index<2>& index : array.domain()) {
-                const bool far = !array.is_local(index) && (!consistent || array.window().path(array.owner(index)) != Path::direct);
+                const bool far =
+                    !array.is_local(index) && (!consistent || array.window().path(array.owner(index)) != Path::direct);
                 if (array.is_prefetched(index) && !far) mismatches.check(false, index);
                 for (const Domain<2> own : array.local_domains())
                     if (own.range(0).contains(index[0]) && far) mismatches.check(array.is_prefetched(index), index);
@@ -203,11 +210,14 @@ TEST_CASE("prefetched copies follow the extents: manual ones are filled, automat
     for (const bool consistent : {true, false})
         for (const PrefetchStorage storage : {PrefetchStorage::by_index, PrefetchStorage::by_owner})
             for (const CacheMode cache : {CacheMode::off, CacheMode::epoch}) {
-                INFO("consistent " << consistent << ", by index " << (storage == PrefetchStorage::by_index) << ", cached " << (cache != CacheMode::off));
-                GlobalArray<std::int64_t, 2> array{runtime, {12, 9}, Block{}, {.name = "followed", .cache = {.mode = cache}}};
+                INFO("consistent " << consistent << ", by index " << (storage == PrefetchStorage::by_index)
+                                   << ", cached " << (cache != CacheMode::off));
+                GlobalArray<std::int64_t, 2> array{
+                    runtime, {12, 9}, Block{}, {.name = "followed", .cache = {.mode = cache}}};
                 Model<std::int64_t, 2> model{{12, 9}};
                 prefetch_much(array, {.consistent = consistent, .storage = storage});
-                for (const Extents<2>& extents : {Extents<2>{20, 5}, Extents<2>{7, 14}, Extents<2>{0, 3}, Extents<2>{33, 6}, Extents<2>{2, 2}}) {
+                for (const Extents<2>& extents :
+                     {Extents<2>{20, 5}, Extents<2>{7, 14}, Extents<2>{0, 3}, Extents<2>{33, 6}, Extents<2>{2, 2}}) {
                     INFO("to " << to_string(extents.values()));
                     model.renew(array);
                     array.resize(extents);
@@ -217,7 +227,8 @@ TEST_CASE("prefetched copies follow the extents: manual ones are filled, automat
                     test::Mismatches mismatches;
                     for (const Index<2>& index : array.domain()) {
                         // Automatic copies are of other nodes' elements only.
-                        const bool far = !array.is_local(index) && (!consistent || array.window().path(array.owner(index)) != Path::direct);
+                        const bool far = !array.is_local(index) &&
+                                         (!consistent || array.window().path(array.owner(index)) != Path::direct);
                         if (is_meant(array, index) && far != array.is_prefetched(index)) mismatches.check(false, index);
                         if (!far && array.is_prefetched(index)) mismatches.check(false, index);
                     }
@@ -311,23 +322,29 @@ TEST_CASE("extents that are refused leave the array as it was, on all ranks") {
         runtime.barrier();
     };
     const std::int64_t large = std::int64_t{1} << 40;
-    const auto refused = [&](const Extents<2>& extents) { return test::message_of<RangeError>([&] { copied.resize(extents); }); };
+    const auto refused = [&](const Extents<2>& extents) {
+        return test::message_of<RangeError>([&] { copied.resize(extents); });
+    };
     CHECK_THAT(refused({-1, 4}), test::says({"rank ", "GlobalArray(\"kept\").resize: ", "extent -1 of dimension 0"}));
     unchanged();
     CHECK_THAT(refused({large, large}), test::says({"GlobalArray(\"kept\").resize: ", "2^64"}));
     unchanged();
     CHECK_THAT(refused({large, std::int64_t{1} << 12}), test::says({"GlobalArray(\"kept\").resize: ", "bytes"}));
     unchanged();
-    CHECK_THAT(test::message_of<RangeError>([&] { array.resize({6, 7}); }), test::says({"GlobalArray(\"refused\").resize: ", "Triangular", "(6, 7)"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { array.resize({6, 7}); }),
+               test::says({"GlobalArray(\"refused\").resize: ", "Triangular", "(6, 7)"}));
     CHECK(array.extents() == Extents<2>{6, 6});
     if (runtime.size() > 1) {
         const int own = runtime.rank().value;
         // One rank alone cannot, and says why; the others say that it could not. Level 3 compares before any tries.
         if (lapwing::assertion_level >= 3) CHECK_THROWS_AS(copied.resize({own == 1 ? -3 : 3, 4}), MismatchError);
         else if (own == 1) CHECK_THAT(refused({-3, 4}), test::says({".resize", "extent -3"}));
-        else CHECK_THAT(test::message_of<UsageError>([&] { copied.resize({3, 4}); }), test::says({"kept", ".resize", "rank 1", "extent -3", "stays"}));
+        else
+            CHECK_THAT(test::message_of<UsageError>([&] { copied.resize({3, 4}); }),
+                       test::says({"kept", ".resize", "rank 1", "extent -3", "stays"}));
         unchanged();
-        CHECK_THAT(test::message_of<MismatchError>([&] { copied.resize({own == 1 ? 8 : 9, 4}); }), test::says({"GlobalArray(\"kept\").resize: ", "the extents"}));
+        CHECK_THAT(test::message_of<MismatchError>([&] { copied.resize({own == 1 ? 8 : 9, 4}); }),
+                   test::says({"GlobalArray(\"kept\").resize: ", "the extents"}));
         unchanged();
     }
     array.close();
@@ -362,7 +379,9 @@ TEST_CASE("patterns that promise that the extents stay, and patterns that fail, 
         return own.expand(1);
     });
     if (fails) CHECK_THROWS_WITH(array.resize({50}), "too far");
-    else CHECK_THAT(test::message_of<UsageError>([&] { array.resize({50}); }), test::says({"promised", ".resize", "too far", "rank " + std::to_string(runtime.size() - 1)}));
+    else
+        CHECK_THAT(test::message_of<UsageError>([&] { array.resize({50}); }),
+                   test::says({"promised", ".resize", "too far", "rank " + std::to_string(runtime.size() - 1)}));
     CHECK(array.extent(0) == 30);
     CHECK(array(19) == test::value_of<std::int64_t>(19));
     array.resize({25});

@@ -22,12 +22,14 @@ void check_halos(const Extents<N>& extents, const Block& distribution) {
                 element = test::value_of<std::int64_t>(round + test::position_of(extents, index));
             });
             halo.exchange();
-            array.for_each_local([](const Index<N>&, std::int64_t& element) { element = -1; }); // nobody reads it any more
+            array.for_each_local(
+                [](const Index<N>&, std::int64_t& element) { element = -1; }); // nobody reads it any more
             test::Mismatches mismatches;
             for (const Index<N>& index : halo.domain())
-                mismatches.check(halo(index) == (array.domain().contains(index)
-                                                     ? test::value_of<std::int64_t>(round + test::position_of(extents, index))
-                                                     : -5),
+                mismatches.check(halo(index) ==
+                                     (array.domain().contains(index)
+                                          ? test::value_of<std::int64_t>(round + test::position_of(extents, index))
+                                          : -5),
                                  index);
             CHECK(mismatches.text() == "none");
         }
@@ -42,7 +44,9 @@ void check_halos(const Extents<N>& extents, const Block& distribution) {
 }
 
 /// The index in [0, extent) that is the same place on a ring.
-[[nodiscard]] std::int64_t around(std::int64_t index, std::int64_t extent) { return ((index % extent) + extent) % extent; }
+[[nodiscard]] std::int64_t around(std::int64_t index, std::int64_t extent) {
+    return ((index % extent) + extent) % extent;
+}
 
 template <std::size_t N>
 void check_periodic_halos(const Extents<N>& extents, const Block& distribution, const std::array<bool, N>& periodic,
@@ -62,9 +66,10 @@ void check_periodic_halos(const Extents<N>& extents, const Block& distribution, 
             Index<N> there = index;
             for (std::size_t d = 0; d < N; ++d)
                 if (periodic[d]) there[d] = around(index[d], extents[d]);
-            mismatches.check(halo(index) == (array.domain().contains(there)
-                                                 ? test::value_of<std::int64_t>(round + test::position_of(extents, there))
-                                                 : -5),
+            mismatches.check(halo(index) ==
+                                 (array.domain().contains(there)
+                                      ? test::value_of<std::int64_t>(round + test::position_of(extents, there))
+                                      : -5),
                              index);
         }
         CHECK(mismatches.text() == "none");
@@ -81,7 +86,8 @@ TEST_CASE("in periodic dimensions a halo goes on at the other side") {
         check_periodic_halos<1>({9}, {}, {true}, depth); // all of it on every side; some ranks may have nothing
         check_periodic_halos<2>({11, 13}, {}, {true, true}, depth);
         check_periodic_halos<2>({11, 13}, {}, {false, true}, depth);
-        check_periodic_halos<2>({11, 13}, {.grid = {1, ranks}}, {true, false}, depth); // one rank, and its own other side
+        check_periodic_halos<2>({11, 13}, {.grid = {1, ranks}}, {true, false},
+                                depth); // one rank, and its own other side
         check_periodic_halos<3>({9, 10, 9}, {}, {true, false, true}, depth);
     }
 }
@@ -94,7 +100,8 @@ TEST_CASE("a periodic dimension that is smaller than the depth is refused on all
     Halo open{a, 4, {true, false}};
     Halo whole{a, 3, {true, true}};
     GlobalArray<double, 1> empty{runtime, {0}, Block{}, {.name = "empty"}};
-    CHECK_THAT(test::message_of<RangeError>([&] { Halo(empty, 1, {true}); }), test::says({"empty", "extent 0 of dimension 0"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { Halo(empty, 1, {true}); }),
+               test::says({"empty", "extent 0 of dimension 0"}));
     Halo nothing{empty, 0, {true}};
     nothing.exchange();
 }
@@ -115,7 +122,8 @@ TEST_CASE("halos around what is no block are refused") {
     Runtime runtime;
     if (runtime.size() == 1) return;
     GlobalArray<double, 1> dealt{runtime, {10 * runtime.size()}, Cyclic{}, {.name = "dealt"}};
-    CHECK_THAT(test::message_of<UsageError>([&] { Halo(dealt, 1); }), test::says({runtime.who(), "dealt", "halo", "use Block"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { Halo(dealt, 1); }),
+               test::says({runtime.who(), "dealt", "halo", "use Block"}));
     GlobalArray<double, 1> blocks{runtime, {10}, Block{}, {.name = "blocks"}};
     CHECK_THAT(test::message_of<RangeError>([&] { Halo(blocks, -1); }), test::says({"blocks", "depth -1"}));
     runtime.barrier();

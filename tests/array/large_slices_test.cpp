@@ -19,8 +19,10 @@ constexpr std::int64_t n = (std::int64_t{1} << 31) + 5000;
 
 [[nodiscard]] std::uint8_t value_at(std::int64_t i) { return static_cast<std::uint8_t>(i % 251 + 1); }
 
-/// Assigns a slice of one array to one of the other, after its rank has numbered the source's elements, and looks at them.
-void check(Runtime& runtime, GlobalArray<std::uint8_t, 1>& target, GlobalArray<std::uint8_t, 1>& source, const Triplet& to, const Triplet& from) {
+/// Assigns a slice of one array to one of the other, after its rank has numbered the source's elements, and looks at
+/// them.
+void check(Runtime& runtime, GlobalArray<std::uint8_t, 1>& target, GlobalArray<std::uint8_t, 1>& source,
+           const Triplet& to, const Triplet& from) {
     if (runtime.rank() == Rank{0}) {
         std::vector<std::uint8_t> values(from.size());
         for (std::size_t k = 0; k < values.size(); ++k) values[k] = value_at(from[k]);
@@ -68,11 +70,12 @@ TEST_CASE("a slice of more than 2^31 bytes is one assignment") {
     GlobalArray<std::uint8_t, 1> source{runtime, {n}, Block{}};
     GlobalArray<std::uint8_t, 1> target{runtime, {n}, Block{}};
     const auto own = source.local_span();
-    for (const std::size_t k : {std::size_t{0}, own.size() / 2, own.size() - 1}) own[k] = static_cast<std::uint8_t>(k % 100 + 1);
+    for (const std::size_t k : {std::size_t{0}, own.size() / 2, own.size() - 1})
+        own[k] = static_cast<std::uint8_t>(k % 100 + 1);
     runtime.barrier();
     target(Range{0, n - 1}) = source(Range{1, n});
     const std::int64_t half = (n + 1) / 2;
-    CHECK(target(half - 1) == 1);             // the first of rank 1's
+    CHECK(target(half - 1) == 1); // the first of rank 1's
     CHECK(target(half - 2) == static_cast<std::uint8_t>((half - 1) % 100 + 1));
     CHECK(target(n - 2) == static_cast<std::uint8_t>((n - half - 1) % 100 + 1));
     runtime.barrier();

@@ -1,4 +1,5 @@
-// What reads of prefetched elements see: own writes of all kinds, what other ranks have released, arrays that change places.
+// What reads of prefetched elements see: own writes of all kinds, what other ranks have released, arrays that change
+// places.
 #include "tests/array/array_test.hpp"
 
 #include <lapwing/lock.hpp>
@@ -29,7 +30,9 @@ struct Tested {
         array.prefetch(AllToAll{}, options);
         for (const Index<2>& index : array.domain()) at(index) = test::value_of<std::int64_t>(position(index));
     }
-    [[nodiscard]] std::uint64_t position(const Index<2>& index) const { return test::position_of(array.extents(), index); }
+    [[nodiscard]] std::uint64_t position(const Index<2>& index) const {
+        return test::position_of(array.extents(), index);
+    }
     [[nodiscard]] std::int64_t& at(const Index<2>& index) { return expected[position(index)]; }
     [[nodiscard]] std::string wrong() {
         test::Mismatches mismatches;
@@ -73,12 +76,31 @@ TEST_CASE("an own write is read back, whatever has made it") {
             ++fresh;
             switch (kind++ % 10) {
             case 0: array(index) = value = fresh; break;
-            case 1: array(index) += 7; value += 7; break;
-            case 2: array.put(Domain<2>{{index[0], index[0] + 1}, {index[1], index[1] + 1}}, std::span{&fresh, 1}); value = fresh; break;
-            case 3: array.start_put(Domain<2>{{index[0], index[0] + 1}, {index[1], index[1] + 1}}, std::span{&fresh, 1}).wait(); value = fresh; break;
-            case 4: array(index).add(5); value += 5; break;
-            case 5: CHECK(array(index).fetch_add(3) == value); value += 3; break;
-            case 6: CHECK(array(index).compare_swap(value, fresh) == value); value = fresh; break;
+            case 1:
+                array(index) += 7;
+                value += 7;
+                break;
+            case 2:
+                array.put(Domain<2>{{index[0], index[0] + 1}, {index[1], index[1] + 1}}, std::span{&fresh, 1});
+                value = fresh;
+                break;
+            case 3:
+                array.start_put(Domain<2>{{index[0], index[0] + 1}, {index[1], index[1] + 1}}, std::span{&fresh, 1})
+                    .wait();
+                value = fresh;
+                break;
+            case 4:
+                array(index).add(5);
+                value += 5;
+                break;
+            case 5:
+                CHECK(array(index).fetch_add(3) == value);
+                value += 3;
+                break;
+            case 6:
+                CHECK(array(index).compare_swap(value, fresh) == value);
+                value = fresh;
+                break;
             case 7: array.scatter(std::vector<Index<2>>{index}, std::span<const std::int64_t>{&fresh, 1}); break;
             case 8: {
                 std::int64_t before = 0;
@@ -91,7 +113,10 @@ TEST_CASE("an own write is read back, whatever has made it") {
                 const Rank owner = array.owner(index);
                 const Index<2> first = array.local_domain(owner).first();
                 const auto columns = static_cast<std::int64_t>(array.local_domain(owner).range(1).size());
-                array.window().put(owner, Offset::of<std::int64_t>(static_cast<std::uint64_t>((index[0] - first[0]) * columns + index[1] - first[1])), fresh);
+                array.window().put(owner,
+                                   Offset::of<std::int64_t>(static_cast<std::uint64_t>((index[0] - first[0]) * columns +
+                                                                                       index[1] - first[1])),
+                                   fresh);
                 value = fresh;
             }
             }
@@ -164,7 +189,8 @@ TEST_CASE("copies go with arrays that change places, and one is evicted while an
     serial[0] = 64;
     const auto step = [&] {
         std::vector<double> next(40);
-        for (std::size_t i = 0; i < 40; ++i) next[i] = 0.5 * serial[i] + 0.25 * (serial[(i + 39) % 40] + serial[(i + 1) % 40]);
+        for (std::size_t i = 0; i < 40; ++i)
+            next[i] = 0.5 * serial[i] + 0.25 * (serial[(i + 39) % 40] + serial[(i + 1) % 40]);
         serial = next;
         for (auto [i] : a.local_domain()) b(i) = 0.5 * a(i) + 0.25 * (a((i + 39) % 40) + a((i + 1) % 40));
         b.barrier();
@@ -252,16 +278,21 @@ TEST_CASE("hits, fills, transfers and writes are counted") {
 TEST_CASE("bad input to prefetches is refused, with the remedy") {
     Runtime runtime;
     GlobalArray<double, 2> array{runtime, {8, 8}, Block{}, {.name = "refused"}};
-    CHECK_THAT(test::message_of<RangeError>([&] { array.prefetch(Stencil{.depth = -1}); }), test::says({"Stencil", "-1", "0 or more"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { array.prefetch(Custom{std::vector<Domain<2>>(9 + static_cast<std::size_t>(runtime.size()))}); }),
+    CHECK_THAT(test::message_of<RangeError>([&] { array.prefetch(Stencil{.depth = -1}); }),
+               test::says({"Stencil", "-1", "0 or more"}));
+    CHECK_THAT(test::message_of<RangeError>([&] {
+                   array.prefetch(Custom{std::vector<Domain<2>>(9 + static_cast<std::size_t>(runtime.size()))});
+               }),
                test::says({"Custom", std::to_string(9 + runtime.size()), "one entry for each rank"}));
     CHECK_THAT(test::message_of<UsageError>([&] { array.update(); }), test::says({"refused", ".update", "prefetch()"}));
-    CHECK_THAT(test::message_of<UsageError>([&] { (void)array.update_async(); }), test::says({"refused", ".update_async"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { (void)array.update_async(); }),
+               test::says({"refused", ".update_async"}));
     array.evict(); // of nothing
     array.prefetch(RowWise{});
     CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(ColumnWise{}, manual); }),
                test::says({"refused", ".prefetch", "consistent = true", "consistent = false", "evict()"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { (void)array.is_prefetched(8, 0); }), test::says({"refused", ".is_prefetched", "(8, 0)"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { (void)array.is_prefetched(8, 0); }),
+               test::says({"refused", ".is_prefetched", "(8, 0)"}));
     array.evict();
     CHECK_THAT(test::message_of<UsageError>([&] { array.update(); }), test::says({"refused", ".update"}));
     array.close();
@@ -340,14 +371,10 @@ TEST_CASE("manual copies change by fills and own one-sided writes, and by nothin
             array.barrier();
         };
         const std::int64_t far = n / 2;
-        each(
-            far, [](auto element) { element.add(5); }, 6, 105);
-        each(
-            far + 1, [](auto element) { (void)element.fetch_add(5); }, 105, 105);
-        each(
-            far + 2, [](auto element) { element.max(7); }, 100, 100); // the update above has filled it
-        each(
-            far + 3, [](auto element) { (void)element.compare_swap(100, 9); }, 9, 9);
+        each(far, [](auto element) { element.add(5); }, 6, 105);
+        each(far + 1, [](auto element) { (void)element.fetch_add(5); }, 105, 105);
+        each(far + 2, [](auto element) { element.max(7); }, 100, 100); // the update above has filled it
+        each(far + 3, [](auto element) { (void)element.compare_swap(100, 9); }, 9, 9);
         for (GlobalArray<std::int64_t, 1>* one : {&array, &block, &cyclic}) one->close();
         narrow.close();
     };

@@ -44,16 +44,18 @@ void for_neighbours(const Extents<N>& extents, const Index<N>& centre, const Ste
     }
 }
 
-/// Reads every copy, and some of the other elements, and compares them with value_of(first + their position) where `fresh(index)`,
-/// else with value_of(before + …).
+/// Reads every copy, and some of the other elements, and compares them with value_of(first + their position) where
+/// `fresh(index)`, else with value_of(before + …).
 template <class T, std::size_t N, class Fresh>
-[[nodiscard]] std::string misread(GlobalArray<T, N>& array, bool triangle, std::uint64_t first, std::uint64_t before, Fresh fresh) {
+[[nodiscard]] std::string misread(GlobalArray<T, N>& array, bool triangle, std::uint64_t first, std::uint64_t before,
+                                  Fresh fresh) {
     test::Mismatches mismatches;
     for (const Index<N>& index : array.domain()) {
         if (!test::stored(triangle, index)) continue;
         // What is not here takes a round trip.
         if (!array.is_prefetched(index) && test::position_of(array.extents(), index) % 7 != 0) continue;
-        const auto expected = test::value_of<T>((fresh(index) ? first : before) + test::position_of(array.extents(), index));
+        const auto expected =
+            test::value_of<T>((fresh(index) ? first : before) + test::position_of(array.extents(), index));
         mismatches.check(array(index).get() == expected, index);
         mismatches.check(std::as_const(array)(index) == expected, index);
     }
@@ -69,21 +71,26 @@ constexpr PrefetchOptions every_mode[] = {
     {.consistent = false, .static_domain = false, .storage = PrefetchStorage::by_owner},
 };
 
-/// Prefetches a pattern that needs `needed` beside what is own, in two modes, an automatic and a manual one, and reads everything.
-/// The next call takes the next two: each pattern and each distribution meets all of them, but not with each other.
+/// Prefetches a pattern that needs `needed` beside what is own, in two modes, an automatic and a manual one, and reads
+/// everything. The next call takes the next two: each pattern and each distribution meets all of them, but not with
+/// each other.
 template <class T, std::size_t N, class P>
-void check_pattern(GlobalArray<T, N>& array, const test::Maker<T, N>& maker, const P& pattern, const Indices<N>& needed) {
+void check_pattern(GlobalArray<T, N>& array, const test::Maker<T, N>& maker, const P& pattern,
+                   const Indices<N>& needed) {
     static std::size_t turn = 0;
     const Indices<N> own = own_indices(array);
     for (int k = 0; k < 2; ++k) {
         PrefetchOptions mode = every_mode[turn++ % std::size(every_mode)];
         if (maker.halo != 0 && turn % 3 != 0) mode.storage = PrefetchStorage::halo;
         const bool consistent = mode.consistent;
-        INFO("consistent " << consistent << ", static " << mode.static_domain << ", storage " << static_cast<int>(mode.storage));
+        INFO("consistent " << consistent << ", static " << mode.static_domain << ", storage "
+                           << static_cast<int>(mode.storage));
         test::number_elements(array, 100);
         array.prefetch(pattern, mode);
         const auto copied = [&](const Index<N>& index) {
-            if (maker.replicated || !test::stored(maker.lower_triangle, index) || own.contains(index) || !needed.contains(index)) return false;
+            if (maker.replicated || !test::stored(maker.lower_triangle, index) || own.contains(index) ||
+                !needed.contains(index))
+                return false;
             const bool here = !array.window().reachable(array.owner(index)).empty();
             return !consistent || !here || mode.storage == PrefetchStorage::halo;
         };
@@ -93,7 +100,8 @@ void check_pattern(GlobalArray<T, N>& array, const test::Maker<T, N>& maker, con
         CHECK(misread(array, maker.lower_triangle, 100, 0, [](const Index<N>&) { return true; }) == "none");
         test::number_elements(array, 9000);
         // A snapshot keeps the values from before, and nothing else does.
-        CHECK(misread(array, maker.lower_triangle, 9000, 100, [&](const Index<N>& index) { return consistent || !copied(index); }) == "none");
+        CHECK(misread(array, maker.lower_triangle, 9000, 100,
+                      [&](const Index<N>& index) { return consistent || !copied(index); }) == "none");
         array.barrier();
         array.update();
         CHECK(misread(array, maker.lower_triangle, 9000, 0, [](const Index<N>&) { return true; }) == "none");
@@ -120,7 +128,8 @@ void check_stencils() {
             Indices<N> needed;
             for (const Index<N>& index : own_indices(array))
                 if (stencil.depth < 100)
-                    for_neighbours(extents, index, stencil, [&](const Index<N>& neighbour) { needed.insert(neighbour); });
+                    for_neighbours(extents, index, stencil,
+                                   [&](const Index<N>& neighbour) { needed.insert(neighbour); });
                 else
                     for (std::size_t d = 0; d < N; ++d)
                         for (std::int64_t i = 0; i < extents[d]; ++i) {
@@ -180,7 +189,8 @@ TEST_CASE("a table of domains, of which own indices and those that the array doe
     test::for_every_maker<double, 2>(runtime.size(), [&](const test::Maker<double, 2>& maker) {
         GlobalArray<double, 2> array = maker.make(runtime, {11, 11});
         std::vector<std::vector<Domain<2>>> table(static_cast<std::size_t>(runtime.size()));
-        table[static_cast<std::size_t>(runtime.rank().value)] = {Domain<2>{{-3, 4}, {2, 30}}, Domain<2>{Range{1, 11}.by(3), Range{0, 11}.by(2)},
+        table[static_cast<std::size_t>(runtime.rank().value)] = {Domain<2>{{-3, 4}, {2, 30}},
+                                                                 Domain<2>{Range{1, 11}.by(3), Range{0, 11}.by(2)},
                                                                  Domain<2>{{2, 9}, {1, 5}}, Domain<2>{}};
         Indices<2> needed;
         for (const Domain<2>& domain : table[static_cast<std::size_t>(runtime.rank().value)])
@@ -202,7 +212,8 @@ TEST_CASE("a function of the program's, and patterns one upon the other") {
     array.prefetch([](const Domain<2>& own) { return own.expand(2); }, manual);
     Indices<2> needed;
     for (const Index<2>& index : own_indices(array))
-        for_neighbours(array.extents(), index, Stencil{.depth = 2}, [&](const Index<2>& neighbour) { needed.insert(neighbour); });
+        for_neighbours(array.extents(), index, Stencil{.depth = 2},
+                       [&](const Index<2>& neighbour) { needed.insert(neighbour); });
     test::number_elements(array, 5);
     array.update();
     test::Mismatches wrong;
@@ -235,12 +246,16 @@ TEST_CASE("fewer elements than ranks, and none at all") {
 
 TEST_CASE("a view reads own and prefetched elements, one by one and in rows") {
     Runtime runtime;
-    for (const PrefetchOptions options : {PrefetchOptions{}, PrefetchOptions{.consistent = false}, PrefetchOptions{.storage = PrefetchStorage::halo},
-                                          PrefetchOptions{.consistent = false, .storage = PrefetchStorage::halo}}) {
-        GlobalArray<double, 2> array{runtime, {13, 10}, Block{}, {.name = "seen", .halo = options.storage == PrefetchStorage::halo ? 2 : 0}};
+    for (const PrefetchOptions options :
+         {PrefetchOptions{}, PrefetchOptions{.consistent = false}, PrefetchOptions{.storage = PrefetchStorage::halo},
+          PrefetchOptions{.consistent = false, .storage = PrefetchStorage::halo}}) {
+        GlobalArray<double, 2> array{
+            runtime, {13, 10}, Block{}, {.name = "seen", .halo = options.storage == PrefetchStorage::halo ? 2 : 0}};
         test::number_elements(array, 3);
         array.prefetch(Stencil{.depth = 2}, options);
-        const auto value = [&](const Index<2>& index) { return test::value_of<double>(3 + test::position_of(array.extents(), index)); };
+        const auto value = [&](const Index<2>& index) {
+            return test::value_of<double>(3 + test::position_of(array.extents(), index));
+        };
         const Domain<2> seen = array.local_domain().expand(2).intersect(array.domain());
         test::Mismatches wrong;
         const auto view = array.view();
@@ -282,11 +297,13 @@ TEST_CASE("copies in the halo are plain memory around the own block, with and wi
                 CHECK(halo.domain().empty() == own.empty());
                 for (const Index<3>& index : own)
                     for_neighbours(a.extents(), index, stencil, [&](const Index<3>& neighbour) {
-                        const auto value = test::value_of<double>(50 * step + test::position_of(a.extents(), neighbour));
+                        const auto value =
+                            test::value_of<double>(50 * step + test::position_of(a.extents(), neighbour));
                         wrong.check(halo(neighbour) == value, neighbour);
                         wrong.check(view(neighbour) == value, neighbour);
                         wrong.check(a(neighbour) == value, neighbour);
-                        wrong.check(runtime.size() == 1 || a.is_prefetched(neighbour) != own.contains(neighbour), neighbour);
+                        wrong.check(runtime.size() == 1 || a.is_prefetched(neighbour) != own.contains(neighbour),
+                                    neighbour);
                     });
                 bytes = a.statistics()[Counter::prefetch_memory];
                 a.barrier();
@@ -319,14 +336,18 @@ TEST_CASE("copies in the halo are plain memory around the own block, with and wi
             const auto halo = a.halo_view();
             for (const Index<3>& index : a.local_domain())
                 for_neighbours(a.extents(), index, stencil, [&](const Index<3>& neighbour) {
-                    wrong.check(halo(neighbour) == test::value_of<double>(8 + test::position_of(a.extents(), neighbour)), neighbour);
+                    wrong.check(halo(neighbour) ==
+                                    test::value_of<double>(8 + test::position_of(a.extents(), neighbour)),
+                                neighbour);
                 });
             CHECK(wrong.text() == "none");
             a.barrier();
             a.fill(2);
             CHECK(a.sum() == 2.0 * 10 * 9 * 8);
             const auto own = std::as_const(a).padded_local_view();
-            CHECK(own.extents()[2] == static_cast<std::int64_t>(a.local_domain().empty() ? own.extents()[2] : a.local_domain().range(2).size()));
+            CHECK(own.extents()[2] == static_cast<std::int64_t>(a.local_domain().empty()
+                                                                    ? own.extents()[2]
+                                                                    : a.local_domain().range(2).size()));
             a.barrier();
         }
 }
@@ -334,22 +355,29 @@ TEST_CASE("copies in the halo are plain memory around the own block, with and wi
 TEST_CASE("a halo that an array cannot have, or does not, is an error that says what to do") {
     Runtime runtime;
     if (runtime.size() > 1)
-        CHECK_THAT(test::message_of<UsageError>([&] { GlobalArray<double, 1>{runtime, {40}, BlockCyclic{{3}}, {.name = "dealt", .halo = 1}}; }),
+        CHECK_THAT(test::message_of<UsageError>(
+                       [&] { GlobalArray<double, 1>{runtime, {40}, BlockCyclic{{3}}, {.name = "dealt", .halo = 1}}; }),
                    test::says({"dealt", "use Block"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { GlobalArray<double, 1>{runtime, {40}, Block{}, {.name = "less", .halo = -1}}; }),
+    CHECK_THAT(test::message_of<RangeError>(
+                   [&] { GlobalArray<double, 1>{runtime, {40}, Block{}, {.name = "less", .halo = -1}}; }),
                test::says({"less", "-1", "at least 0"}));
     if (runtime.size() > 1)
-        CHECK_THAT(test::message_of<RangeError>([&] { GlobalArray<double, 1>{runtime, {40}, Block{}, {.name = "huge", .halo = std::int64_t{1} << 62}}; }),
+        CHECK_THAT(test::message_of<RangeError>([&] {
+                       GlobalArray<double, 1>{runtime, {40}, Block{}, {.name = "huge", .halo = std::int64_t{1} << 62}};
+                   }),
                    test::says({"huge", "elements of 8 bytes"}));
     GlobalArray<double, 2> array{runtime, {8, 8}, Block{}, {.name = "narrow"}};
-    CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(Stencil{}, {.storage = PrefetchStorage::halo}); }), test::says({"narrow", ".halo = "}));
+    CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(Stencil{}, {.storage = PrefetchStorage::halo}); }),
+               test::says({"narrow", ".halo = "}));
     if (runtime.size() > 1) {
         GlobalArray<double, 2> columns{runtime, {8, 8}, Block{.grid = {1, 0}}, {.name = "columns", .halo = 3}};
-        CHECK_THAT(test::message_of<UsageError>([&] { (void)columns.local_view(); }), test::says({"columns", "halo of 3", "padded_local_view"}));
+        CHECK_THAT(test::message_of<UsageError>([&] { (void)columns.local_view(); }),
+                   test::says({"columns", "halo of 3", "padded_local_view"}));
         GlobalArray<double, 2> rows{runtime, {8, 8}, Block{.grid = {0, 1}}, {.name = "rows", .halo = 3}};
         CHECK(rows.local_view().size() == rows.local_domain().size());
     }
-    CHECK_THAT(test::message_of<UsageError>([&] { (void)array.halo_view(); }), test::says({"narrow", "PrefetchStorage::halo"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { (void)array.halo_view(); }),
+               test::says({"narrow", "PrefetchStorage::halo"}));
     runtime.barrier();
 }
 
@@ -364,7 +392,8 @@ TEST_CASE("a view shows a manual copy, whatever it has read before") {
     for (const Index<1>& index : array.domain()) {
         if (!array.is_prefetched(index)) continue;
         for (const std::int64_t deep : {index[0] - 5, index[0] + 5})
-            if (array.domain().contains(Index<1>{deep}) && !array.is_prefetched(deep) && !array.window().reachable(array.owner(deep)).empty())
+            if (array.domain().contains(Index<1>{deep}) && !array.is_prefetched(deep) &&
+                !array.window().reachable(array.owner(deep)).empty())
                 (void)view(deep);
         wrong.check(view(index) == test::value_of<double>(3 + static_cast<std::uint64_t>(index[0])), index);
     }
@@ -402,11 +431,13 @@ TEST_CASE("what one rank cannot prefetch none does, and all hear of it") {
         return own.expand(3);
     };
     if (runtime.rank() == Rank{0})
-        CHECK_THAT(test::message_of<RangeError>([&] { array.prefetch(odd, {.consistent = false}); }), test::says({"the table has no entry"}));
+        CHECK_THAT(test::message_of<RangeError>([&] { array.prefetch(odd, {.consistent = false}); }),
+                   test::says({"the table has no entry"}));
     else
         CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(odd, {.consistent = false}); }),
                    test::says({"common", "the patterns that it had", "rank 0", "the table has no entry"}));
-    CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(Stencil{}, {.consistent = true}); }), test::says({"common", "evict()"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { array.prefetch(Stencil{}, {.consistent = true}); }),
+               test::says({"common", "evict()"}));
     CHECK(misread(array, false, 3, 0, [](const Index<1>&) { return true; }) == "none");
     runtime.barrier();
 }

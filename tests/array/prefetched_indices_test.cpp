@@ -24,14 +24,17 @@ namespace {
 void check_rectangles(std::int64_t rows, std::int64_t columns, unsigned seed) {
     INFO(rows << " by " << columns << ", seed " << seed);
     std::mt19937 generator{seed};
-    const auto draw = [&](std::int64_t from, std::int64_t to) { return std::uniform_int_distribution<std::int64_t>{from, to}(generator); };
+    const auto draw = [&](std::int64_t from, std::int64_t to) {
+        return std::uniform_int_distribution<std::int64_t>{from, to}(generator);
+    };
     std::vector<Domain<2>> boxes;
     for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; ++j) {
             if (draw(0, 4) == 0) continue;
             const std::int64_t stride = draw(0, 5) == 0 ? 2 : 1;
             const auto range = [&](std::int64_t k) {
-                return Range::strided(-100 + 10 * k + draw(0, 4), static_cast<std::uint64_t>(draw(1, 5) / stride + 1), stride);
+                return Range::strided(-100 + 10 * k + draw(0, 4), static_cast<std::uint64_t>(draw(1, 5) / stride + 1),
+                                      stride);
             };
             boxes.push_back(Domain<2>{std::array{range(i), range(j)}});
         }

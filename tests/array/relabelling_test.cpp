@@ -33,7 +33,8 @@ Moved moved_by_hand(const Extents<N>& extents, int ranks, std::uint64_t element_
     std::iota(places.begin(), places.end(), 0);
     const auto kept = [&] {
         std::uint64_t sum = 0;
-        for (int rank = 0; rank < ranks; ++rank) sum += common[static_cast<std::size_t>(rank * ranks + places[static_cast<std::size_t>(rank)])];
+        for (int rank = 0; rank < ranks; ++rank)
+            sum += common[static_cast<std::size_t>(rank * ranks + places[static_cast<std::size_t>(rank)])];
         return sum;
     };
     Moved moved{.unordered = (all - kept()) * element_bytes, .best = UINT64_MAX};
@@ -45,7 +46,8 @@ Moved moved_by_hand(const Extents<N>& extents, int ranks, std::uint64_t element_
 template <class T, std::size_t N, class From, class To>
 void relabel(Runtime& runtime, const Extents<N>& extents, const From& from, const To& to) {
     GlobalArray<T, N> array{runtime, extents, from, {.name = "relabelled"}};
-    array.for_each_local([&](const Index<N>& index, T& element) { element = static_cast<T>(test::position_of(extents, index)); });
+    array.for_each_local(
+        [&](const Index<N>& index, T& element) { element = static_cast<T>(test::position_of(extents, index)); });
     array.prefetch(AllToAll{}, {.consistent = true});
     const Moved expected = moved_by_hand(extents, runtime.size(), sizeof(T), from, to);
 
@@ -61,7 +63,9 @@ void relabel(Runtime& runtime, const Extents<N>& extents, const From& from, cons
     std::uint64_t own = 0;
     test::Mismatches mismatches;
     for (const Index<N>& index : array.domain()) {
-        mismatches.check(array.owner(index) == map.locate(index).owner && array(index) == static_cast<T>(test::position_of(extents, index)), index);
+        mismatches.check(array.owner(index) == map.locate(index).owner &&
+                             array(index) == static_cast<T>(test::position_of(extents, index)),
+                         index);
         own += array.is_local(index) ? 1 : 0;
     }
     CHECK(mismatches.text() == "none");
@@ -73,7 +77,8 @@ void relabel(Runtime& runtime, const Extents<N>& extents, const From& from, cons
     CHECK_THROWS_AS(order.team(), UsageError);
     array.redistribute(from);
     GlobalArray<T, N> moved = std::move(array);
-    for (const Index<N>& index : moved.domain()) mismatches.check(moved(index) == static_cast<T>(test::position_of(extents, index)), index);
+    for (const Index<N>& index : moved.domain())
+        mismatches.check(moved(index) == static_cast<T>(test::position_of(extents, index)), index);
     CHECK(mismatches.text() == "none");
     moved.barrier();
     moved = GlobalArray<T, N>{runtime, extents, from};
@@ -132,7 +137,8 @@ TEST_CASE("a team of other ranks, and a distribution that does not fit, leave th
     if (runtime.size() > 1)
         CHECK_THAT(test::message_of<UsageError>([&] { array.redistribute(Cyclic{}, of_one); }),
                    test::says({"GlobalArray(\"kept\").redistribute", "not the same ranks"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { static_cast<void>(array.relabelling(BlockCyclic{{0}})); }), test::says({"at least 1"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { static_cast<void>(array.relabelling(BlockCyclic{{0}})); }),
+               test::says({"at least 1"}));
     CHECK(array.sum() == 30);
     array.close();
     alone.close();

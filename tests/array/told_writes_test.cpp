@@ -1,5 +1,5 @@
-// What copies beside the cache (window/read_copies.hpp) hear of writes to arrays: elements, patches, lists, atomics. Each row of
-// a matrix has one writer. tests/window/read_copies_test.cpp has the calls of windows.
+// What copies beside the cache (window/read_copies.hpp) hear of writes to arrays: elements, patches, lists, atomics.
+// Each row of a matrix has one writer. tests/window/read_copies_test.cpp has the calls of windows.
 #include "tests/array/array_test.hpp"
 #include "tests/window/mirror.hpp"
 

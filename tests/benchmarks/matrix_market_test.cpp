@@ -46,7 +46,8 @@ void check_refused(const std::string& body, int line, const std::string& says) {
     INFO(body);
     const TemporaryFile file{banner + body};
     CHECK_THROWS_WITH(lapwing::kernels::read_matrix_market(file.name()),
-                      Catch::StartsWith(file.name() + ", line " + std::to_string(line) + ": ") && Catch::Contains(says));
+                      Catch::StartsWith(file.name() + ", line " + std::to_string(line) + ": ") &&
+                          Catch::Contains(says));
 }
 
 } // namespace

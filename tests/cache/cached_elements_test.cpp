@@ -35,14 +35,17 @@ struct Row {
     std::int64_t count = 0;
 };
 
-/// A program in rounds of writes, then reads by all ranks. In each round an element belongs to one rank, which may write and
-/// read it; all ranks know what all write.
+/// A program in rounds of writes, then reads by all ranks. In each round an element belongs to one rank, which may
+/// write and read it; all ranks know what all write.
 template <class T, std::size_t N>
 class RandomLoops {
 public:
     template <class D>
-    RandomLoops(Runtime& runtime, const Extents<N>& extents, const D& distribution, const CacheOptions& cache, unsigned seed)
-        : runtime_{runtime}, array_{runtime, extents, distribution, {.name = "loops", .cache = cache}}, extents_{extents} {
+    RandomLoops(Runtime& runtime, const Extents<N>& extents, const D& distribution, const CacheOptions& cache,
+                unsigned seed)
+        : runtime_{runtime},
+          array_{runtime, extents, distribution, {.name = "loops", .cache = cache}},
+          extents_{extents} {
         std::size_t size = 1;
         for (std::size_t d = 0; d < N; ++d) size *= static_cast<std::size_t>(extents[d]);
         expected_.assign(size, T{});
@@ -68,7 +71,9 @@ public:
     }
 
 private:
-    std::int64_t draw(std::int64_t below) { return static_cast<std::int64_t>(generator_() % static_cast<std::uint64_t>(below)); }
+    std::int64_t draw(std::int64_t below) {
+        return static_cast<std::int64_t>(generator_() % static_cast<std::uint64_t>(below));
+    }
     [[nodiscard]] std::size_t place(const Index<N>& index) const {
         std::int64_t at = 0;
         for (std::size_t d = 0; d < N; ++d) at = at * extents_[d] + index[d];
@@ -92,7 +97,9 @@ private:
     [[nodiscard]] auto element(const Index<N>& index) {
         return std::apply([this](auto... i) { return array_(i...); }, index);
     }
-    void check(const Index<N>& index, T value, const std::vector<T>& values) { wrong_ += value != values[place(index)]; }
+    void check(const Index<N>& index, T value, const std::vector<T>& values) {
+        wrong_ += value != values[place(index)];
+    }
 
     void write_or_read(int rank, std::int64_t share, bool mine, std::vector<T>& next) {
         const Row<N> places = row();
@@ -176,14 +183,19 @@ TEST_CASE("random loops over the elements of cached arrays read and leave what t
     for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped})
         for (const std::uint64_t page : {64U, 256U, 1024U}) {
             constexpr std::uint64_t pages = 6;
-            const CacheOptions cache{
-                .mode = CacheMode::epoch, .policy = policy, .bytes = page * pages, .page_bytes = page, .dirty_pages = 1 + seed % 3};
+            const CacheOptions cache{.mode = CacheMode::epoch,
+                                     .policy = policy,
+                                     .bytes = page * pages,
+                                     .page_bytes = page,
+                                     .dirty_pages = 1 + seed % 3};
             INFO("page of " << page << " bytes, seed " << seed);
             const int size = runtime.size();
             CHECK(RandomLoops<double, 1>{runtime, {300}, lapwing::Block{}, cache, ++seed}.run(2) == 0);
             CHECK(RandomLoops<std::int32_t, 1>{runtime, {301}, lapwing::Cyclic{}, cache, ++seed}.run(1) == 0);
-            CHECK(RandomLoops<std::uint8_t, 2>{runtime, {7, 333}, lapwing::Block{.grid = {1, size}}, cache, ++seed}.run(2) == 0);
+            CHECK(RandomLoops<std::uint8_t, 2>{runtime, {7, 333}, lapwing::Block{.grid = {1, size}}, cache, ++seed}.run(
+                      2) == 0);
             CHECK(RandomLoops<double, 2>{runtime, {12, 90}, lapwing::Block{.grid = {0, 1}}, cache, ++seed}.run(2) == 0);
-            CHECK(RandomLoops<std::int16_t, 3>{runtime, {3, 5, 64}, lapwing::Cyclic{.grid = {0, 1, 1}}, cache, ++seed}.run(2) == 0);
+            CHECK(RandomLoops<std::int16_t, 3>{runtime, {3, 5, 64}, lapwing::Cyclic{.grid = {0, 1, 1}}, cache, ++seed}
+                      .run(2) == 0);
         }
 }

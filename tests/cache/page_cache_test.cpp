@@ -22,7 +22,8 @@ using test::SimulatedMemory;
 
 /// A cache in front of simulated memory.
 struct Cached {
-    Cached(std::vector<std::uint64_t> parts, PageCacheConfiguration configuration, std::uint64_t seed = 1, unsigned laziness = 90)
+    Cached(std::vector<std::uint64_t> parts, PageCacheConfiguration configuration, std::uint64_t seed = 1,
+           unsigned laziness = 90)
         : memory{parts, seed, laziness} {
         if (configuration.ranks.all() == 1) configuration.ranks = static_cast<int>(parts.size());
         configuration.largest_part = *std::ranges::max_element(parts);
@@ -37,7 +38,8 @@ struct Cached {
     }
     template <class T>
     void write(int rank, std::uint64_t offset, const T& value) {
-        if (!cache->hot_pages().write(rank, offset, value)) cache->put(rank, offset, std::as_bytes(std::span{&value, 1}));
+        if (!cache->hot_pages().write(rank, offset, value))
+            cache->put(rank, offset, std::as_bytes(std::span{&value, 1}));
     }
     void release() {
         cache->release();
@@ -75,14 +77,19 @@ void number(std::vector<std::byte>& bytes) {
     for (std::uint64_t i = 0; i < bytes.size() / 8; ++i) std::memcpy(bytes.data() + 8 * i, &i, 8);
 }
 
-/// A random program of one rank's reads and writes, with other ranks that write bytes of their own in between. Of 1000 calls that
-/// the cache makes `failures` throw; the program catches that, and makes its call again or, if it was a read, goes on.
+/// A random program of one rank's reads and writes, with other ranks that write bytes of their own in between. Of 1000
+/// calls that the cache makes `failures` throw; the program catches that, and makes its call again or, if it was a
+/// read, goes on.
 class RandomProgram {
 public:
-    RandomProgram(std::uint64_t seed, std::uint64_t pages, std::uint64_t page_bytes, CachePolicy policy, unsigned failures = 0)
-        : random_{seed}, failures_{failures}, parts_{page_bytes * (page_bytes > 10000 ? 3 : 13) + 8 * (seed % 9), 64 + seed % 50,
+    RandomProgram(std::uint64_t seed, std::uint64_t pages, std::uint64_t page_bytes, CachePolicy policy,
+                  unsigned failures = 0)
+        : random_{seed},
+          failures_{failures},
+          parts_{page_bytes * (page_bytes > 10000 ? 3 : 13) + 8 * (seed % 9), 64 + seed % 50,
                  page_bytes * (page_bytes > 10000 ? 1 : 7) + seed % 64},
-          cached_{parts_, configuration(seed, pages, page_bytes, policy), seed, static_cast<unsigned>(random_() % 101)} {
+          cached_{parts_, configuration(seed, pages, page_bytes, policy), seed,
+                  static_cast<unsigned>(random_() % 101)} {
         for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
             fill(cached_.memory.part(static_cast<int>(rank)), seed + rank);
             expected_.push_back(cached_.memory.part(static_cast<int>(rank)));
@@ -109,7 +116,8 @@ public:
         release();
         compare("the memory is wrong at the end");
     }
-    /// A rank leaves before that step: no access to another fails because of it, and no byte for it is lost without a note.
+    /// A rank leaves before that step: no access to another fails because of it, and no byte for it is lost without a
+    /// note.
     void leave(int rank, int step) {
         leaves_ = rank;
         leaves_at_ = step;
@@ -224,7 +232,8 @@ private:
     [[nodiscard]] bool own(int rank, std::uint64_t offset, std::uint64_t bytes) const {
         const auto& others = others_[static_cast<std::size_t>(rank)];
         return std::none_of(others.begin() + static_cast<std::ptrdiff_t>(offset),
-                            others.begin() + static_cast<std::ptrdiff_t>(offset + bytes), [](bool other) { return other; });
+                            others.begin() + static_cast<std::ptrdiff_t>(offset + bytes),
+                            [](bool other) { return other; });
     }
     template <class T>
     void access(int rank, std::uint64_t offset, bool write) {
@@ -238,7 +247,8 @@ private:
             T value{};
             if (!attempt([&] { value = cached_.read<T>(rank, offset); }, true)) return;
             if (std::memcmp(&value, place, sizeof value) != 0)
-                wrong_ = "read of " + std::to_string(sizeof(T)) + " bytes at " + std::to_string(offset) + " of " + std::to_string(rank);
+                wrong_ = "read of " + std::to_string(sizeof(T)) + " bytes at " + std::to_string(offset) + " of " +
+                         std::to_string(rank);
         }
     }
     void access_bytes(int rank, std::uint64_t offset, std::uint64_t bytes, bool write) {
@@ -251,7 +261,9 @@ private:
                 while (end < bytes && own(rank, offset + end, 1)) ++end;
                 if (end > begin) {
                     for (std::uint64_t i = begin; i < end; ++i) buffer[i] = static_cast<std::byte>(random_());
-                    attempt([&] { cached_.cache->put(rank, offset + begin, std::span{buffer}.subspan(begin, end - begin)); });
+                    attempt([&] {
+                        cached_.cache->put(rank, offset + begin, std::span{buffer}.subspan(begin, end - begin));
+                    });
                     std::memcpy(place + begin, buffer.data() + begin, end - begin);
                     std::ranges::fill(buffer, std::byte{0xEE}); // the source may be reused
                 }
@@ -261,7 +273,8 @@ private:
             if (!attempt([&] { cached_.cache->get(rank, offset, buffer); }, true)) return;
             for (std::uint64_t i = 0; i < bytes; ++i)
                 if (own(rank, offset + i, 1) && buffer[i] != place[i])
-                    wrong_ = "get of " + std::to_string(bytes) + " bytes at " + std::to_string(offset) + ": byte " + std::to_string(i);
+                    wrong_ = "get of " + std::to_string(bytes) + " bytes at " + std::to_string(offset) + ": byte " +
+                             std::to_string(i);
         }
     }
     /// Other ranks put, at any time, bytes that this one does not touch.
@@ -270,7 +283,8 @@ private:
             for (int i = 0; i < 20; ++i) {
                 const std::uint64_t at = random_() % parts_[rank];
                 if (!others_[rank][at]) continue;
-                cached_.memory.part(static_cast<int>(rank))[at] = expected_[rank][at] = static_cast<std::byte>(random_());
+                cached_.memory.part(static_cast<int>(rank))[at] = expected_[rank][at] =
+                    static_cast<std::byte>(random_());
             }
         }
     }
@@ -281,7 +295,8 @@ private:
             auto& part = cached_.memory.part(static_cast<int>(random_() % parts_.size()));
             part[random_() % part.size()] = static_cast<std::byte>(random_());
         }
-        for (std::size_t rank = 0; rank < parts_.size(); ++rank) expected_[rank] = cached_.memory.part(static_cast<int>(rank));
+        for (std::size_t rank = 0; rank < parts_.size(); ++rank)
+            expected_[rank] = cached_.memory.part(static_cast<int>(rank));
         cached_.acquire();
         share_out();
     }
@@ -328,7 +343,8 @@ TEST_CASE("random programs read and leave what they do in a plain array") {
                 for (std::uint64_t seed = 1; seed <= (page_bytes > 2000 ? 3 : 8); ++seed) {
                     RandomProgram program{seed * 1000 + pages, pages, page_bytes, policy};
                     program.run(page_bytes > 2000 ? 100 : 300);
-                    INFO("policy " << static_cast<int>(policy) << ", " << pages << " pages of " << page_bytes << " bytes, seed " << seed);
+                    INFO("policy " << static_cast<int>(policy) << ", " << pages << " pages of " << page_bytes
+                                   << " bytes, seed " << seed);
                     REQUIRE(program.wrong() == "");
                 }
             }
@@ -342,9 +358,11 @@ TEST_CASE("random programs of which any call may fail read and leave what they d
         for (const std::uint64_t page_bytes : {64U, 128U, 1024U, 8192U}) {
             for (const std::uint64_t pages : {2U, 5U, 16U, 64U}) {
                 for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-                    RandomProgram program{seed * 1000 + pages, pages, page_bytes, policy, static_cast<unsigned>(10 + 20 * (seed % 4))};
+                    RandomProgram program{seed * 1000 + pages, pages, page_bytes, policy,
+                                          static_cast<unsigned>(10 + 20 * (seed % 4))};
                     program.run(page_bytes > 2000 ? 100 : 300);
-                    INFO("policy " << static_cast<int>(policy) << ", " << pages << " pages of " << page_bytes << " bytes, seed " << seed);
+                    INFO("policy " << static_cast<int>(policy) << ", " << pages << " pages of " << page_bytes
+                                   << " bytes, seed " << seed);
                     REQUIRE(program.wrong() == "");
                     failed += program.failed();
                 }
@@ -377,7 +395,8 @@ TEST_CASE("pages whose read-ahead could not be started are not read as if they w
     number(cached.memory.part(0));
     std::uint64_t failed = 0;
     for (std::uint64_t k = 0; k < 131072; ++k) {
-        if (k % 128 == 3) cached.memory.calls_until_failure = 1; // the next page's get succeeds, what is read ahead of it does not
+        if (k % 128 == 3)
+            cached.memory.calls_until_failure = 1; // the next page's get succeeds, what is read ahead of it does not
         std::uint64_t value = 0;
         try {
             value = cached.read<std::uint64_t>(0, 8 * k);
@@ -394,7 +413,8 @@ TEST_CASE("pages whose read-ahead could not be started are not read as if they w
 TEST_CASE("dirty bytes that another thread could not write back are written by the next release") {
     for (const int calls : {0, 1, 2}) {
         Cached cached{{4096}, {.alone = false}};
-        for (std::uint64_t k = 0; k < 3; ++k) cached.write<std::uint8_t>(0, 8 * k + 1, static_cast<std::uint8_t>(k + 1)); // three runs
+        for (std::uint64_t k = 0; k < 3; ++k)
+            cached.write<std::uint8_t>(0, 8 * k + 1, static_cast<std::uint8_t>(k + 1)); // three runs
         cached.memory.calls_until_failure = calls;
         CHECK_THROWS_AS(cached.cache->write_back_for_another_thread(), test::Unreachable);
         cached.memory.complete_all();
@@ -506,7 +526,8 @@ TEST_CASE("a sequential read after an acquire takes few messages again, however 
                 for (std::uint64_t i = 0; i < 131072; ++i)
                     if (cached.read<std::uint64_t>(0, 8 * i) != i) FAIL("element " << i);
                 INFO("policy " << static_cast<int>(policy) << ", " << bytes << " bytes, pass " << pass);
-                // Where all fits, pages keep their places beside each other; else those that come again mix with the others.
+                // Where all fits, pages keep their places beside each other; else those that come again mix with the
+                // others.
                 CHECK(cached.memory.gets - gets < (bytes > 1U << 20 ? 60 : 256));
                 std::ranges::fill(cached.memory.part(0), std::byte{0xEE}); // stale, if it were read
                 cached.release();
@@ -566,7 +587,8 @@ TEST_CASE("the columns of a matrix are read ahead, and at once as whole pages in
     const auto read_all = [&] {
         for (std::uint64_t column = 0; column < used_columns; ++column)
             for (std::uint64_t row = 0; row < rows; ++row)
-                if (cached.read<std::uint64_t>(0, (row * columns + column) * 8) != row * columns + column) FAIL("wrong");
+                if (cached.read<std::uint64_t>(0, (row * columns + column) * 8) != row * columns + column)
+                    FAIL("wrong");
     };
     read_all();
     CHECK(cached.count(Counter::cache_misses) < 10);
@@ -694,11 +716,16 @@ TEST_CASE("the victim cache keeps two pages of one place") {
 
 TEST_CASE("the victim cache has as many pages as were asked for, up to a quarter of all") {
     const auto misses = [](std::uint64_t victims, std::uint64_t pages_of_one_place) {
-        Cached cached{{64U << 20}, {.bytes = 64U << 10, .read_ahead_bytes = 0, .policy = CachePolicy::direct_mapped,
-                                    .victim_pages = victims, .adapt = false}};
+        Cached cached{{64U << 20},
+                      {.bytes = 64U << 10,
+                       .read_ahead_bytes = 0,
+                       .policy = CachePolicy::direct_mapped,
+                       .victim_pages = victims,
+                       .adapt = false}};
         const std::uint64_t places = 64 - std::min<std::uint64_t>(victims, 16);
         for (int round = 0; round < 10; ++round)
-            for (std::uint64_t k = 0; k < pages_of_one_place; ++k) (void)cached.read<std::uint64_t>(0, k * places * 1024);
+            for (std::uint64_t k = 0; k < pages_of_one_place; ++k)
+                (void)cached.read<std::uint64_t>(0, k * places * 1024);
         return cached.count(Counter::cache_misses);
     };
     CHECK(misses(0, 2) == 20);
@@ -714,8 +741,13 @@ TEST_CASE("only ranks that are cached have segments of a direct-mapped cache") {
     using lapwing::cache::RemoteRanks;
     // 64 places for pages in turn: all of them for the one rank that is cached of two.
     const auto misses_of_rounds = [](RemoteRanks ranks, std::vector<int> read, std::uint64_t pages) {
-        Cached cached{std::vector<std::uint64_t>(8, 1U << 20), {.bytes = 64U << 10, .read_ahead_bytes = 0,
-                      .policy = CachePolicy::direct_mapped, .victim_pages = 0, .ranks = ranks, .adapt = false}};
+        Cached cached{std::vector<std::uint64_t>(8, 1U << 20),
+                      {.bytes = 64U << 10,
+                       .read_ahead_bytes = 0,
+                       .policy = CachePolicy::direct_mapped,
+                       .victim_pages = 0,
+                       .ranks = ranks,
+                       .adapt = false}};
         for (int round = 0; round < 5; ++round)
             for (const int rank : read)
                 for (std::uint64_t k = 0; k < pages; ++k) (void)cached.read<std::uint64_t>(rank, k * 1024);
@@ -742,8 +774,10 @@ TEST_CASE("what a cache takes is known before it is made") {
         for (const std::uint64_t page : {64U, 1024U, 65536U})
             for (const std::uint64_t pages : {4U, 100U, 3000U})
                 for (const bool adapt : {false, true}) {
-                    const PageCacheConfiguration configuration{.bytes = page * pages, .page_bytes = page, .policy = policy, .adapt = adapt};
-                    const std::uint64_t taken = PageCache{configuration, memory, epoch, dirty_pages, statistics}.memory_bytes();
+                    const PageCacheConfiguration configuration{
+                        .bytes = page * pages, .page_bytes = page, .policy = policy, .adapt = adapt};
+                    const std::uint64_t taken =
+                        PageCache{configuration, memory, epoch, dirty_pages, statistics}.memory_bytes();
                     const std::uint64_t known = PageCache::memory_for(configuration);
                     INFO(pages << " pages of " << page << ", adapt " << adapt);
                     CHECK(taken <= known);
@@ -757,7 +791,8 @@ TEST_CASE("what a cache takes is known before it is made") {
                 }
 }
 
-TEST_CASE("caches share a budget: all have what they want while there is enough, and else the same, but no more than they want") {
+TEST_CASE("caches share a budget: all have what they want while there is enough, and else the same, but no more than "
+          "they want") {
     using lapwing::cache::Budget;
     Budget budget{1000};
     Budget::Share a{budget};
@@ -836,7 +871,9 @@ TEST_CASE("memory does not grow with the number of ranks") {
     std::atomic<std::uint32_t> dirty_pages{0};
     lapwing::support::Statistics statistics;
     const auto bytes = [&](int ranks, CachePolicy policy) {
-        return PageCache{{.policy = policy, .ranks = ranks, .largest_part = 1U << 30}, memory, epoch, dirty_pages, statistics}.memory_bytes();
+        return PageCache{
+            {.policy = policy, .ranks = ranks, .largest_part = 1U << 30}, memory, epoch, dirty_pages, statistics}
+            .memory_bytes();
     };
     CHECK(bytes(100000, CachePolicy::direct_mapped) == bytes(2, CachePolicy::direct_mapped));
     CHECK(bytes(100000, CachePolicy::two_queues) == bytes(2, CachePolicy::two_queues));

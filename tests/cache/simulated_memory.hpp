@@ -88,7 +88,8 @@ public:
         may_fail();
         ++puts;
         for (const lapwing::window::DirtyRun& run : runs)
-            (void)start({.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
+            (void)start(
+                {.rank = rank, .offset = run.offset, .snapshot = {run.source, run.source + run.bytes}, .copied = true});
     }
     std::uint64_t part_bytes(int rank) const override { return parts_[static_cast<std::size_t>(rank)].size(); }
     bool has_left(int rank) override { return rank == left; }

@@ -93,7 +93,9 @@ TEST_CASE("ranks that write bytes of one line do not disturb each other") {
     Runtime runtime;
     for (const CachePolicy policy : {CachePolicy::two_queues, CachePolicy::direct_mapped}) {
         const std::uint64_t bytes = 4096;
-        Window window{runtime, bytes, {.name = "shared lines", .cache = {.mode = CacheMode::epoch, .policy = policy, .bytes = 4096}}};
+        Window window{runtime,
+                      bytes,
+                      {.name = "shared lines", .cache = {.mode = CacheMode::epoch, .policy = policy, .bytes = 4096}}};
         const auto ranks = static_cast<std::uint64_t>(runtime.size());
         const auto own = static_cast<std::uint64_t>(runtime.rank().value);
         for (int round = 1; round <= 4; ++round) {
@@ -102,13 +104,15 @@ TEST_CASE("ranks that write bytes of one line do not disturb each other") {
                 const Rank target{static_cast<int>(part)};
                 for (std::uint64_t k = own; k < bytes; k += ranks) {
                     if (k % 7 == 0) (void)window.get<std::uint8_t>(target, Offset{k});
-                    window.put(target, Offset{k}, static_cast<std::uint8_t>(k * 31 + static_cast<std::uint64_t>(round) + part));
+                    window.put(target, Offset{k},
+                               static_cast<std::uint8_t>(k * 31 + static_cast<std::uint64_t>(round) + part));
                 }
             }
             runtime.barrier();
             std::uint64_t wrong = 0;
             for (std::uint64_t k = 0; k < bytes; ++k)
-                wrong += window.local_as<std::uint8_t>()[k] != static_cast<std::uint8_t>(k * 31 + static_cast<std::uint64_t>(round) + own);
+                wrong += window.local_as<std::uint8_t>()[k] !=
+                         static_cast<std::uint8_t>(k * 31 + static_cast<std::uint64_t>(round) + own);
             CHECK(wrong == 0);
             for (std::uint64_t k = 0; k < bytes; k += 5)
                 wrong += window.get<std::uint8_t>(next(runtime), Offset{k}) !=
@@ -122,8 +126,10 @@ TEST_CASE("ranks that write bytes of one line do not disturb each other") {
 TEST_CASE("a release of many scattered writes keeps the record of what is under way bounded") {
     Runtime runtime;
     const std::uint64_t bytes = 400 * 64;
-    Window window{runtime, bytes,
-                  {.name = "scattered", .cache = {.mode = CacheMode::epoch, .bytes = 1U << 20, .page_bytes = 1024, .dirty_pages = 128}}};
+    Window window{runtime,
+                  bytes,
+                  {.name = "scattered",
+                   .cache = {.mode = CacheMode::epoch, .bytes = 1U << 20, .page_bytes = 1024, .dirty_pages = 128}}};
     const Rank target = next(runtime);
     const auto value = [](std::uint64_t at) { return static_cast<std::uint8_t>(at / 64 % 251); };
     for (std::uint64_t at = 0; at < bytes / 2; at += 64) window.put(target, Offset{at}, value(at));
@@ -159,7 +165,8 @@ TEST_CASE("a read-only cache keeps what it has until it is told") {
     runtime.barrier();
     local[10] = -1;
     runtime.barrier();
-    const bool remote = cached(window) && window.path(target) != lapwing::Path::direct && window.path(target) != lapwing::Path::self;
+    const bool remote =
+        cached(window) && window.path(target) != lapwing::Path::direct && window.path(target) != lapwing::Path::self;
     CHECK(window.get<std::int64_t>(target, Offset{80}) == (remote ? target.value + 10 : -1));
     window.invalidate_cache();
     CHECK(window.get<std::int64_t>(target, Offset{80}) == -1);
@@ -228,7 +235,8 @@ TEST_CASE("a release by one thread writes back what all have written, and an acq
         runtime.barrier();
         std::atomic<std::int64_t> wrong{0};
         by_threads([&](std::int64_t t) {
-            for (std::int64_t i = t; i < each * runtime.size(); i += 3) wrong += a(i) != static_cast<std::int32_t>(i) * round;
+            for (std::int64_t i = t; i < each * runtime.size(); i += 3)
+                wrong += a(i) != static_cast<std::int32_t>(i) * round;
         });
         CHECK(wrong == 0);
         runtime.barrier();
@@ -276,13 +284,15 @@ TEST_CASE("the caches of all windows and threads stay within the memory that the
     std::vector<std::unique_ptr<GlobalArray<std::int64_t, 1>>> arrays;
     for (int w = 0; w < windows; ++w) {
         arrays.push_back(std::make_unique<GlobalArray<std::int64_t, 1>>(
-            runtime, lapwing::Extents<1>{each * runtime.size()}, Block{}, lapwing::GlobalArrayOptions{.name = "shared", .cache = epoch()}));
+            runtime, lapwing::Extents<1>{each * runtime.size()}, Block{},
+            lapwing::GlobalArrayOptions{.name = "shared", .cache = epoch()}));
         for (const auto [i] : arrays.back()->local_domain()) arrays.back()->local(i) = i + w;
     }
     const auto bytes = [&] {
         std::uint64_t sum = 0;
         for (const auto& array : arrays)
-            if (auto* const cache = dynamic_cast<lapwing::cache::WindowCache*>(array->window().state().cache())) sum += cache->memory_bytes();
+            if (auto* const cache = dynamic_cast<lapwing::cache::WindowCache*>(array->window().state().cache()))
+                sum += cache->memory_bytes();
         return sum;
     };
     const std::int64_t begin = next(runtime).value * each;
@@ -296,9 +306,11 @@ TEST_CASE("the caches of all windows and threads stay within the memory that the
                 std::int64_t mine = 0;
                 for (int w = 0; w < windows; ++w) {
                     auto& a = *arrays[static_cast<std::size_t>(w)];
-                    for (std::int64_t i = begin + (t == 0 ? 0 : 1); i < begin + each; ++i) mine += a(i) != i * round + w;
+                    for (std::int64_t i = begin + (t == 0 ? 0 : 1); i < begin + each; ++i)
+                        mine += a(i) != i * round + w;
                     a.release(); // where those that have much give some of it back
-                    if (t == 0 && w % 2 == 0) a(begin) = begin * round + w; // its own element: a release by another thread may meet the write
+                    if (t == 0 && w % 2 == 0)
+                        a(begin) = begin * round + w; // its own element: a release by another thread may meet the write
                 }
                 wrong += mine;
                 all_alive.arrive_and_wait();
@@ -315,7 +327,8 @@ TEST_CASE("the caches of all windows and threads stay within the memory that the
                 arrays[static_cast<std::size_t>(w)]->local(i) = i * (round + 1) + w;
         runtime.barrier();
     }
-    if (cached(arrays[0]->window()) && runtime.size() > 1 && arrays[0]->window().path(next(runtime)) != lapwing::Path::direct) {
+    if (cached(arrays[0]->window()) && runtime.size() > 1 &&
+        arrays[0]->window().path(next(runtime)) != lapwing::Path::direct) {
         // All got something.
         for (const auto& array : arrays) {
             const auto values = array->statistics();
@@ -344,8 +357,9 @@ TEST_CASE("a cache that there is no memory for is an error with window, bytes an
         little.rlim_cur = address_space() + (std::uint64_t{1} << 30); // less than the cache
         setrlimit(RLIMIT_AS, &little);
         for (int i = 0; i < 2; ++i)
-            CHECK_THAT(message_of<lapwing::RangeError>([&] { (void)window.get<int>(target, Offset{0}); }),
-                       says({other.who(), "Window(\"w\")", "68719476736 bytes", "LAPWING_CACHE_BYTES", "LAPWING_CACHE=off"}));
+            CHECK_THAT(
+                message_of<lapwing::RangeError>([&] { (void)window.get<int>(target, Offset{0}); }),
+                says({other.who(), "Window(\"w\")", "68719476736 bytes", "LAPWING_CACHE_BYTES", "LAPWING_CACHE=off"}));
         setrlimit(RLIMIT_AS, &before);
     }
     window.flush();
@@ -357,11 +371,14 @@ TEST_CASE("with CacheAcquire::thread an acquire is for the calling thread, and e
     if (!test::many_threads_allowed()) return;
     Runtime runtime;
     for (const lapwing::CacheAcquire scope : {lapwing::CacheAcquire::rank, lapwing::CacheAcquire::thread}) {
-        GlobalArray<std::int64_t, 1> a{runtime, {1000 * runtime.size()}, Block{},
+        GlobalArray<std::int64_t, 1> a{runtime,
+                                       {1000 * runtime.size()},
+                                       Block{},
                                        {.name = "scopes", .cache = {.mode = CacheMode::epoch, .acquire = scope}}};
         a.fill(1);
         const std::int64_t far = next(runtime).value * 1000;
-        const bool remote = cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1;
+        const bool remote =
+            cached(a.window()) && a.window().path(next(runtime)) != lapwing::Path::direct && runtime.size() > 1;
         const auto gets = [&] { return a.statistics()[Counter::rma_gets] + a.statistics()[Counter::service_gets]; };
         std::barrier meet{2};
         std::atomic<std::int64_t> after_other{0};
@@ -429,7 +446,8 @@ TEST_CASE("prefetched elements are used") {
     CHECK(read_only(a, [&](std::int64_t i) { return own + i; }) == 0);
     a.window().prefetch(runtime.rank(), Offset{0}, static_cast<std::uint64_t>(each) * sizeof(double));
     a.window().prefetch(runtime.rank(), Offset{0}, 0);
-    CHECK_THROWS_AS(a.window().prefetch(runtime.rank(), Offset{8}, static_cast<std::uint64_t>(each) * sizeof(double)), lapwing::RangeError);
+    CHECK_THROWS_AS(a.window().prefetch(runtime.rank(), Offset{8}, static_cast<std::uint64_t>(each) * sizeof(double)),
+                    lapwing::RangeError);
     runtime.barrier();
 }
 
@@ -441,17 +459,20 @@ TEST_CASE("cache options that differ between ranks are refused on all, with the 
         return message_of<lapwing::MismatchError>([&] { Window(runtime, 64, {.name = "w", .cache = options}); });
     };
     CHECK_THAT(text({.mode = first ? CacheMode::off : CacheMode::epoch}),
-               says({runtime.who(), "Window(\"w\")", "CacheOptions::mode", "LAPWING_CACHE", "off on rank 0", "epoch on rank 1"}));
+               says({runtime.who(), "Window(\"w\")", "CacheOptions::mode", "LAPWING_CACHE", "off on rank 0",
+                     "epoch on rank 1"}));
     const auto epoch_with = [](CacheOptions options) {
         options.mode = CacheMode::epoch;
         return options;
     };
     CHECK_THAT(text(epoch_with({.policy = first ? CachePolicy::direct_mapped : CachePolicy::two_queues})),
                says({"CacheOptions::policy", "direct_mapped on rank 0", "two_queues on rank 1"}));
-    CHECK_THAT(text(epoch_with({.bytes = first ? 65536U : 32768U})), says({"CacheOptions::bytes", "65536 on rank 0", "32768 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.bytes = first ? 65536U : 32768U})),
+               says({"CacheOptions::bytes", "65536 on rank 0", "32768 on rank 1"}));
     CHECK_THAT(text(epoch_with({.page_bytes = first ? 512U : 2048U})),
                says({"CacheOptions::page_bytes", "LAPWING_CACHE_PAGE", "512 on rank 0", "2048 on rank 1"}));
-    CHECK_THAT(text(epoch_with({.dirty_pages = first ? 7U : 9U})), says({"CacheOptions::dirty_pages", "7 on rank 0", "9 on rank 1"}));
+    CHECK_THAT(text(epoch_with({.dirty_pages = first ? 7U : 9U})),
+               says({"CacheOptions::dirty_pages", "7 on rank 0", "9 on rank 1"}));
     CHECK_THAT(text(epoch_with({.read_ahead_bytes = first ? 0U : 1024U})),
                says({"CacheOptions::read_ahead_bytes", "0 on rank 0", "1024 on rank 1"}));
     CHECK_THAT(text(epoch_with({.adapt = first})), says({"CacheOptions::adapt", "on on rank 0", "off on rank 1"}));
@@ -473,13 +494,15 @@ TEST_CASE("cache options that do not fit are refused, with what is allowed") {
         options.mode = CacheMode::epoch;
         return message_of<SettingError>([&] { Window(runtime, 64, {.name = "w", .cache = options}); });
     };
-    CHECK_THAT(text({.page_bytes = 1000}), says({"\"w\"", "1000 bytes", "LAPWING_CACHE_PAGE", "power of two", "64 to 65536"}));
+    CHECK_THAT(text({.page_bytes = 1000}),
+               says({"\"w\"", "1000 bytes", "LAPWING_CACHE_PAGE", "power of two", "64 to 65536"}));
     CHECK_THAT(text({.page_bytes = 131072}), says({"131072", "64 to 65536"}));
     CHECK_THAT(text({.bytes = 2048}), says({"2048 bytes", "4 pages of 1024", "LAPWING_CACHE_BYTES"}));
     CHECK_THAT(text({.dirty_pages = 0}), says({"LAPWING_CACHE_DIRTY_PAGES", "at least 1"}));
     const test::ScopedEnvironment odd{"LAPWING_CACHE_PAGE", "100"};
     Runtime other;
-    CHECK_THAT(message_of<SettingError>([&] { Window(other, 64, {.cache = epoch()}); }), says({"100 bytes", "LAPWING_CACHE_PAGE"}));
+    CHECK_THAT(message_of<SettingError>([&] { Window(other, 64, {.cache = epoch()}); }),
+               says({"100 bytes", "LAPWING_CACHE_PAGE"}));
     Window uncached{other, 64};
     CHECK(uncached.hot_pages() == nullptr);
     other.barrier();

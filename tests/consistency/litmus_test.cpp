@@ -1,11 +1,11 @@
 // Litmus tests: for each row of the consistency table (docs/consistency.md) a small program whose forbidden result is
 // looked for many times.
 //
-// With TEST_OMIT=1 the programs leave their synchronisation out. Run so, on the rma path and with the delaying shim, they
-// must find the forbidden results: the tests can see what they look for.
+// With TEST_OMIT=1 the programs leave their synchronisation out. Run so, on the rma path and with the delaying shim,
+// they must find the forbidden results: the tests can see what they look for.
 //
-// With TEST_COPIES=1 what is read comes from automatic copies (class Prefetch), with TEST_COPIES=2 from manual ones, which are
-// updated behind each acquire.
+// With TEST_COPIES=1 what is read comes from automatic copies (class Prefetch), with TEST_COPIES=2 from manual ones,
+// which are updated behind each acquire.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -49,7 +49,8 @@ CopiesRead copies_read() {
     return read;
 }
 
-/// Copies of the segment of one other rank, which have the same bytes at the same offsets. There are none of an own segment.
+/// Copies of the segment of one other rank, which have the same bytes at the same offsets. There are none of an own
+/// segment.
 class SegmentCopies {
 public:
     SegmentCopies(Window& window, Rank owner) : window_{window}, owner_{owner} {
@@ -91,22 +92,24 @@ void judge(Runtime& runtime, std::int64_t count, Shown shown = Shown::surely) {
     else if (shown == Shown::surely) CHECK(count > 0);
 }
 
-constexpr int slots = 24;  ///< messages between two barriers; each has its own bytes, so that none is overwritten unread
-constexpr int batches = 3; ///< of so many messages
+constexpr int slots = 24; ///< messages between two barriers; each has its own bytes, so that none is overwritten unread
+constexpr int batches = 3;                                ///< of so many messages
 constexpr std::array<std::size_t, 3> sizes{8, 700, 6000}; ///< staged, direct and bulk puts of the network paths
 constexpr std::size_t largest_size = sizes.back();
 constexpr Offset flag{0};
 constexpr Offset behind{8}; ///< the flag in a window that has a count before it
 
-/// Messages around the ring of ranks: each rank puts to the next one, tells it, and reads what the one before has put. The
-/// flags are in another window, and at the rank that raises them: no operation on a flag completes a put by the way.
+/// Messages around the ring of ranks: each rank puts to the next one, tells it, and reads what the one before has put.
+/// The flags are in another window, and at the rank that raises them: no operation on a flag completes a put by the
+/// way.
 ///
-/// With copies a rank puts to the one before it instead, where it is one of three, and the next one reads it there, by copies.
+/// With copies a rank puts to the one before it instead, where it is one of three, and the next one reads it there, by
+/// copies.
 class Ring {
 public:
     static constexpr Offset flag_behind{slots * largest_size};
     Runtime runtime{};
-    Window data{runtime, slots * largest_size + 64, {.name = "data"}};
+    Window data{runtime, slots* largest_size + 64, {.name = "data"}};
     Window flags{runtime, 64, {.name = "flags"}};
     Rank from = test::previous(runtime);
     Rank to = test::next(runtime);
@@ -126,7 +129,8 @@ public:
     }
     /// Whether message `number` is in this rank's memory, or in its copies of where the one before has put it.
     [[nodiscard]] bool arrived(int number) {
-        if (copies_read() == CopiesRead::none) return is(number, data.local().subspan(place(number).bytes, size(number)));
+        if (copies_read() == CopiesRead::none)
+            return is(number, data.local().subspan(place(number).bytes, size(number)));
         return is(number, copies.read(place(number), size(number)));
     }
     /// Tells the next rank, without any order; waits for word from the one before.
@@ -137,7 +141,9 @@ public:
         while (flags.atomic_read<std::int64_t>(from, flag, order) < number) std::this_thread::yield();
     }
 
-    [[nodiscard]] static Offset place(int number) { return Offset{static_cast<std::uint64_t>(number % slots) * largest_size}; }
+    [[nodiscard]] static Offset place(int number) {
+        return Offset{static_cast<std::uint64_t>(number % slots) * largest_size};
+    }
     [[nodiscard]] static std::size_t size(int number) { return sizes[static_cast<std::size_t>(number) % sizes.size()]; }
     [[nodiscard]] static std::byte value(int number) { return static_cast<std::byte>(1 + number % 200); }
 
@@ -178,7 +184,8 @@ void send(Ring& ring, int number) { ring.send(number); }
 
 } // namespace
 
-// ---- message passing: the rows flush, release and acquire, fence, barrier, notify and wait, lock and unlock, atomics ----
+// ---- message passing: the rows flush, release and acquire, fence, barrier, notify and wait, lock and unlock, atomics
+// ----
 
 TEST_CASE("flush of a rank, then a notified put: who sees the notification sees the puts before the flush") {
     message_passing(
@@ -208,39 +215,42 @@ TEST_CASE("flush of all ranks after non-blocking puts, then a flag") {
 
 TEST_CASE("release, then a flag; acquire, then a read") {
     SECTION("of the window") {
-        message_passing(send,
-                        [](Ring& ring, int number) {
-                            synchronise([&] { ring.data.release(); });
-                            ring.raise(number);
-                        },
-                        [](Ring& ring, int number) {
-                            ring.await(number);
-                            synchronise([&] { ring.data.acquire(); });
-                        });
+        message_passing(
+            send,
+            [](Ring& ring, int number) {
+                synchronise([&] { ring.data.release(); });
+                ring.raise(number);
+            },
+            [](Ring& ring, int number) {
+                ring.await(number);
+                synchronise([&] { ring.data.acquire(); });
+            });
     }
     SECTION("of the team") {
-        message_passing(send,
-                        [](Ring& ring, int number) {
-                            synchronise([&] { ring.runtime.release(); });
-                            ring.raise(number);
-                        },
-                        [](Ring& ring, int number) {
-                            ring.await(number);
-                            synchronise([&] { ring.runtime.acquire(); });
-                        });
+        message_passing(
+            send,
+            [](Ring& ring, int number) {
+                synchronise([&] { ring.runtime.release(); });
+                ring.raise(number);
+            },
+            [](Ring& ring, int number) {
+                ring.await(number);
+                synchronise([&] { ring.runtime.acquire(); });
+            });
     }
 }
 
 TEST_CASE("fence on both sides of a flag") {
-    message_passing(send,
-                    [](Ring& ring, int number) {
-                        synchronise([&] { ring.runtime.fence(); });
-                        ring.raise(number);
-                    },
-                    [](Ring& ring, int number) {
-                        ring.await(number);
-                        synchronise([&] { ring.runtime.fence(); });
-                    });
+    message_passing(
+        send,
+        [](Ring& ring, int number) {
+            synchronise([&] { ring.runtime.fence(); });
+            ring.raise(number);
+        },
+        [](Ring& ring, int number) {
+            ring.await(number);
+            synchronise([&] { ring.runtime.fence(); });
+        });
 }
 
 TEST_CASE("barrier: what was put before it is read after it") {
@@ -248,8 +258,9 @@ TEST_CASE("barrier: what was put before it is read after it") {
 }
 
 TEST_CASE("notify and wait: what was put before the notify is read after the wait") {
-    message_passing(send, [](Ring& ring, int) { synchronise([&] { ring.runtime.notify(); }); },
-                    [](Ring& ring, int) { synchronise([&] { ring.runtime.wait(); }); });
+    message_passing(
+        send, [](Ring& ring, int) { synchronise([&] { ring.runtime.notify(); }); },
+        [](Ring& ring, int) { synchronise([&] { ring.runtime.wait(); }); });
 }
 
 TEST_CASE("what was read before an acquire is read anew after it") {
@@ -297,29 +308,33 @@ TEST_CASE("an atomic with release order, and one with acquire order") {
     const std::memory_order both = omits() ? std::memory_order_relaxed : std::memory_order_acq_rel;
     const std::memory_order acquire = omits() ? std::memory_order_relaxed : std::memory_order_acquire;
     const auto wait_for_word = [acquire](Ring& ring, int number) {
-        while (ring.data.atomic_read<std::int64_t>(ring.from, Ring::flag_behind, acquire) < number) std::this_thread::yield();
+        while (ring.data.atomic_read<std::int64_t>(ring.from, Ring::flag_behind, acquire) < number)
+            std::this_thread::yield();
     };
     SECTION("a write") {
-        message_passing(send,
-                        [release](Ring& ring, int number) {
-                            ring.data.atomic_write(ring.runtime.rank(), Ring::flag_behind, std::int64_t{number}, release);
-                        },
-                        wait_for_word, Shown::by_chance);
+        message_passing(
+            send,
+            [release](Ring& ring, int number) {
+                ring.data.atomic_write(ring.runtime.rank(), Ring::flag_behind, std::int64_t{number}, release);
+            },
+            wait_for_word, Shown::by_chance);
     }
     SECTION("an addition") {
-        message_passing(send,
-                        [both](Ring& ring, int) {
-                            ring.data.fetch_add(ring.runtime.rank(), Ring::flag_behind, std::int64_t{1}, both);
-                        },
-                        wait_for_word, Shown::by_chance);
+        message_passing(
+            send,
+            [both](Ring& ring, int) {
+                ring.data.fetch_add(ring.runtime.rank(), Ring::flag_behind, std::int64_t{1}, both);
+            },
+            wait_for_word, Shown::by_chance);
     }
     SECTION("a compare_swap") {
-        message_passing(send,
-                        [both](Ring& ring, int number) {
-                            ring.data.compare_swap(ring.runtime.rank(), Ring::flag_behind, std::int64_t{number - 1},
-                                                   std::int64_t{number}, both);
-                        },
-                        wait_for_word, Shown::by_chance);
+        message_passing(
+            send,
+            [both](Ring& ring, int number) {
+                ring.data.compare_swap(ring.runtime.rank(), Ring::flag_behind, std::int64_t{number - 1},
+                                       std::int64_t{number}, both);
+            },
+            wait_for_word, Shown::by_chance);
     }
 }
 
@@ -339,7 +354,8 @@ TEST_CASE("a notified put: who sees the notification sees its bytes") {
         [](Ring&, int) {}, [](Ring& ring, int) { ring.data.wait_notified(5); });
 }
 
-// ---- mutual exclusion -----------------------------------------------------------------------------------------------------
+// ---- mutual exclusion
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -355,8 +371,8 @@ struct Exclusion {
 
 /// Adds to a count at rank 0 by get and put, `times` times, between `enter` and `leave`. The forbidden result is an
 /// addition that is lost.
-void exclusive_additions(int times, const std::function<void(Exclusion&)>& enter, const std::function<void(Exclusion&)>& leave,
-                         Shown shown = Shown::surely) {
+void exclusive_additions(int times, const std::function<void(Exclusion&)>& enter,
+                         const std::function<void(Exclusion&)>& leave, Shown shown = Shown::surely) {
     constexpr Offset count{0};
     Exclusion exclusion;
     Runtime& runtime = exclusion.runtime;
@@ -376,37 +392,40 @@ void exclusive_additions(int times, const std::function<void(Exclusion&)>& enter
 } // namespace
 
 TEST_CASE("lock and unlock: what was put under the lock is read under it") {
-    exclusive_additions(40, [](Exclusion& e) { synchronise([&] { e.lock.lock(); }); },
-                        [](Exclusion& e) { synchronise([&] { e.lock.unlock(); }); }, Shown::by_chance);
+    exclusive_additions(
+        40, [](Exclusion& e) { synchronise([&] { e.lock.lock(); }); },
+        [](Exclusion& e) { synchronise([&] { e.lock.unlock(); }); }, Shown::by_chance);
 }
 
 TEST_CASE("compare_swap with acquire order and a write with release order make a lock") {
     // The flag says whose turn it is, so that the ranks alternate; 100 while somebody is inside.
     constexpr int inside = 100;
     SECTION("order of all windows") {
-        exclusive_additions(30,
-                            [](Exclusion& e) {
-                                const int me = e.runtime.rank().value;
-                                while (e.flags.compare_swap(e.home, flag, me, inside, std::memory_order_acquire) != me)
-                                    std::this_thread::yield();
-                                synchronise([&] { e.runtime.acquire(); }); // the count is in another window
-                            },
-                            [](Exclusion& e) {
-                                synchronise([&] { e.runtime.release(); });
-                                e.flags.atomic_write(e.home, flag, test::next(e.runtime).value, std::memory_order_release);
-                            });
+        exclusive_additions(
+            30,
+            [](Exclusion& e) {
+                const int me = e.runtime.rank().value;
+                while (e.flags.compare_swap(e.home, flag, me, inside, std::memory_order_acquire) != me)
+                    std::this_thread::yield();
+                synchronise([&] { e.runtime.acquire(); }); // the count is in another window
+            },
+            [](Exclusion& e) {
+                synchronise([&] { e.runtime.release(); });
+                e.flags.atomic_write(e.home, flag, test::next(e.runtime).value, std::memory_order_release);
+            });
     }
     SECTION("order of the flag's window") {
-        exclusive_additions(30,
-                            [](Exclusion& e) {
-                                const int me = e.runtime.rank().value;
-                                while (e.counts.compare_swap(e.home, behind, me, inside, std::memory_order_acquire) != me)
-                                    std::this_thread::yield();
-                            },
-                            [](Exclusion& e) {
-                                e.counts.atomic_write(e.home, behind, test::next(e.runtime).value,
-                                                      omits() ? std::memory_order_relaxed : std::memory_order_release);
-                            });
+        exclusive_additions(
+            30,
+            [](Exclusion& e) {
+                const int me = e.runtime.rank().value;
+                while (e.counts.compare_swap(e.home, behind, me, inside, std::memory_order_acquire) != me)
+                    std::this_thread::yield();
+            },
+            [](Exclusion& e) {
+                e.counts.atomic_write(e.home, behind, test::next(e.runtime).value,
+                                      omits() ? std::memory_order_relaxed : std::memory_order_release);
+            });
     }
 }
 
@@ -493,7 +512,8 @@ TEST_CASE("one place is read in the order in which it is written") {
     judge(runtime, backwards);
 }
 
-// ---- the rows get and put: one rank alone ----------------------------------------------------------------------------------
+// ---- the rows get and put: one rank alone
+// ----------------------------------------------------------------------------------
 
 TEST_CASE("the value of a blocking get is there when it returns") {
     if (omits()) return;
@@ -506,7 +526,9 @@ TEST_CASE("the value of a blocking get is there when it returns") {
         std::vector<std::byte> here(Ring::size(number));
         ring.data.get_bytes(ring.to, Ring::place(number), here);
         if (copies_read() != CopiesRead::none) here = copies.read(Ring::place(number), Ring::size(number));
-        if (std::ranges::any_of(here, [&](std::byte byte) { return byte != static_cast<std::byte>(ring.to.value + 1); })) ++wrong;
+        if (std::ranges::any_of(here,
+                                [&](std::byte byte) { return byte != static_cast<std::byte>(ring.to.value + 1); }))
+            ++wrong;
     }
     judge(ring.runtime, wrong);
 }

@@ -1,4 +1,5 @@
-// What a program outside of Lapwing sees of it: the installed headers and library. Exit code 0 when the answers are right.
+// What a program outside of Lapwing sees of it: the installed headers and library. Exit code 0 when the answers are
+// right.
 #include <lapwing/lapwing.hpp>
 
 #include <cstdint>

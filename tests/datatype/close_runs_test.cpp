@@ -1,4 +1,5 @@
-// Copies between layouts of which one goes along the rows of a matrix and the other along its columns, and of what looks like it.
+// Copies between layouts of which one goes along the rows of a matrix and the other along its columns, and of what
+// looks like it.
 #include "datatype/block_copy.hpp"
 
 #include <lapwing/layout.hpp>
@@ -17,8 +18,8 @@ namespace {
 struct Matrix {
     std::uint64_t rows = 0;
     std::uint64_t columns = 0;
-    std::uint64_t element = 0;  ///< bytes
-    std::uint64_t row_gap = 0;  ///< elements between rows
+    std::uint64_t element = 0;    ///< bytes
+    std::uint64_t row_gap = 0;    ///< elements between rows
     std::int64_t column_step = 1; ///< elements from column to column, may be negative
 };
 
@@ -28,7 +29,8 @@ struct Matrix {
     const std::uint64_t row = m.columns * step + m.row_gap;
     const auto element = static_cast<std::int64_t>(m.element);
     const std::int64_t first = m.column_step < 0 ? static_cast<std::int64_t>((m.columns - 1) * step) * element : 0;
-    const Layout::Dimension dimensions[] = {{m.rows, static_cast<std::int64_t>(row) * element}, {m.columns, m.column_step * element}};
+    const Layout::Dimension dimensions[] = {{m.rows, static_cast<std::int64_t>(row) * element},
+                                            {m.columns, m.column_step * element}};
     return Layout::strided(dimensions, m.element, first);
 }
 /// Column by column, of the transposed matrix: the same number of elements.
@@ -40,18 +42,22 @@ struct Matrix {
 }
 
 /// Byte by byte.
-void copy_plainly(std::vector<std::byte>& to, const Layout& target, const std::vector<std::byte>& from, const Layout& source) {
+void copy_plainly(std::vector<std::byte>& to, const Layout& target, const std::vector<std::byte>& from,
+                  const Layout& source) {
     LayoutCursor there{target};
     LayoutCursor here{source};
-    while (!there.done()) to[static_cast<std::size_t>(there.next(1).offset)] = from[static_cast<std::size_t>(here.next(1).offset)];
+    while (!there.done())
+        to[static_cast<std::size_t>(there.next(1).offset)] = from[static_cast<std::size_t>(here.next(1).offset)];
 }
 
 } // namespace
 
 TEST_CASE("rows become columns, at every size of elements and of the matrix") {
     for (const std::uint64_t element : {1U, 2U, 3U, 4U, 8U, 12U, 16U, 24U, 63U})
-        for (const Matrix& m : {Matrix{1, 40, element}, Matrix{3, 100, element}, Matrix{4, 70, element}, Matrix{33, 32, element, 3}, Matrix{100, 65, element, 1},
-                                Matrix{65, 100, element, 7, -1}, Matrix{520, 37, element}, Matrix{37, 520, element, 0, 2}}) {
+        for (const Matrix& m :
+             {Matrix{1, 40, element}, Matrix{3, 100, element}, Matrix{4, 70, element}, Matrix{33, 32, element, 3},
+              Matrix{100, 65, element, 1}, Matrix{65, 100, element, 7, -1}, Matrix{520, 37, element},
+              Matrix{37, 520, element, 0, 2}}) {
             INFO(m.rows << " x " << m.columns << " of " << element << " bytes, step " << m.column_step);
             const Layout rows = by_rows(m);
             const Layout columns = by_columns(m);

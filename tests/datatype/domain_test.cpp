@@ -66,7 +66,8 @@ TEST_CASE("iteration, contains and size agree for random domains") {
         if (!a.empty()) {
             REQUIRE(a.first() == list.front());
             REQUIRE(a.last() == list.back());
-            REQUIRE(a.shift({1, -2, 3}).first() == Index<3>{list.front()[0] + 1, list.front()[1] - 2, list.front()[2] + 3});
+            REQUIRE(a.shift({1, -2, 3}).first() ==
+                    Index<3>{list.front()[0] + 1, list.front()[1] - 2, list.front()[2] + 3});
         }
     }
 }

@@ -1,5 +1,5 @@
-// libFuzzer's entry for the decoder of MPI datatypes: any input is a program that builds a datatype, and what Lapwing makes of
-// it must be what MPI_Pack sees (tests/datatype/type_program.hpp).
+// libFuzzer's entry for the decoder of MPI datatypes: any input is a program that builds a datatype, and what Lapwing
+// makes of it must be what MPI_Pack sees (tests/datatype/type_program.hpp).
 #include "datatype/type_program.hpp"
 
 #include <mpi.h>

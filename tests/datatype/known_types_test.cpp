@@ -93,8 +93,9 @@ TEST_CASE("MPI is asked about a datatype once") {
 }
 
 // Neither Open MPI 4.1 nor MPICH 4.0 can tell a handle that was freed: most calls with it end the program by a signal,
-// whatever the error handler, MPI_Pack of no elements takes it, and MPI_Type_get_envelope, where it does notice, goes to the
-// error handler of MPI_COMM_WORLD. So an MPI that can tell is played here: what is asked first is a call whose errors come back.
+// whatever the error handler, MPI_Pack of no elements takes it, and MPI_Type_get_envelope, where it does notice, goes
+// to the error handler of MPI_COMM_WORLD. So an MPI that can tell is played here: what is asked first is a call whose
+// errors come back.
 TEST_CASE("a handle that MPI knows to be freed is an error that says what to do, before anything else looks at it") {
     MPI_Datatype type = vector_of(4, 2);
     asked = {.on = true, .calls = {}, .freed = type};

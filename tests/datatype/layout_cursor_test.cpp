@@ -52,7 +52,8 @@ void add(Flat& flat, const BlockRun& run) {
 }
 
 Flat part(const Flat& flat, std::uint64_t begin, std::uint64_t bytes) {
-    return Flat(flat.begin() + static_cast<std::ptrdiff_t>(begin), flat.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
+    return Flat(flat.begin() + static_cast<std::ptrdiff_t>(begin),
+                flat.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
 }
 
 Sample any_sample(RandomLayouts& random) {

@@ -27,7 +27,9 @@ namespace {
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 
-bool increasing(const Flat& flat) { return std::adjacent_find(flat.begin(), flat.end(), std::greater_equal<>{}) == flat.end(); }
+bool increasing(const Flat& flat) {
+    return std::adjacent_find(flat.begin(), flat.end(), std::greater_equal<>{}) == flat.end();
+}
 
 /// Everything that a layout tells, against the offsets of its bytes.
 void require_agreement(const Layout& layout, const Flat& flat) {
@@ -86,7 +88,8 @@ TEST_CASE("a layout intersected with an interval keeps the bytes inside, in thei
     }
     const Layout column = Layout::strided(1000, 8, 4096);
     CHECK(column.intersect(lowest, highest) == column);
-    CHECK(column.intersect(4096 * 10 + 3, 4096 * 12 + 1) == Layout::list(std::vector<ByteBlock>{{40963, 5}, {45056, 8}, {49152, 1}}));
+    CHECK(column.intersect(4096 * 10 + 3, 4096 * 12 + 1) ==
+          Layout::list(std::vector<ByteBlock>{{40963, 5}, {45056, 8}, {49152, 1}}));
 }
 
 TEST_CASE("equal sequences have the same canonical form") {
@@ -207,7 +210,8 @@ TEST_CASE("the layout of a domain is its elements in order") {
         require_agreement(Layout::of(domain, extents, element), flat);
     }
     CHECK(Layout::of(Domain<2>{{2, 5}, {0, 7}}, Extents{9, 7}, 8) == Layout::contiguous(168, 112));
-    CHECK_THROWS_WITH(Layout::of(Domain<2>{{2, 5}, {0, 8}}, Extents{9, 7}, 8), Catch::Contains("dimension 1 leaves [0, 7)"));
+    CHECK_THROWS_WITH(Layout::of(Domain<2>{{2, 5}, {0, 8}}, Extents{9, 7}, 8),
+                      Catch::Contains("dimension 1 leaves [0, 7)"));
     CHECK_THROWS_AS(Layout::of(Domain<1>{Range{-1, 5}}, Extents{9}, 8), lapwing::RangeError);
     CHECK_THROWS_AS(Layout::of(Domain<2>{{0, 1}, {0, 1}}, Extents{1, highest}, 2), lapwing::RangeError);
 }

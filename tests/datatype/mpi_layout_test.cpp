@@ -137,8 +137,8 @@ TEST_CASE("datatypes made with large counts") {
 
 TEST_CASE("datatypes that cannot be used are errors that say what to do") {
     CHECK_THROWS_AS(Layout::from_mpi(MPI_DATATYPE_NULL), lapwing::UsageError);
-    CHECK_THROWS_WITH(Layout::from_mpi(MPI_DATATYPE_NULL), Catch::StartsWith("rank 0 of 1 of MPI_COMM_WORLD") &&
-                                                               Catch::Contains("MPI_DATATYPE_NULL"));
+    CHECK_THROWS_WITH(Layout::from_mpi(MPI_DATATYPE_NULL),
+                      Catch::StartsWith("rank 0 of 1 of MPI_COMM_WORLD") && Catch::Contains("MPI_DATATYPE_NULL"));
     const MpiDatatype uncommitted{vector(3, 1, 2, MPI_INT)};
     CHECK_THROWS_AS(Layout::from_mpi(uncommitted.get()), lapwing::UsageError);
     CHECK_THROWS_WITH(Layout::from_mpi(uncommitted.get()), Catch::Contains("call MPI_Type_commit"));

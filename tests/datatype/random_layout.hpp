@@ -91,7 +91,8 @@ private:
             const std::uint64_t bytes = size(1, 6);
             const std::int64_t stride = number(-9, 12);
             sample.layout = lapwing::Layout::strided(count, bytes, stride, -2);
-            for (std::uint64_t i = 0; i < count; ++i) add(sample.flat, -2 + static_cast<std::int64_t>(i) * stride, bytes);
+            for (std::uint64_t i = 0; i < count; ++i)
+                add(sample.flat, -2 + static_cast<std::int64_t>(i) * stride, bytes);
             break;
         }
         case 2: {

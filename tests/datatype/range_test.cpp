@@ -26,7 +26,9 @@ std::set<std::int64_t> indices(const Range& range) {
 
 /// A range of small numbers, by its definition.
 Range random_range(std::mt19937& random) {
-    const auto number = [&](int low, int high) { return std::uniform_int_distribution<std::int64_t>{low, high}(random); };
+    const auto number = [&](int low, int high) {
+        return std::uniform_int_distribution<std::int64_t>{low, high}(random);
+    };
     const std::int64_t begin = number(-20, 20);
     return Range{begin, begin + number(-2, 40)}.by(number(1, 9));
 }
@@ -67,7 +69,8 @@ TEST_CASE("ranges at the ends of 64 bits") {
     CHECK_THROWS_AS((Range{lowest, 0}.shift(-1)), lapwing::RangeError);
     CHECK_THROWS_AS((Range{lowest, 0}.expand(1)), lapwing::RangeError);
     CHECK_THROWS_AS((Range{0, highest}.expand(highest)), lapwing::RangeError);
-    CHECK_THROWS_WITH((Range{0, std::uint64_t{1} << 63}), Catch::Contains("9223372036854775808 is above 2^63 - 1, the largest index"));
+    CHECK_THROWS_WITH((Range{0, std::uint64_t{1} << 63}),
+                      Catch::Contains("9223372036854775808 is above 2^63 - 1, the largest index"));
     CHECK_THROWS_AS(all.by(2).by(std::int64_t{1} << 62), lapwing::RangeError);
 }
 
@@ -130,14 +133,16 @@ TEST_CASE("ranges as text") {
 }
 
 TEST_CASE("a range that leaves 64 bits is refused, with the range, the call and the limit") {
-    CHECK_THROWS_WITH((Range{5, highest}.shift(7)),
-                      Catch::StartsWith("Range [5, 9223372036854775807).shift(7): the last index of the result is above "
-                                        "2^63 - 1") &&
-                          Catch::EndsWith("pass a smaller number"));
+    CHECK_THROWS_WITH(
+        (Range{5, highest}.shift(7)),
+        Catch::StartsWith("Range [5, 9223372036854775807).shift(7): the last index of the result is above "
+                          "2^63 - 1") &&
+            Catch::EndsWith("pass a smaller number"));
     CHECK_THROWS_WITH((Range{-highest, 0}.shift(-2)),
                       Catch::Contains(".shift(-2): the first index of the result is below -2^63") &&
                           Catch::EndsWith("pass a larger number"));
-    CHECK_THROWS_WITH((Range{3, 9}.expand(highest)), Catch::Contains("[3, 9).expand(9223372036854775807): the last index"));
+    CHECK_THROWS_WITH((Range{3, 9}.expand(highest)),
+                      Catch::Contains("[3, 9).expand(9223372036854775807): the last index"));
     CHECK_THROWS_WITH((Range{0, ~std::uint64_t{0}}), Catch::Contains("18446744073709551615 is above 2^63 - 1"));
 }
 

@@ -152,9 +152,9 @@ TEST_CASE("a list in equal units has the bytes of its blocks, in their order") {
         std::vector<std::int64_t> offsets;
         std::vector<std::uint64_t> starts{0};
         for (std::uint64_t i = 0; i < count; ++i) {
-            const std::uint64_t bytes = kind == 2                          ? random.size(1, 50)
-                                        : random.number(0, 9) == 0         ? unit * random.size(1, 12) + (kind == 1 ? 1 : 0)
-                                                                           : unit;
+            const std::uint64_t bytes = kind == 2                  ? random.size(1, 50)
+                                        : random.number(0, 9) == 0 ? unit * random.size(1, 12) + (kind == 1 ? 1 : 0)
+                                                                   : unit;
             offsets.push_back(random.number(-1000, 1000));
             starts.push_back(starts.back() + bytes);
         }

@@ -18,7 +18,8 @@ TEST_CASE("strided copies agree with element-wise ones, and touch nothing else")
         std::uint64_t to_extent = 1;
         std::uint64_t from_extent = 1;
         for (std::size_t d = levels.size(); d-- > 0;) {
-            levels[d].count = static_cast<std::uint64_t>(random.number(random.number(0, 20) == 0 ? 0 : 1, d + 2 == levels.size() && round % 7 == 0 ? 700 : 4));
+            levels[d].count = static_cast<std::uint64_t>(
+                random.number(random.number(0, 20) == 0 ? 0 : 1, d + 2 == levels.size() && round % 7 == 0 ? 700 : 4));
             levels[d].to_stride = to_extent + static_cast<std::uint64_t>(random.number(0, 1) * random.number(0, 2));
             levels[d].from_stride = from_extent + static_cast<std::uint64_t>(random.number(0, 1) * random.number(0, 2));
             to_extent = levels[d].to_stride * (levels[d].count + 1);

@@ -73,19 +73,20 @@ int TypeProgram::number(int low, int high) {
 
 MPI_Datatype TypeProgram::named() {
     constexpr int count = 13;
-    static const std::array<std::pair<MPI_Datatype, const char*>, count> types{{{MPI_INT, "int"},
-                                                                                {MPI_CHAR, "char"},
-                                                                                {MPI_SHORT, "short"},
-                                                                                {MPI_DOUBLE, "double"},
-                                                                                {MPI_BYTE, "byte"},
-                                                                                {MPI_C_DOUBLE_COMPLEX, "complex"},
-                                                                                {MPI_DOUBLE_INT, "double_int"},
-                                                                                {MPI_SHORT_INT, "short_int"},
-                                                                                {MPI_LONG_INT, "long_int"},
-                                                                                {MPI_LONG_DOUBLE_INT, "long_double_int"},
-                                                                                {MPI_2INT, "2int"},
-                                                                                {MPI_FLOAT_INT, "float_int"},
-                                                                                {MPI_PACKED, "packed"}}};
+    static const std::array<std::pair<MPI_Datatype, const char*>, count> types{
+        {{MPI_INT, "int"},
+         {MPI_CHAR, "char"},
+         {MPI_SHORT, "short"},
+         {MPI_DOUBLE, "double"},
+         {MPI_BYTE, "byte"},
+         {MPI_C_DOUBLE_COMPLEX, "complex"},
+         {MPI_DOUBLE_INT, "double_int"},
+         {MPI_SHORT_INT, "short_int"},
+         {MPI_LONG_INT, "long_int"},
+         {MPI_LONG_DOUBLE_INT, "long_double_int"},
+         {MPI_2INT, "2int"},
+         {MPI_FLOAT_INT, "float_int"},
+         {MPI_PACKED, "packed"}}};
     const auto& [type, name] = types[static_cast<std::size_t>(number(0, count - 1))];
     text_ += name;
     return type;
@@ -188,7 +189,8 @@ MPI_Datatype TypeProgram::construct(int depth) {
         text_ += ")";
         types.push_back(MPI_DATATYPE_NULL);
         // Open MPI 4.1 counts an empty member for the extent, and forgets the gap that this makes when it packs.
-        if (std::any_of(owned.begin(), owned.end(), [](const MpiDatatype& t) { return extents_of(t.get()).bytes == 0; }))
+        if (std::any_of(owned.begin(), owned.end(),
+                        [](const MpiDatatype& t) { return extents_of(t.get()).bytes == 0; }))
             break;
         MPI_Type_create_struct(count, blocks.data(), places.data(), types.data(), &result);
         break;
@@ -206,7 +208,8 @@ MPI_Datatype TypeProgram::construct(int depth) {
         }
         const int order = number(0, 1) == 0 ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
         text_ += order == MPI_ORDER_C ? "C, " : "Fortran, ";
-        MPI_Type_create_subarray(dimensions, sizes.data(), subsizes.data(), starts.data(), order, inner().get(), &result);
+        MPI_Type_create_subarray(dimensions, sizes.data(), subsizes.data(), starts.data(), order, inner().get(),
+                                 &result);
         break;
     }
     case 9: {
@@ -220,10 +223,13 @@ MPI_Datatype TypeProgram::construct(int depth) {
         for (int d = 0; d < dimensions; ++d) {
             sizes.push_back(say(number(1, 7)));
             const int kind = say(number(0, 2));
-            distributions.push_back(kind == 0 ? MPI_DISTRIBUTE_BLOCK : kind == 1 ? MPI_DISTRIBUTE_CYCLIC : MPI_DISTRIBUTE_NONE);
+            distributions.push_back(kind == 0   ? MPI_DISTRIBUTE_BLOCK
+                                    : kind == 1 ? MPI_DISTRIBUTE_CYCLIC
+                                                : MPI_DISTRIBUTE_NONE);
             processes.push_back(say(kind == 2 ? 1 : number(1, 3)));
             const int least = kind == 0 ? (sizes.back() + processes.back() - 1) / processes.back() : 1;
-            arguments.push_back(kind == 2 || number(0, 1) == 0 ? MPI_DISTRIBUTE_DFLT_DARG : say(number(least, least + 2)));
+            arguments.push_back(kind == 2 || number(0, 1) == 0 ? MPI_DISTRIBUTE_DFLT_DARG
+                                                               : say(number(least, least + 2)));
             size *= processes.back();
         }
         const int rank = say(number(0, size - 1));
@@ -293,7 +299,9 @@ std::string check_type_program(std::span<const std::uint8_t> bytes) {
     if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN) MPI_Errhandler_free(&handler);
     MPI_Type_commit(&raw);
     const MpiDatatype type{raw};
-    const auto wrong = [&](const std::string& what) { return what + ": " + std::to_string(count) + " of " + program.text(); };
+    const auto wrong = [&](const std::string& what) {
+        return what + ": " + std::to_string(count) + " of " + program.text();
+    };
 
     const Layout layout = Layout::from_mpi(type.get(), static_cast<std::uint64_t>(count));
     const Flat order = packed_order(type.get(), count);
@@ -303,10 +311,13 @@ std::string check_type_program(std::span<const std::uint8_t> bytes) {
     const MpiDatatype exported = layout.to_mpi();
     if (packed_order(exported.get(), 1) != order) return wrong("MPI packs the exported type otherwise");
     if (!(Layout::from_mpi(exported.get()) == layout)) return wrong("export and import give another layout");
-    const auto at = [&](std::uint64_t limit) { return (static_cast<std::uint64_t>(program.number(0, 255)) * limit) / 255; };
+    const auto at = [&](std::uint64_t limit) {
+        return (static_cast<std::uint64_t>(program.number(0, 255)) * limit) / 255;
+    };
     const std::uint64_t begin = at(layout.bytes());
     const Layout part = layout.slice(begin, begin + at(layout.bytes() - begin));
-    if (!(Layout::from_mpi(part.to_mpi().get()) == part)) return wrong("export and import of a slice give another layout");
+    if (!(Layout::from_mpi(part.to_mpi().get()) == part))
+        return wrong("export and import of a slice give another layout");
     return {};
 }
 

@@ -16,7 +16,8 @@ using namespace lapwing;
 
 namespace {
 
-/// Every position is where the space has its index, at a place of its own, and in one domain. `dense`: no more room than the fullest rank needs.
+/// Every position is where the space has its index, at a place of its own, and in one domain. `dense`: no more room
+/// than the fullest rank needs.
 template <std::size_t N, class D>
 void check(const Domain<N>& space, const D& distribution, const Domain<N>& domain, int ranks, bool dense = true) {
     const Aligned<N, D> aligned{space, distribution};
@@ -32,7 +33,8 @@ void check(const Domain<N>& space, const D& distribution, const Domain<N>& domai
     for (const Index<N>& position : Domain<N>{Extents<N>{of_domain}}) {
         Index<N> in_space;
         for (std::size_t d = 0; d < N; ++d)
-            in_space[d] = (domain.range(d)[static_cast<std::uint64_t>(position[d])] - space.range(d).first()) / space.range(d).stride();
+            in_space[d] = (domain.range(d)[static_cast<std::uint64_t>(position[d])] - space.range(d).first()) /
+                          space.range(d).stride();
         const Location found = map.locate(position);
         REQUIRE(found.owner == whole.locate(in_space).owner);
         if (found.owner.value < 0) continue;
@@ -67,11 +69,13 @@ Range random_part(test::Random& random, const Range& whole) {
     std::vector<std::int64_t> kept;
     for (std::int64_t k = begin; k < random.number(begin, size); k += step) kept.push_back(k);
     if (kept.empty()) return {};
-    return Range::strided(whole[static_cast<std::uint64_t>(begin)], kept.size(), kept.size() == 1 ? 1 : step * whole.stride());
+    return Range::strided(whole[static_cast<std::uint64_t>(begin)], kept.size(),
+                          kept.size() == 1 ? 1 : step * whole.stride());
 }
 
 Range random_space(test::Random& random, std::int64_t most) {
-    return Range::strided(random.number(-50, 50), static_cast<std::uint64_t>(random.number(0, most)), random.number(1, 3));
+    return Range::strided(random.number(-50, 50), static_cast<std::uint64_t>(random.number(0, most)),
+                          random.number(1, 3));
 }
 
 } // namespace
@@ -93,7 +97,8 @@ TEST_CASE("elements of part of a space are where the space has their indices") {
         check(plane, BlockCyclic{{random.number(1, 4), random.number(1, 4)}}, patch, ranks);
         const Range side = random_space(random, 12);
         const Domain<2> square{side, side};
-        check(square, example::Triangular{}, Domain<2>{random_part(random, side), random_part(random, side)}, ranks, false);
+        check(square, example::Triangular{}, Domain<2>{random_part(random, side), random_part(random, side)}, ranks,
+              false);
     }
 }
 

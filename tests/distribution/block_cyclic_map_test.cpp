@@ -98,7 +98,8 @@ void check_random_maps(unsigned seed, int rounds) {
 
         const std::vector<std::int64_t> sizes = test::random_blocks<N>(random);
         std::copy(sizes.begin(), sizes.end(), blocks.begin());
-        check_against_definition<N>("BlockCyclic", BlockCyclic{sizes, grid}.map(extents, ranks), extents, ranks, blocks);
+        check_against_definition<N>("BlockCyclic", BlockCyclic{sizes, grid}.map(extents, ranks), extents, ranks,
+                                    blocks);
     }
 }
 
@@ -153,9 +154,10 @@ TEST_CASE("large extents: owners and places beyond 32 bits, without tables") {
 
 TEST_CASE("grids and blocks that do not fit are refused") {
     const Extents extents{10, 10};
-    CHECK_THROWS_WITH((Block{.grid = {2, 3}}.map(extents, 4)),
-                      "Block{.grid = {2, 3}}: the product of the processes must be the 4 ranks of the team; use 0 where the "
-                      "number may be chosen");
+    CHECK_THROWS_WITH(
+        (Block{.grid = {2, 3}}.map(extents, 4)),
+        "Block{.grid = {2, 3}}: the product of the processes must be the 4 ranks of the team; use 0 where the "
+        "number may be chosen");
     CHECK_THROWS_WITH((Cyclic{.grid = {3, 0}}.map(extents, 4)), Catch::Contains("must divide the 4 ranks"));
     CHECK_THROWS_WITH((Block{.grid = {4}}.map(extents, 4)), Catch::Contains("1 numbers for 2 dimensions"));
     CHECK_THROWS_WITH((Block{.grid = {-2, -2}}.map(extents, 4)), Catch::Contains("-2 processes in dimension 0"));

@@ -65,7 +65,8 @@ void check_random_cuts(unsigned seed, int rounds) {
         const std::vector<int> grid = test::random_grid<N>(random, ranks);
         BlockCyclicMap<N> with_margins = Block{grid}.map(extents, ranks);
         with_margins.add_margins(static_cast<std::uint64_t>(random.number(1, 3)));
-        const BlockCyclicMap<N> maps[] = {with_margins, Block{grid}.map(extents, ranks), Cyclic{grid}.map(extents, ranks),
+        const BlockCyclicMap<N> maps[] = {with_margins, Block{grid}.map(extents, ranks),
+                                          Cyclic{grid}.map(extents, ranks),
                                           BlockCyclic{test::random_blocks<N>(random), grid}.map(extents, ranks)};
         for (const BlockCyclicMap<N>& map : maps)
             for (int patch = 0; patch < 4; ++patch) {
@@ -73,7 +74,8 @@ void check_random_cuts(unsigned seed, int rounds) {
                 BufferShape<N> buffer = BufferShape<N>::row_major(domain);
                 buffer.offset = static_cast<std::uint64_t>(random.number(0, 3));
                 Elements dealt;
-                distribution::cut(map.dimensions(), map.origin(), domain.ranges(), buffer.offset, buffer.strides, dealt);
+                distribution::cut(map.dimensions(), map.origin(), domain.ranges(), buffer.offset, buffer.strides,
+                                  dealt);
                 check_cut(map, domain, dealt, buffer.offset);
                 REQUIRE(dealt.sections <= domain.size());
                 // The general way must come to the same.
@@ -112,7 +114,8 @@ TEST_CASE("sections are as few as the distribution allows") {
     // Edges that are not whole blocks are sections of their own: one block at each end of both dimensions.
     CHECK(sections(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain<2>{{5, 95}, {5, 95}}) == 4 * 4);
     // Blocks that hold the same of a stride go together: all whole ones of a process, or every third of them.
-    CHECK(sections(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(5), Range{0, 100}.by(2)}) == 4);
+    CHECK(sections(BlockCyclic{{10, 10}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(5), Range{0, 100}.by(2)}) ==
+          4);
     CHECK(sections(BlockCyclic{{10, 100}, {2, 2}}.map(extents, 4), Domain{Range{0, 100}.by(3), Range{0, 50}}) == 6);
     CHECK(sections(BlockCyclic{{8}}.map(Extents{1'000'000}, 4), Domain<1>{{0, 1'000'000}}) == 4);
     CHECK(sections(BlockCyclic{{8}}.map(Extents{1'000'000}, 4), Domain<1>{{3, 999'997}}) == 6);

@@ -53,7 +53,8 @@ TEST_CASE("no assignment is worth more than the one that is found") {
         const std::int64_t most = random.number(0, 2) == 0 ? 3 : 1000; // many that are alike, or none
         for (auto& row : rows)
             for (int column = 0; column < static_cast<int>(rows.size()); ++column)
-                if (random.number(0, 2) > 0) row.push_back({column, static_cast<std::uint64_t>(random.number(0, most))});
+                if (random.number(0, 2) > 0)
+                    row.push_back({column, static_cast<std::uint64_t>(random.number(0, most))});
         REQUIRE(value_of(rows, best_assignment(rows)) == best_value(rows));
     }
 }
@@ -72,14 +73,16 @@ TEST_CASE("thousands of rows with a few candidates each") {
     constexpr int size = 20'000;
     std::vector<int> hidden(size);
     std::iota(hidden.begin(), hidden.end(), 0);
-    for (int i = size - 1; i > 0; --i) std::swap(hidden[static_cast<std::size_t>(i)], hidden[static_cast<std::size_t>(random.number(0, i))]);
+    for (int i = size - 1; i > 0; --i)
+        std::swap(hidden[static_cast<std::size_t>(i)], hidden[static_cast<std::size_t>(random.number(0, i))]);
     Rows rows(size);
     for (int row = 0; row < size; ++row) {
         rows[static_cast<std::size_t>(row)].push_back({hidden[static_cast<std::size_t>(row)], 1000});
         for (int k = 0; k < 8; ++k) {
             const auto column = static_cast<int>(random.number(0, size - 1));
             if (column != hidden[static_cast<std::size_t>(row)])
-                rows[static_cast<std::size_t>(row)].push_back({column, static_cast<std::uint64_t>(random.number(0, 1000))});
+                rows[static_cast<std::size_t>(row)].push_back(
+                    {column, static_cast<std::uint64_t>(random.number(0, 1000))});
         }
     }
     CHECK(value_of(rows, best_assignment(rows)) == std::uint64_t{1000} * size);

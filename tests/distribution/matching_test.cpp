@@ -29,7 +29,8 @@ Places places_of(const Match& match, std::int64_t here_step, std::int64_t there_
                 if (seen < match.skip || seen >= match.skip + match.count) continue;
                 const auto r = static_cast<std::int64_t>(repeat);
                 const auto s = static_cast<std::int64_t>(k);
-                places.emplace_back(run.here + r * match.here_stride + s * here_step, run.there + r * match.there_stride + s * there_step);
+                places.emplace_back(run.here + r * match.here_stride + s * here_step,
+                                    run.there + r * match.there_stride + s * there_step);
             }
     return places;
 }
@@ -83,8 +84,8 @@ TEST_CASE("matches hold every position once, in order, at its place on both side
         const std::int64_t count = random.number(0, 1) == 0 ? least : random.number(1, least);
         const IndexSequence a = random_sequence(random, here_extent, count);
         const IndexSequence b = random_sequence(random, there_extent, count);
-        INFO(here.block() << " over " << here_processes << ", " << there.block() << " over " << there_processes << "; " << a.first << " by "
-                          << a.stride << ", " << b.first << " by " << b.stride << ", " << count);
+        INFO(here.block() << " over " << here_processes << ", " << there.block() << " over " << there_processes << "; "
+                          << a.first << " by " << a.stride << ", " << b.first << " by " << b.stride << ", " << count);
         for (int process = 0; process < here_processes; ++process) {
             std::map<int, Places> expected;
             for (std::int64_t k = 0; k < count; ++k) {
@@ -151,7 +152,8 @@ TEST_CASE("of a hundred thousand processes only a process' own part is looked at
         std::uint64_t wrong = 0;
         std::uint64_t count = 0;
         for (int process = 0; process < processes; process += 500) {
-            for (const Match& match : distribution::match(one.here, process, one.here_indices, one.there, one.there_indices)) {
+            for (const Match& match :
+                 distribution::match(one.here, process, one.here_indices, one.there, one.there_indices)) {
                 count += match.count;
                 if (match.repeats > 1 || !match.whole()) continue;
                 for (const distribution::MatchedRun& run : match.runs) {

@@ -73,7 +73,8 @@ struct Hull {
 };
 
 std::int64_t begin_of(const Placement& placement, std::uint64_t block) {
-    return placement.offsets != nullptr ? placement.offsets[block] : placement.stride * static_cast<std::int64_t>(block);
+    return placement.offsets != nullptr ? placement.offsets[block]
+                                        : placement.stride * static_cast<std::int64_t>(block);
 }
 
 Hull hull(const Placement& placement, std::uint64_t count, std::uint64_t block_bytes) {
@@ -190,17 +191,14 @@ public:
         case Movement::scatter:
             scatter(to, from, {count, block_bytes, to_side.placement.stride, to_side.placement.offsets}, reuse);
             break;
-        case Movement::copy:
-            copy(to, from, {count, block_bytes, to_side.placement, from_side.placement}, reuse);
-            break;
+        case Movement::copy: copy(to, from, {count, block_bytes, to_side.placement, from_side.placement}, reuse); break;
         }
         // A window around the blocks, and now and then everything.
         const std::int64_t begin = to - target_.bytes().data() + to_hull.begin;
         const std::int64_t end = to - target_.bytes().data() + to_hull.end;
         const bool all = number(0, 99) == 0;
         const std::size_t low = all ? 0 : static_cast<std::size_t>(std::max<std::int64_t>(0, begin - 256));
-        const std::size_t high =
-            all ? memory_bytes : std::min(memory_bytes, static_cast<std::size_t>(end) + 256);
+        const std::size_t high = all ? memory_bytes : std::min(memory_bytes, static_cast<std::size_t>(end) + 256);
         return std::memcmp(target_.bytes().data() + low, expected_.data() + low, high - low) == 0;
     }
 
@@ -341,11 +339,13 @@ TEST_CASE("a large run is the same through every size class, with and without th
             for (const Reuse reuse : {Reuse::soon, Reuse::never}) {
                 for (const std::size_t misalignment : {0U, 1U, 63U}) {
                     std::vector<std::byte> packed(expected.size() + 64);
-                    gather(packed.data() + misalignment, source.data(), {.count = count, .block_bytes = length, .stride = stride},
-                           reuse);
-                    CHECK(std::equal(expected.begin(), expected.end(), packed.begin() + static_cast<std::int64_t>(misalignment)));
+                    gather(packed.data() + misalignment, source.data(),
+                           {.count = count, .block_bytes = length, .stride = stride}, reuse);
+                    CHECK(std::equal(expected.begin(), expected.end(),
+                                     packed.begin() + static_cast<std::int64_t>(misalignment)));
                     std::vector<std::byte> unpacked(source.size());
-                    scatter(unpacked.data(), expected.data(), {.count = count, .block_bytes = length, .stride = stride}, reuse);
+                    scatter(unpacked.data(), expected.data(), {.count = count, .block_bytes = length, .stride = stride},
+                            reuse);
                     std::vector<std::byte> again(expected.size());
                     gather(again.data(), unpacked.data(), {.count = count, .block_bytes = length, .stride = stride});
                     CHECK(again == expected);

@@ -246,7 +246,8 @@ void send_request(Attacker& attacker, Random& random, std::vector<Bytes>& parts,
         else if (row->bytes_field == nullptr) payload = row->fixed_bytes;
     }
     const bool bulk_put = head.kind == RequestKind::bulk_put || head.kind == RequestKind::bulk_scatter;
-    // Without data, or with other data than was announced, a put would stay: MPI tells nobody that something is missing.
+    // Without data, or with other data than was announced, a put would stay: MPI tells nobody that something is
+    // missing.
     if (bulk_put) head.size = 8 + random.below(300) * 8;
     if (bulk_put && head.tag != tag) head.tag = std::numeric_limits<std::uint32_t>::max();
     if (head.kind == RequestKind::bulk_scatter) head.offset = random.below(head.size + 16);

@@ -34,7 +34,8 @@ constexpr HandlerNumber answer{9};
 /// Bytes that tell the call and the rank.
 std::vector<std::byte> bytes_of(int rank, std::size_t call, std::size_t size) {
     std::vector<std::byte> bytes(size);
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(static_cast<std::size_t>(rank) * 61 + call * 7 + i);
+    for (std::size_t i = 0; i < size; ++i)
+        bytes[i] = static_cast<std::byte>(static_cast<std::size_t>(rank) * 61 + call * 7 + i);
     return bytes;
 }
 
@@ -49,7 +50,8 @@ TEST_CASE("remote calls of all sizes run at their targets, in the order in which
             limits.packets_in_flight = in_flight;
             Job job{limits};
             const std::size_t limit = job.engine.inline_limit();
-            const std::array<std::size_t, 11> sizes{0, 1, 7, 8, 9, 100, limit / 2, limit - 8, limit - 7, limit - 1, limit};
+            const std::array<std::size_t, 11> sizes{0,         1,         7,         8,         9,    100,
+                                                    limit / 2, limit - 8, limit - 7, limit - 1, limit};
             constexpr std::size_t calls = 200;
             std::vector<std::size_t> came(static_cast<std::size_t>(test::world_size()));
             std::size_t wrong = 0;
@@ -74,7 +76,8 @@ TEST_CASE("remote calls of all sizes run at their targets, in the order in which
 TEST_CASE("a handler answers by a call back, later where there is no room") {
     EngineLimits limits;
     limits.packet_bytes = 512;
-    limits.packets_in_flight = 1; // of the answers to a packet of questions one leaves, and another one waits in the open packet
+    limits.packets_in_flight =
+        1; // of the answers to a packet of questions one leaves, and another one waits in the open packet
     Job job{limits};
     const int target = (test::world_rank() + 1) % test::world_size();
     constexpr std::uint64_t questions = 300;
@@ -101,10 +104,12 @@ TEST_CASE("a handler answers by a call back, later where there is no room") {
         sum += number;
     });
     job.listener.each_round = [&] {
-        while (!to_answer.empty() && try_answer(to_answer.front().first, to_answer.front().second)) to_answer.pop_front();
+        while (!to_answer.empty() && try_answer(to_answer.front().first, to_answer.front().second))
+            to_answer.pop_front();
     };
     job.meet();
-    for (std::uint64_t number = 0; number < questions; ++number) job.call(target, ask, std::as_bytes(std::span{&number, 1}));
+    for (std::uint64_t number = 0; number < questions; ++number)
+        job.call(target, ask, std::as_bytes(std::span{&number, 1}));
     job.until([&] { return answers == questions; });
     CHECK(sum == questions * (questions - 1) / 2);
     job.meet(); // this rank has been asked all, too
@@ -112,7 +117,8 @@ TEST_CASE("a handler answers by a call back, later where there is no room") {
     CHECK(job.listener.failures.empty());
 }
 
-TEST_CASE("a call that no handler is registered for is an error with number, sender and length, and no other call is lost") {
+TEST_CASE(
+    "a call that no handler is registered for is an error with number, sender and length, and no other call is lost") {
     Job job;
     std::size_t came = 0;
     job.engine.register_handler(record, [&](int, std::span<const std::byte>) { ++came; });
@@ -155,15 +161,18 @@ TEST_CASE("what a handler throws is an error, and its call is not repeated") {
     if (test::world_rank() == 0) {
         CHECK(came == 2);
         REQUIRE(job.listener.failures.size() == 1);
-        CHECK(mentions(job.listener.failures.front(), "the handler of remote call 7 of rank 1 with 0 bytes threw: no such thing"));
+        CHECK(mentions(job.listener.failures.front(),
+                       "the handler of remote call 7 of rank 1 with 0 bytes threw: no such thing"));
     }
 }
 
 TEST_CASE("a packet with what is no request is an error, and the engine reads on") {
     for (const auto& [head, bytes, text] : {
-             std::tuple{Request{.kind = static_cast<RequestKind>(250)}, std::size_t{8}, "rank 0 sent a request of kind 250"},
-             std::tuple{Request{.kind = RequestKind::remote_call, .handler = 7, .size = 64}, std::size_t{24},
-                        "rank 0 sent a request (remote call, kind 14) with 64 bytes of payload, of which its packet has 24"},
+             std::tuple{Request{.kind = static_cast<RequestKind>(250)}, std::size_t{8},
+                        "rank 0 sent a request of kind 250"},
+             std::tuple{
+                 Request{.kind = RequestKind::remote_call, .handler = 7, .size = 64}, std::size_t{24},
+                 "rank 0 sent a request (remote call, kind 14) with 64 bytes of payload, of which its packet has 24"},
              std::tuple{Request{.kind = RequestKind::get, .size = 1U << 20}, std::size_t{0},
                         "rank 0 asked for 1048576 bytes in one packet (get)"},
          }) {

@@ -26,7 +26,8 @@ using lapwing::messages::RequestKind;
 using lapwing::messages::RequestRow;
 using lapwing::messages::RequestTable;
 
-/// The requests of a packet with one of each kind, whose payload of `bytes` bytes, if a field says its length, is the kind's number.
+/// The requests of a packet with one of each kind, whose payload of `bytes` bytes, if a field says its length, is the
+/// kind's number.
 std::vector<std::byte> one_of_each(std::uint64_t bytes) {
     std::vector<std::byte> memory(4096);
     Packet packet{memory.data(), memory.size()};
@@ -72,7 +73,8 @@ TEST_CASE("requests of all kinds are read from a packet, each with its payload")
             CHECK(read.row->kind == row.kind);
             CHECK(read.head.token == 77);
             CHECK(read.payload.size() == (row.bytes_field != nullptr ? bytes : row.fixed_bytes));
-            CHECK(std::ranges::all_of(read.payload, [&](std::byte one) { return one == static_cast<std::byte>(row.kind); }));
+            CHECK(std::ranges::all_of(read.payload,
+                                      [&](std::byte one) { return one == static_cast<std::byte>(row.kind); }));
             packet = read.rest;
         }
         CHECK(packet.empty());
@@ -92,11 +94,13 @@ TEST_CASE("what is no request of a known kind, or no whole one, is an error with
     // A payload of a length that a field says, and one that is a structure.
     CHECK(mentions(fault(packet_of({.kind = RequestKind::put, .size = 17}, 16)),
                    "(put, kind 1) with 17 bytes of payload, of which its packet has 16"));
-    CHECK(mentions(fault(packet_of({.kind = RequestKind::put, .size = 17}, 17)), "17 bytes of payload")); // without what pads it
+    CHECK(mentions(fault(packet_of({.kind = RequestKind::put, .size = 17}, 17)),
+                   "17 bytes of payload")); // without what pads it
     CHECK(mentions(fault(packet_of({.kind = RequestKind::atomic}, 8)),
                    "(atomic, kind 8) with 16 bytes of payload, of which its packet has 8"));
     // Lengths at which sums overflow.
-    for (const std::uint64_t size : {std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max() - 6})
+    for (const std::uint64_t size :
+         {std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max() - 6})
         CHECK(mentions(fault(packet_of({.kind = RequestKind::remote_call, .size = size}, 64)), std::to_string(size)));
 
     const std::string short_head = fault(std::vector<std::byte>(sizeof(Request) - 8));

@@ -29,7 +29,8 @@ bool forbid_epoll_pwait2() {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     }};
     const sock_fprog filter{.len = program.size(), .filter = program.data()};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
 std::chrono::steady_clock::duration time_of_sleep(Sleeper& sleeper, bool watch_sockets) {
@@ -81,7 +82,8 @@ TEST_CASE("sleeps last also where the system forbids to wait for sockets") {
         for (int i = 0; i < 3; ++i) CHECK(time_of_sleep(sleeper, true) >= 20ms);
         sleeper.nudge();
         CHECK(sleeper.sleep(2s, true) == Sleeper::Woken::by_nudge);
-    }}.join();
+    }}
+        .join();
     if (!filters) WARN("this system has no filters of calls: tried without one");
     CHECK(forbidden == filters);
 }

@@ -1,7 +1,7 @@
 // Times of packing: what the model says of shapes, and that what it measures is plausible.
 #include "datatype/block_copy.hpp"
-#include "src/kernels/copy_choices.hpp"
 #include "pipeline/planner.hpp"
+#include "src/kernels/copy_choices.hpp"
 #include "src/model/copy_model.hpp"
 
 #include "support/catch.hpp"
@@ -65,13 +65,17 @@ TEST_CASE("outside the cache a block takes little more than the longer of its co
     const CopyModel model = plain();
     constexpr std::uint64_t blocks = 1 << 20;
     constexpr std::uint64_t part = 1 << 14; // such chunks stay in the cache
-    const auto of_block = [&](std::uint64_t stride) { return model.time(strided(blocks, 8, stride), part) / (part / 8); };
+    const auto of_block = [&](std::uint64_t stride) {
+        return model.time(strided(blocks, 8, stride), part) / (part / 8);
+    };
     const auto both = [](double a, double b) { return std::cbrt(a * a * a + b * b * b); };
     CHECK(of_block(17) == Approx(both(1.5e-9, 17.0 / 64 * 2e-9)).epsilon(0.01));
-    CHECK(of_block(129) == Approx(both(1.5e-9, 1.5 * (1 + 7.0 / 64) * 2e-9)).epsilon(0.01)); // with what is fetched ahead
-    CHECK(of_block(8200) == Approx(100e-9).epsilon(0.01)); // so many page tables leave the cache too
+    CHECK(of_block(129) ==
+          Approx(both(1.5e-9, 1.5 * (1 + 7.0 / 64) * 2e-9)).epsilon(0.01)); // with what is fetched ahead
+    CHECK(of_block(8200) == Approx(100e-9).epsilon(0.01));                  // so many page tables leave the cache too
     // The packed bytes of one large chunk leave it: 1/8 line a block.
-    CHECK(model.time(strided(blocks, 8, 17)) == Approx(blocks * both(1.5e-9, (17.0 / 64 + 8.0 / 64) * 2e-9)).epsilon(0.01));
+    CHECK(model.time(strided(blocks, 8, 17)) ==
+          Approx(blocks * both(1.5e-9, (17.0 / 64 + 8.0 / 64) * 2e-9)).epsilon(0.01));
 }
 
 TEST_CASE("strides of many factors of two leave the cache early") {
@@ -87,7 +91,8 @@ TEST_CASE("the shape of a layout says how its places are told") {
     using lapwing::Layout;
     CHECK(shape_of(Layout::strided(10, 4, 8)).places == Places::regular);
     CHECK(shape_of(Layout::indexed({0, 10, 13}, 2)).places == Places::indexed);
-    const BlockShape cut = shape_of(Layout::indexed({0, 2, 13, 20, 30, 41, 50, 60}, 2)); // told by the offsets of its units
+    const BlockShape cut =
+        shape_of(Layout::indexed({0, 2, 13, 20, 30, 41, 50, 60}, 2)); // told by the offsets of its units
     CHECK((cut.places == Places::indexed && cut.blocks == 7 && cut.units == 8));
     const std::vector<lapwing::ByteBlock> blocks{{0, 5}, {10, 1}, {20, 2}};
     CHECK(shape_of(Layout::list(blocks)).places == Places::listed);
@@ -102,7 +107,7 @@ TEST_CASE("a part takes its share") {
 
 TEST_CASE("what is measured are the copy kernels in use") {
     using namespace lapwing::datatype;
-using namespace lapwing::kernels;
+    using namespace lapwing::kernels;
     const CopyModel fast = measure_copies(0.02);
     const CopyChoices before = copy_choices();
     CopyChoices slow = before;
@@ -117,7 +122,8 @@ TEST_CASE("measured copies are times") {
     const CopyModel model = measure_copies(0.02);
     CHECK(model.cache_bytes >= 4096);
     CHECK(model.block_time(65536) > model.block_time(8)); // a longer block takes longer
-    for (const double seconds : {model.call, model.offset, model.list, model.line_near, model.line_far, model.block.front()}) {
+    for (const double seconds :
+         {model.call, model.offset, model.list, model.line_near, model.line_far, model.block.front()}) {
         CHECK(seconds >= 0);
         CHECK(seconds < 1e-3);
     }
@@ -127,7 +133,7 @@ TEST_CASE("measured copies are times") {
 TEST_CASE("copies larger than the last cache move the same bytes") {
     using lapwing::Layout;
     using namespace lapwing::datatype;
-using namespace lapwing::kernels;
+    using namespace lapwing::kernels;
     const CopyChoices before = copy_choices();
     CopyChoices choices = before;
     choices.set_limits({.tiny = 64, .level1 = 128, .level2 = 256, .last_level = 1024}); // of a very small machine

@@ -9,7 +9,6 @@
 using namespace lapwing;
 using namespace lapwing::model;
 
-
 namespace {
 
 const TransferModel line{std::vector<TransferLine>{{0, 10e-6, 10e-6, 1e-6, 1e-9, 0, 0}}};
@@ -22,7 +21,8 @@ TEST_CASE("a path that was not measured has built-in times") {
         CHECK(model.source(path, Direction::put) == Source::built_in);
         CHECK(model.transfers(path, Direction::put, 1 << 20).time(1 << 20) > 0);
     }
-    CHECK(model.transfers(Path::direct, Direction::get, 8).time(8) < model.transfers(Path::rma, Direction::get, 8).time(8));
+    CHECK(model.transfers(Path::direct, Direction::get, 8).time(8) <
+          model.transfers(Path::rma, Direction::get, 8).time(8));
 }
 
 TEST_CASE("what is set is used, for its path and direction alone") {
@@ -55,8 +55,10 @@ TEST_CASE("a network that has become slower is believed after some transfers, th
     // Other sizes are judged by transfers of theirs.
     CHECK(model.transfers(Path::rma, Direction::put, 1 << 20).time(1 << 20) == Approx(line.time(1 << 20)));
     // The same network carries the other direction; others are others.
-    CHECK(model.transfers(Path::rma, Direction::get, 1000).time(1000) == Approx(2 * built_in_model(Path::rma).time(1000)).epsilon(0.1));
-    CHECK(model.transfers(Path::service, Direction::put, 1000).time(1000) == Approx(built_in_model(Path::service).time(1000)));
+    CHECK(model.transfers(Path::rma, Direction::get, 1000).time(1000) ==
+          Approx(2 * built_in_model(Path::rma).time(1000)).epsilon(0.1));
+    CHECK(model.transfers(Path::service, Direction::put, 1000).time(1000) ==
+          Approx(built_in_model(Path::service).time(1000)));
 }
 
 TEST_CASE("observations that no model can meet move it only so far") {

@@ -1,4 +1,5 @@
-// How much of a transfer goes on beside a computation, of transfers that are played: clocks, and calls that keep the processor.
+// How much of a transfer goes on beside a computation, of transfers that are played: clocks, and calls that keep the
+// processor.
 #include "src/model/measure_transfers.hpp"
 
 #include "support/catch.hpp"
@@ -14,7 +15,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 void spin_until(Clock::time_point end) {
-    while (Clock::now() < end) {}
+    while (Clock::now() < end) {
+    }
 }
 void spin_for(microseconds time) { spin_until(Clock::now() + time); }
 
@@ -35,7 +37,8 @@ TEST_CASE("a transfer that needs no processor is hidden whole, though some of it
 }
 
 TEST_CASE("a transfer that goes on only while it is waited for is not hidden") {
-    const double overlap = measure_overlap([] { spin_for(microseconds{50}); }, [] { spin_for(microseconds{450}); }, count, 0);
+    const double overlap =
+        measure_overlap([] { spin_for(microseconds{50}); }, [] { spin_for(microseconds{450}); }, count, 0);
     CHECK(overlap < 0.2);
 }
 

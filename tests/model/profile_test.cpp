@@ -101,7 +101,8 @@ TEST_CASE("a LAPWING_PROFILE that does not exist is told once, by rank 0") {
     };
     const std::string text = made(missing);
     if (test::world_rank() == 0)
-        CHECK_THAT(text, test::says({"LAPWING_PROFILE=" + missing, "no such file or directory", "lapwing-tune", "none"}));
+        CHECK_THAT(text,
+                   test::says({"LAPWING_PROFILE=" + missing, "no such file or directory", "lapwing-tune", "none"}));
     else CHECK(text.find("LAPWING_PROFILE") == std::string::npos);
     CHECK(made(missing).find("LAPWING_PROFILE") == std::string::npos);
     for (const std::string& place : {directory.path(), std::string{"none"}, std::string{}})
@@ -213,7 +214,8 @@ TEST_CASE("measurements of transfers end in time, but each is made once") {
         for (const TransferCell& cell : cells) bytes += cell.bytes * cell.operations;
         const auto moved = [&] {
             const StatisticsValues values = window.statistics();
-            return values[Counter::direct_put_bytes] + values[Counter::rma_put_bytes] + values[Counter::service_put_bytes];
+            return values[Counter::direct_put_bytes] + values[Counter::rma_put_bytes] +
+                   values[Counter::service_put_bytes];
         };
         const std::uint64_t before = moved();
         const auto samples = measure_transfers(window, Rank{1}, Direction::put, cells, memory, 0);

@@ -27,7 +27,8 @@ CostTables some_tables() {
                                  .reuse = kernels::Reuse::never},
                        .method = kernels::Method::moves_ahead},
                       {.where = {.block = kernels::BlockClass::b4097_up}, .method = kernels::Method::library}};
-    TransferModel model{std::vector<TransferLine>{{0, 1e-6, 2e-6, 3e-7, 4e-10, 5e-8, 6e-11}, {4097, 7e-6, 8e-6, 9e-7, 1e-10, 0, 0, 3e-10, 5e-6}},
+    TransferModel model{std::vector<TransferLine>{{0, 1e-6, 2e-6, 3e-7, 4e-10, 5e-8, 6e-11},
+                                                  {4097, 7e-6, 8e-6, 9e-7, 1e-10, 0, 0, 3e-10, 5e-6}},
                         {.largest = 4096, .room = 8000, .head = 48}};
     model.set_overlap(0.75);
     tables.transfers(Path::rma, Direction::put) = model;
@@ -88,7 +89,8 @@ TEST_CASE("a model of transfers that seem to take no time of their own is stored
     std::vector<TransferSample> samples;
     for (std::uint64_t bytes = 8; bytes <= 64; bytes *= 2)
         for (const std::uint64_t operations : {1U, 4U, 16U})
-            samples.push_back({bytes, operations, operations == 1 ? 16e-6 : 31e-6, 0.7e-6 * static_cast<double>(operations)});
+            samples.push_back(
+                {bytes, operations, operations == 1 ? 16e-6 : 31e-6, 0.7e-6 * static_cast<double>(operations)});
     CostTables tables;
     tables.transfers(Path::service, Direction::get) = fit_transfers(samples);
     REQUIRE(is_read(to_text(key, tables)));
@@ -134,7 +136,8 @@ TEST_CASE("numbers that are no times are refused even where the checksum is righ
     const std::string text = to_text(key, some_tables());
     CHECK(is_read(sealed(text)));
     CHECK(is_read(with(text, "copy.block.8 = 1.25e-09", "copy.block.8 = 1.5e-09")));
-    for (const char* const value : {"nan", "-nan", "inf", "-1e-9", "1e9", "1e999", "", " ", "1e-9 ", "1e-9x", "0x1p-3", "--1"}) {
+    for (const char* const value :
+         {"nan", "-nan", "inf", "-1e-9", "1e9", "1e999", "", " ", "1e-9 ", "1e-9x", "0x1p-3", "--1"}) {
         INFO(value);
         CHECK_FALSE(is_read(with(text, "copy.block.8 = 1.25e-09", std::string{"copy.block.8 = "} + value)));
     }
@@ -142,10 +145,10 @@ TEST_CASE("numbers that are no times are refused even where the checksum is righ
     CHECK_FALSE(is_read(with(text, "overlap = 0.75", "overlap = -0.1")));
     CHECK_FALSE(is_read(with(text, "cache_bytes = 123456", "cache_bytes = 0")));
     CHECK_FALSE(is_read(with(text, "cache_bytes = 123456", "cache_bytes = 99999999999999999999999")));
-    CHECK_FALSE(is_read(with(text, "piece.0 = 0 ", "piece.0 = 1 ")));       // nothing says what is below
-    CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.1 = 0 ")));    // not in order
-    CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.1 = -4097 "))); // no size
-    CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.2 = 4097 "))); // one is missing
+    CHECK_FALSE(is_read(with(text, "piece.0 = 0 ", "piece.0 = 1 ")));            // nothing says what is below
+    CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.1 = 0 ")));         // not in order
+    CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.1 = -4097 ")));     // no size
+    CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.2 = 4097 ")));      // one is missing
     CHECK_FALSE(is_read(with(text, "piece.1 = 4097 ", "piece.1 = 4097 1e-6 "))); // one number too many
     CHECK_FALSE(is_read(with(text, "= moves-ahead", "= moved-ahead")));
     CHECK_FALSE(is_read(with(text, "choice.scatter.5-7.", "choice.scatter.5-8.")));
@@ -160,7 +163,7 @@ TEST_CASE("numbers that are no times are refused even where the checksum is righ
     CHECK(is_read(with(text, "aggregation = 4096 8000 48", "aggregation = 0 0 0")));
     CHECK_FALSE(is_read(with(text, " 3e-10 5e-06", " -3e-10 5e-06")));
     CHECK_FALSE(is_read(with(text, " 3e-10 5e-06", " 3e-10 500")));
-    CHECK_FALSE(is_read(with(text, "3e-07 4e-10", "0 0")));                 // takes no time at all
+    CHECK_FALSE(is_read(with(text, "3e-07 4e-10", "0 0"))); // takes no time at all
 }
 
 TEST_CASE("lines too many or too few are refused even where the checksum is right") {

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::uint64_t largest_bytes = 16 << 20;
 
-/// What a network of these lines would show, with every time off by up to `noise` and one in `outlier_every` ten times as long.
+/// What a network of these lines would show, with every time off by up to `noise` and one in `outlier_every` ten times
+/// as long.
 std::vector<TransferSample> samples_of(const TransferModel& model, double noise = 0, unsigned outlier_every = 0) {
     std::mt19937 random{7};
     std::uniform_real_distribution<double> error{1 - noise, 1 + noise};
@@ -33,10 +34,9 @@ std::vector<TransferSample> samples_of(const TransferModel& model, double noise 
     return samples;
 }
 
-const TransferModel one_line{
-    std::vector<TransferLine>{{0, 20e-6, 28e-6, 2e-6, 0.4e-9, 1e-6, 0.05e-9}}};
+const TransferModel one_line{std::vector<TransferLine>{{0, 20e-6, 28e-6, 2e-6, 0.4e-9, 1e-6, 0.05e-9}}};
 const TransferModel eager_and_rendezvous{std::vector<TransferLine>{{0, 3e-6, 3e-6, 0.3e-6, 0.9e-9, 0.2e-6, 0.1e-9},
-                                                                    {65537, 40e-6, 30e-6, 9e-6, 0.12e-9, 3e-6, 0}}};
+                                                                   {65537, 40e-6, 30e-6, 9e-6, 0.12e-9, 3e-6, 0}}};
 
 void require_near(TransferModel fitted, const TransferModel& truth, double tolerance) {
     refine_changes(fitted, 2, [&](std::uint64_t bytes) { return truth.time(bytes); });
@@ -107,7 +107,8 @@ TEST_CASE("the quality of a fit is judged by squares and by shares") {
 TEST_CASE("samples that are no times are left out") {
     std::vector<TransferSample> samples = samples_of(one_line);
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    for (const double seconds : {nan, -1.0, 0.0, std::numeric_limits<double>::infinity()}) samples.push_back({100, 1, seconds, 0});
+    for (const double seconds : {nan, -1.0, 0.0, std::numeric_limits<double>::infinity()})
+        samples.push_back({100, 1, seconds, 0});
     require_near(fit_transfers(samples), one_line, 0.01);
     CHECK(fit_transfers(std::vector<TransferSample>{}).empty());
     CHECK(fit_transfers(std::vector<TransferSample>{{8, 1, 1e-6, 0}, {8, 4, 2e-6, 0}}).empty());
@@ -148,7 +149,7 @@ TEST_CASE("operations that travel together take time by the message") {
     CHECK(aggregation.operations_per_message(4001) == 0);
     CHECK(Aggregation{}.operations_per_message(0) == 0);
     const TransferModel truth{std::vector<TransferLine>{{0, 12e-6, 25e-6, 0.1e-6, 0.5e-9, 0, 0, 0, 9e-6},
-                                                         {4001, 30e-6, 60e-6, 30e-6, 0.2e-9, 0, 0, 0.3e-9}},
+                                                        {4001, 30e-6, 60e-6, 30e-6, 0.2e-9, 0, 0, 0.3e-9}},
                               aggregation};
     CHECK(truth.time(3000, 2) == Approx(25e-6 + 0.2e-6 + 6000 * 0.5e-9));
     CHECK(truth.time(3000, 3) == Approx(25e-6 + 0.3e-6 + 9000 * 0.5e-9 + 9e-6));
@@ -196,7 +197,8 @@ TEST_CASE("a packet holds as many operations as the model says") {
 
 TEST_CASE("where aggregation ends a line begins, if there are two sizes on either side") {
     const Aggregation aggregation{.largest = 100, .room = 1000, .head = 50};
-    const std::vector<TransferSample> samples{{8, 1, 10e-6, 0}, {64, 1, 11e-6, 0}, {512, 1, 50e-6, 0}, {4096, 1, 80e-6, 0}};
+    const std::vector<TransferSample> samples{
+        {8, 1, 10e-6, 0}, {64, 1, 11e-6, 0}, {512, 1, 50e-6, 0}, {4096, 1, 80e-6, 0}};
     const TransferModel fitted = fit_transfers(samples, aggregation);
     REQUIRE(fitted.lines().size() == 2);
     CHECK(fitted.lines()[1].begin_bytes == 101);

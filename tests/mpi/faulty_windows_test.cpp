@@ -1,5 +1,6 @@
-// An MPI one of whose one-sided operations is wrong, slow, fails or never returns: the trial of its windows finds it, whichever it is,
-// and programs get the right values. The faulty calls stand in the place of MPI's by its profiling interface.
+// An MPI one of whose one-sided operations is wrong, slow, fails or never returns: the trial of its windows finds it,
+// whichever it is, and programs get the right values. The faulty calls stand in the place of MPI's by its profiling
+// interface.
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -28,13 +29,27 @@ using lapwing::Window;
 using lapwing::mpi::AtomicOperation;
 using lapwing::mpi::AtomicType;
 
-enum class Call { none, get, put, rget, rput, fetch, swap, accumulate, flush, flush_local, flush_all, lock_all, allocate };
+enum class Call {
+    none,
+    get,
+    put,
+    rget,
+    rput,
+    fetch,
+    swap,
+    accumulate,
+    flush,
+    flush_local,
+    flush_all,
+    lock_all,
+    allocate
+};
 enum class How { wrong, wrong_result, slow, fails, hangs };
 
 struct Fault {
     Call call = Call::none;
     How how = How::wrong;
-    MPI_Op operation = MPI_OP_NULL;         ///< of an atomic; MPI_OP_NULL: all
+    MPI_Op operation = MPI_OP_NULL;        ///< of an atomic; MPI_OP_NULL: all
     MPI_Datatype type = MPI_DATATYPE_NULL; ///< the same
 };
 Fault fault;
@@ -67,24 +82,30 @@ std::array<std::int64_t, 2> nobody_looks_here{};
 } // namespace
 
 extern "C" {
-int MPI_Get(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there, MPI_Win window) {
-    return call(Call::get, [&](MPI_Aint by) { return PMPI_Get(to, count, type, target, at + by, there, type_there, window); });
+int MPI_Get(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
+            MPI_Win window) {
+    return call(Call::get,
+                [&](MPI_Aint by) { return PMPI_Get(to, count, type, target, at + by, there, type_there, window); });
 }
 int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
             MPI_Win window) {
-    return call(Call::put, [&](MPI_Aint by) { return PMPI_Put(from, count, type, target, at + by, there, type_there, window); });
+    return call(Call::put,
+                [&](MPI_Aint by) { return PMPI_Put(from, count, type, target, at + by, there, type_there, window); });
 }
-int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there, MPI_Win window,
-             MPI_Request* request) {
-    return call(Call::rget,
-                [&](MPI_Aint by) { return PMPI_Rget(to, count, type, target, at + by, there, type_there, window, request); });
-}
-int MPI_Rput(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
+int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
              MPI_Win window, MPI_Request* request) {
-    return call(Call::rput,
-                [&](MPI_Aint by) { return PMPI_Rput(from, count, type, target, at + by, there, type_there, window, request); });
+    return call(Call::rget, [&](MPI_Aint by) {
+        return PMPI_Rget(to, count, type, target, at + by, there, type_there, window, request);
+    });
 }
-int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation, MPI_Win window) {
+int MPI_Rput(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+             MPI_Datatype type_there, MPI_Win window, MPI_Request* request) {
+    return call(Call::rput, [&](MPI_Aint by) {
+        return PMPI_Rput(from, count, type, target, at + by, there, type_there, window, request);
+    });
+}
+int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation,
+                     MPI_Win window) {
     if (is_faulty(Call::fetch, operation, type)) {
         if (const int code = before_call(); code != MPI_SUCCESS) return code;
         if (fault.how == How::wrong) operation = operation == MPI_NO_OP ? MPI_REPLACE : MPI_NO_OP;
@@ -92,8 +113,8 @@ int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int t
     }
     return PMPI_Fetch_and_op(operand, before, type, target, at, operation, window);
 }
-int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target, MPI_Aint at,
-                         MPI_Win window) {
+int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target,
+                         MPI_Aint at, MPI_Win window) {
     if (is_faulty(Call::swap, MPI_OP_NULL, type)) {
         if (const int code = before_call(); code != MPI_SUCCESS) return code;
         if (fault.how == How::wrong) expected = desired;
@@ -101,8 +122,8 @@ int MPI_Compare_and_swap(const void* desired, const void* expected, void* before
     }
     return PMPI_Compare_and_swap(desired, expected, before, type, target, at, window);
 }
-int MPI_Accumulate(const void* operand, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
-                   MPI_Op operation, MPI_Win window) {
+int MPI_Accumulate(const void* operand, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+                   MPI_Datatype type_there, MPI_Op operation, MPI_Win window) {
     if (is_faulty(Call::accumulate, operation, type)) {
         if (const int code = before_call(); code != MPI_SUCCESS) return code;
         if (fault.how == How::wrong) return MPI_SUCCESS;
@@ -122,7 +143,8 @@ int MPI_Win_lock_all(int assert, MPI_Win window) {
     return call(Call::lock_all, [&](MPI_Aint) { return PMPI_Win_lock_all(assert, window); });
 }
 int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm communicator, void* memory, MPI_Win* window) {
-    return call(Call::allocate, [&](MPI_Aint) { return PMPI_Win_allocate(bytes, unit, info, communicator, memory, window); });
+    return call(Call::allocate,
+                [&](MPI_Aint) { return PMPI_Win_allocate(bytes, unit, info, communicator, memory, window); });
 }
 }
 
@@ -146,7 +168,8 @@ public:
 
 Settings any_path() { return {{"LAPWING_NODE", "each"}, {"LAPWING_CALIBRATE", "0"}}; }
 Settings windows() {
-    return {{"LAPWING_NODE", "each"}, {"LAPWING_CALIBRATE", "0"}, {"LAPWING_PATH", "rma"}, {"LAPWING_RMA_SMALL", "mpi"}};
+    return {
+        {"LAPWING_NODE", "each"}, {"LAPWING_CALIBRATE", "0"}, {"LAPWING_PATH", "rma"}, {"LAPWING_RMA_SMALL", "mpi"}};
 }
 
 /// Each operation of T on the next rank's value, checked against the processor's.
@@ -198,14 +221,15 @@ void use(Runtime& runtime) {
     runtime.barrier();
 }
 
-constexpr std::array operations{AtomicOperation::add, AtomicOperation::bit_and, AtomicOperation::bit_or,  AtomicOperation::bit_xor,
-                                AtomicOperation::min, AtomicOperation::max,     AtomicOperation::replace, AtomicOperation::read};
+constexpr std::array operations{AtomicOperation::add,     AtomicOperation::bit_and, AtomicOperation::bit_or,
+                                AtomicOperation::bit_xor, AtomicOperation::min,     AtomicOperation::max,
+                                AtomicOperation::replace, AtomicOperation::read};
 constexpr std::array types{AtomicType::int32,  AtomicType::uint32,  AtomicType::int64,
                            AtomicType::uint64, AtomicType::float32, AtomicType::float64};
 
 bool exists(AtomicOperation operation, AtomicType type) {
-    const bool of_bits =
-        operation == AtomicOperation::bit_and || operation == AtomicOperation::bit_or || operation == AtomicOperation::bit_xor;
+    const bool of_bits = operation == AtomicOperation::bit_and || operation == AtomicOperation::bit_or ||
+                         operation == AtomicOperation::bit_xor;
     return !of_bits || (type != AtomicType::float32 && type != AtomicType::float64);
 }
 
@@ -223,10 +247,14 @@ TEST_CASE("without a fault the path rma works, and its atomics are found right")
 
 TEST_CASE("windows whose data is wrong, or whose calls fail, are refused where the program asks for them, by name") {
     const std::vector<std::pair<Fault, std::string>> faults{
-        {{Call::get, How::wrong}, "MPI_Get"},         {{Call::put, How::wrong}, "MPI_Put"},
-        {{Call::rget, How::wrong}, "MPI_Rget"},       {{Call::rput, How::wrong}, "MPI_Rput"},
-        {{Call::get, How::fails}, "MPI_Get"},         {{Call::put, How::fails}, "MPI_Put"},
-        {{Call::rget, How::fails}, "MPI_Rget"},       {{Call::rput, How::fails}, "MPI_Rput"},
+        {{Call::get, How::wrong}, "MPI_Get"},
+        {{Call::put, How::wrong}, "MPI_Put"},
+        {{Call::rget, How::wrong}, "MPI_Rget"},
+        {{Call::rput, How::wrong}, "MPI_Rput"},
+        {{Call::get, How::fails}, "MPI_Get"},
+        {{Call::put, How::fails}, "MPI_Put"},
+        {{Call::rget, How::fails}, "MPI_Rget"},
+        {{Call::rput, How::fails}, "MPI_Rput"},
         {{Call::flush, How::fails}, "MPI_Win_flush"},
 #ifdef OPEN_MPI // others' are not used
         {{Call::flush_all, How::fails}, "MPI_Win_flush_all"},
@@ -243,14 +271,16 @@ TEST_CASE("windows whose data is wrong, or whose calls fail, are refused where t
 }
 
 TEST_CASE("where the program leaves it open, messages take the place of windows that are wrong, slow or fail") {
-    for (const Call what : {Call::get, Call::put, Call::rget, Call::rput, Call::flush, Call::flush_local, Call::flush_all, Call::lock_all,
-                            Call::allocate})
+    for (const Call what : {Call::get, Call::put, Call::rget, Call::rput, Call::flush, Call::flush_local,
+                            Call::flush_all, Call::lock_all, Call::allocate})
         for (const How how : {How::wrong, How::slow, How::fails}) {
             const bool moves = what == Call::get || what == Call::put || what == Call::rget || what == Call::rput;
 #ifndef OPEN_MPI
             if (what == Call::flush_local || what == Call::flush_all) continue; // which are not used
 #endif
-            if ((how == How::wrong && !moves) || (how == How::slow && (what == Call::lock_all || what == Call::allocate))) continue;
+            if ((how == How::wrong && !moves) ||
+                (how == How::slow && (what == Call::lock_all || what == Call::allocate)))
+                continue;
             INFO("call " << static_cast<int>(what) << ", " << static_cast<int>(how));
             const FaultInPlace faulty{{what, how}};
             Runtime runtime{MPI_COMM_WORLD, any_path()};
@@ -266,7 +296,8 @@ TEST_CASE("an atomic that is wrong is not used, whichever it is") {
             for (const How how : {How::wrong, How::wrong_result}) {
                 // Both values of a pair may be the result of the other operation: one of the two ways is enough to see.
                 if (how == How::wrong_result && type != AtomicType::uint64) continue;
-                INFO("operation " << static_cast<int>(operation) << " of type " << static_cast<int>(type) << ", " << static_cast<int>(how));
+                INFO("operation " << static_cast<int>(operation) << " of type " << static_cast<int>(type) << ", "
+                                  << static_cast<int>(how));
                 const FaultInPlace faulty{of_fetch(how, operation, type)};
                 Runtime runtime{MPI_COMM_WORLD, windows()};
                 CHECK(runtime.network_path() == Path::rma);
@@ -309,7 +340,8 @@ TEST_CASE("a call that never returns keeps nobody", "[.hangs]") {
         Runtime runtime{MPI_COMM_WORLD, any_path()};
         in_place.store(false);
         CHECK(runtime.network_path() == Path::service);
-        CHECK_THAT(runtime.report(), test::says({what == Call::get ? "MPI_Get" : "MPI_Win_flush", "had not returned after"}));
+        CHECK_THAT(runtime.report(),
+                   test::says({what == Call::get ? "MPI_Get" : "MPI_Win_flush", "had not returned after"}));
         use(runtime);
     }
 }

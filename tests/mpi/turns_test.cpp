@@ -99,7 +99,8 @@ public:
     [[nodiscard]] Clock::time_point now() const override { return Clock::now(); }
     void sleep(Patience time) override {
         if (Clock::now() > end_) {
-            std::fprintf(stderr, "turns_test: team %d still waits for machine %d\n", team_.number, team_.machines[rank_]);
+            std::fprintf(stderr, "turns_test: team %d still waits for machine %d\n", team_.number,
+                         team_.machines[rank_]);
             std::_Exit(1); // no way to end the threads that wait for this one
         }
         std::this_thread::sleep_for(time);
@@ -118,9 +119,9 @@ private:
 };
 
 struct Outcome {
-    int turns = 0;     ///< of leaders
-    int without = 0;   ///< leaders that went on without their machine's name
-    int meetings = 0;  ///< of two teams on a machine
+    int turns = 0;    ///< of leaders
+    int without = 0;  ///< leaders that went on without their machine's name
+    int meetings = 0; ///< of two teams on a machine
 };
 
 /// All teams at the same time, each several times.

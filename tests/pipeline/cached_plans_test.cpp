@@ -12,8 +12,11 @@ using namespace test;
 
 TEST_CASE("planned transfers and cached accesses of one rank happen in program order") {
     Runtime runtime;
-    Window window{runtime, window_bytes,
-                  {.cache = {.mode = CacheMode::epoch, .bytes = 8192, .page_bytes = 256, .dirty_pages = 6, .read_ahead_bytes = 1024}}};
+    Window window{
+        runtime,
+        window_bytes,
+        {.cache = {
+             .mode = CacheMode::epoch, .bytes = 8192, .page_bytes = 256, .dirty_pages = 6, .read_ahead_bytes = 1024}}};
     // Nobody else touches the part of the next rank: this one knows what must be there, and never synchronises.
     const Rank next = test::next(runtime);
     const auto me = static_cast<std::uint64_t>(runtime.rank().value);
@@ -49,10 +52,12 @@ TEST_CASE("planned transfers and cached accesses of one rank happen in program o
             for (int i = 0; i < 4; ++i) (void)read_some();
             completion.wait();
             for (std::size_t k = 0; k < sides.target.flat.size(); ++k)
-                there[static_cast<std::size_t>(sides.target.flat[k])] = memory[static_cast<std::size_t>(sides.source.flat[k])];
+                there[static_cast<std::size_t>(sides.target.flat[k])] =
+                    memory[static_cast<std::size_t>(sides.source.flat[k])];
         } else {
             std::ranges::fill(memory, std::byte{0xEE});
-            Plan::get(window, next, Offset{0}, sides.source.layout, sides.target.layout, options).execute(std::span{memory});
+            Plan::get(window, next, Offset{0}, sides.source.layout, sides.target.layout, options)
+                .execute(std::span{memory});
             for (std::size_t k = 0; k < sides.target.flat.size(); ++k)
                 right = right && memory[static_cast<std::size_t>(sides.target.flat[k])] ==
                                      there[static_cast<std::size_t>(sides.source.flat[k])];
@@ -66,8 +71,9 @@ TEST_CASE("planned transfers and cached accesses of one rank happen in program o
     const auto before = static_cast<std::size_t>(test::previous(runtime).value);
     // What arrived is what the rank before believes.
     Bytes believed(window_bytes);
-    MPI_Sendrecv(there.data(), static_cast<int>(there.size()), MPI_BYTE, next.value, 0, believed.data(), static_cast<int>(believed.size()),
-                 MPI_BYTE, static_cast<int>(before), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(there.data(), static_cast<int>(there.size()), MPI_BYTE, next.value, 0, believed.data(),
+                 static_cast<int>(believed.size()), MPI_BYTE, static_cast<int>(before), 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     CHECK(test::agree(runtime, std::ranges::equal(window.local(), believed)));
     runtime.barrier();
     window.close();

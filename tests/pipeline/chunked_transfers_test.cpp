@@ -1,4 +1,5 @@
-// Planned transfers that take more than the memory for their chunks: large ones, and what completes them beside their waiters.
+// Planned transfers that take more than the memory for their chunks: large ones, and what completes them beside their
+// waiters.
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/random_transfers.hpp"
 #include "support/catch.hpp"
@@ -52,7 +53,8 @@ Bytes moved(const Bytes& source, Blocks from, Blocks to) {
     return result;
 }
 
-constexpr std::array strategies{Strategy::automatic, Strategy::full_pack, Strategy::superpipeline, Strategy::owner_packed};
+constexpr std::array strategies{Strategy::automatic, Strategy::full_pack, Strategy::superpipeline,
+                                Strategy::owner_packed};
 
 /// What there is of it on this path.
 PlanOptions forced(Strategy strategy, Path path) {
@@ -79,8 +81,9 @@ TEST_CASE("all ranks put and get large layouts at one owner") {
             runtime.barrier();
             bool right = true;
             for (int rank = 0; me == 0 && rank < runtime.size(); ++rank)
-                right = right && std::ranges::equal(moved(patterned(rank), here, there),
-                                                    window.local().subspan(extent * static_cast<std::uint64_t>(rank), extent));
+                right = right &&
+                        std::ranges::equal(moved(patterned(rank), here, there),
+                                           window.local().subspan(extent * static_cast<std::uint64_t>(rank), extent));
             INFO(put.explain());
             CHECK(test::agree(runtime, right));
             Bytes back(extent, std::byte{0xEE});
@@ -171,7 +174,8 @@ TEST_CASE("adds that come behind a put are sent while a long transfer is under w
     const Bytes memory = patterned(runtime.rank().value);
     const Blocks everywhere{};
     for (const Strategy strategy : strategies) {
-        Plan put = Plan::put(window, everywhere.layout(), next, Offset{0}, everywhere.layout(), forced(strategy, window.path(next)));
+        Plan put = Plan::put(window, everywhere.layout(), next, Offset{0}, everywhere.layout(),
+                             forced(strategy, window.path(next)));
         Completion started = put.start(static_cast<const void*>(memory.data()));
         const std::uint64_t forty = 40;
         window.put(next, Offset{extent}, std::span{&forty, 1});
@@ -221,7 +225,8 @@ TEST_CASE("transfers that find no memory for their chunks wait for those that ha
         const PlanOptions options = forced(strategy, window.path(next));
         std::vector<Plan> plans;
         for (std::uint64_t i = 0; i < 8; ++i)
-            plans.push_back(Plan::put(window, here.layout(), next, Offset{i * extent}, Layout::contiguous(blocks * 12), options));
+            plans.push_back(
+                Plan::put(window, here.layout(), next, Offset{i * extent}, Layout::contiguous(blocks * 12), options));
         std::vector<Completion> started;
         for (Plan& plan : plans) started.push_back(plan.start(static_cast<const void*>(memory.data())));
         CHECK(pool.bytes() <= 64 * 1024);
@@ -231,7 +236,8 @@ TEST_CASE("transfers that find no memory for their chunks wait for those that ha
         bool right = true;
         for (std::uint64_t part = 0; part < 8; ++part)
             for (std::uint64_t i = 0; i < blocks; ++i)
-                right = right && std::equal(&from_before[here.start(i)], &from_before[here.start(i)] + 12, &window.local()[part * extent + i * 12]);
+                right = right && std::equal(&from_before[here.start(i)], &from_before[here.start(i)] + 12,
+                                            &window.local()[part * extent + i * 12]);
         CHECK(test::agree(runtime, right));
         std::ranges::fill(window.local(), std::byte{0});
         runtime.barrier();

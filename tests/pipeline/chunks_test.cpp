@@ -65,8 +65,10 @@ TEST_CASE("chunks of puts grow up to the largest, and a small rest joins the las
 }
 
 TEST_CASE("chunks of gets shrink to the first size at the end") {
-    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40, .shrinking = true}, 110) == std::vector<std::uint64_t>{40, 40, 20, 10});
-    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40, .shrinking = true}, 75) == std::vector<std::uint64_t>{5, 40, 20, 10});
+    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40, .shrinking = true}, 110) ==
+          std::vector<std::uint64_t>{40, 40, 20, 10});
+    CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40, .shrinking = true}, 75) ==
+          std::vector<std::uint64_t>{5, 40, 20, 10});
     CHECK(sizes_of({.first = 10, .growth = 2, .largest = 40, .shrinking = true}, 7) == std::vector<std::uint64_t>{7});
 }
 
@@ -76,7 +78,8 @@ TEST_CASE("any chunks cover a transfer exactly, none larger than the largest") {
         return std::uniform_int_distribution<std::uint64_t>{low, high}(random);
     };
     for (int i = 0; i < 2000; ++i) {
-        Chunks chunks{.first = number(1, 100), .growth = 1 + static_cast<double>(number(0, 30)) / 10, .shrinking = i % 2 == 0};
+        Chunks chunks{
+            .first = number(1, 100), .growth = 1 + static_cast<double>(number(0, 30)) / 10, .shrinking = i % 2 == 0};
         chunks.largest = chunks.growth > 1 ? number(chunks.first, 500) : chunks.first;
         const std::uint64_t total = number(1, 5000);
         const std::vector<std::uint64_t> sizes = sizes_of(chunks, total);
@@ -96,21 +99,24 @@ TEST_CASE("where packing and wire take equally long and overlap, a pipeline take
         CHECK(decision.seconds < 1.15e-9 * bytes);
         CHECK(decision.seconds >= 1e-9 * bytes);
         CHECK(decision.chunks.shrinking == (direction == Direction::get));
-        const Decision full = decide(column(direction, Path::rma, bytes, 16), wire, wire, copies, {.strategy = Strategy::full_pack});
+        const Decision full =
+            decide(column(direction, Path::rma, bytes, 16), wire, wire, copies, {.strategy = Strategy::full_pack});
         CHECK(full.seconds == Approx(2e-9 * bytes).epsilon(0.02));
     }
 }
 
 TEST_CASE("without overlap there is nothing to gain from chunks") {
-    const Decision decision =
-        decide(column(Direction::put, Path::rma, 4 << 20, 16), network(1e-9, 1e-6, 0), network(1e-9, 1e-6, 0), processor(1e-9), {});
+    const Decision decision = decide(column(Direction::put, Path::rma, 4 << 20, 16), network(1e-9, 1e-6, 0),
+                                     network(1e-9, 1e-6, 0), processor(1e-9), {});
     CHECK(decision.strategy == Strategy::full_pack);
 }
 
 TEST_CASE("large blocks leave one by one, small ones do not") {
     const TransferModel wire = network(1e-9, 1e-6, 0.5);
-    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 1 << 20), wire, wire, processor(1e-9), {}).strategy == Strategy::per_block);
-    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 8), wire, wire, processor(1e-9), {}).strategy != Strategy::per_block);
+    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 1 << 20), wire, wire, processor(1e-9), {}).strategy ==
+          Strategy::per_block);
+    CHECK(decide(column(Direction::put, Path::rma, 16 << 20, 8), wire, wire, processor(1e-9), {}).strategy !=
+          Strategy::per_block);
 }
 
 TEST_CASE("targets of many small blocks are unpacked by their owner, if it has a thread for that") {
@@ -134,8 +140,10 @@ TEST_CASE("targets of many small blocks are unpacked by their owner, if it has a
     // Over MPI's windows messages also carry what is contiguous at the target, where they are the faster wire.
     shape = column(Direction::put, Path::rma, 1 << 20, 8);
     shape.may_be_owner_packed = true;
-    CHECK(decide(shape, network(1e-9, 1e-6, 0.5), network(4e-9, 1e-6, 0.5), processor(1e-9), {}).strategy != Strategy::owner_packed);
-    CHECK(decide(shape, network(4e-9, 1e-6, 0.5), network(1e-9, 1e-6, 0.5), processor(1e-9), {}).strategy == Strategy::owner_packed);
+    CHECK(decide(shape, network(1e-9, 1e-6, 0.5), network(4e-9, 1e-6, 0.5), processor(1e-9), {}).strategy !=
+          Strategy::owner_packed);
+    CHECK(decide(shape, network(4e-9, 1e-6, 0.5), network(1e-9, 1e-6, 0.5), processor(1e-9), {}).strategy ==
+          Strategy::owner_packed);
 }
 
 TEST_CASE("many operations must be worth it") {
@@ -157,9 +165,12 @@ TEST_CASE("many operations must be worth it") {
 
 TEST_CASE("memory that is mapped here is copied at once, and one block needs no buffer") {
     const TransferModel wire = network(1e-9, 1e-6, 0.5);
-    CHECK(decide(column(Direction::put, Path::direct, 1 << 20, 8), wire, wire, processor(1e-9), {}).strategy == Strategy::direct_copy);
-    CHECK(decide(column(Direction::put, Path::self, 1 << 20, 8), wire, wire, processor(1e-9), {}).strategy == Strategy::direct_copy);
-    CHECK(decide(column(Direction::put, Path::rma, 1 << 20, 1 << 20), wire, wire, processor(1e-9), {}).strategy == Strategy::per_block);
+    CHECK(decide(column(Direction::put, Path::direct, 1 << 20, 8), wire, wire, processor(1e-9), {}).strategy ==
+          Strategy::direct_copy);
+    CHECK(decide(column(Direction::put, Path::self, 1 << 20, 8), wire, wire, processor(1e-9), {}).strategy ==
+          Strategy::direct_copy);
+    CHECK(decide(column(Direction::put, Path::rma, 1 << 20, 1 << 20), wire, wire, processor(1e-9), {}).strategy ==
+          Strategy::per_block);
 }
 
 TEST_CASE("what is forced is taken, with the given chunks, within the memory") {
@@ -172,8 +183,9 @@ TEST_CASE("what is forced is taken, with the given chunks, within the memory") {
         CHECK(decision.chunks.first > 0);
         CHECK(decision.seconds > 0);
     }
-    const Decision given = decide(shape, wire, wire, processor(1e-9),
-                                  {.strategy = Strategy::superpipeline, .first_chunk = 1000, .growth = 1.5, .largest_chunk = 9000});
+    const Decision given =
+        decide(shape, wire, wire, processor(1e-9),
+               {.strategy = Strategy::superpipeline, .first_chunk = 1000, .growth = 1.5, .largest_chunk = 9000});
     CHECK(given.chunks.first == 1000);
     CHECK(given.chunks.growth == 1.5);
     CHECK(given.chunks.largest == 9000);
@@ -189,9 +201,11 @@ TEST_CASE("a largest chunk that is asked for is kept to, whatever the memory and
     TransferShape shape = column(Direction::put, Path::rma, 40 << 20, 8);
     for (const std::uint64_t memory : {100'000U, 50'000U, 1U << 20, 32U << 20})
         for (const std::uint64_t largest : {1000U, 5000U, 16384U})
-            for (const Strategy strategy : {Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::owner_packed}) {
+            for (const Strategy strategy :
+                 {Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::owner_packed}) {
                 shape.most_memory = memory;
-                const Decision decision = decide(shape, wire, wire, processor(1e-9), {.strategy = strategy, .largest_chunk = largest});
+                const Decision decision =
+                    decide(shape, wire, wire, processor(1e-9), {.strategy = strategy, .largest_chunk = largest});
                 CHECK(decision.strategy == strategy);
                 CHECK(decision.chunks.first > 0);
                 CHECK(decision.chunks.largest > 0);

@@ -1,5 +1,5 @@
-// Transfers with the arguments of MPI_Put and MPI_Get: random nested datatypes on both sides against a byte-by-byte oracle,
-// and what is refused.
+// Transfers with the arguments of MPI_Put and MPI_Get: random nested datatypes on both sides against a byte-by-byte
+// oracle, and what is refused.
 #include "datatype/type_program.hpp"
 #include "pipeline/random_transfers.hpp"
 #include "support/catch.hpp"
@@ -108,13 +108,15 @@ TEST_CASE("puts and gets of random datatypes move the bytes that MPI would") {
     for (std::uint64_t round = 0; round < rounds; ++round) {
         Side source;
         Side target;
-        while (!make_sides(random, source, target)) {}
+        while (!make_sides(random, source, target)) {
+        }
         for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(me, round, i);
         const auto count = static_cast<std::int64_t>(source.count);
         const auto target_count = static_cast<std::int64_t>(target.count);
         // Twice: the second time the types are known.
         for (int time = 0; time < 2; ++time)
-            window.put(memory.data() + source.base, count, source.type.get(), next.value, target.base, target_count, target.type.get());
+            window.put(memory.data() + source.base, count, source.type.get(), next.value, target.base, target_count,
+                       target.type.get());
         for (std::size_t k = 0; k < target.flat.size(); ++k)
             expected[static_cast<std::size_t>(target.base + target.flat[k])] =
                 pattern(before, round, static_cast<std::uint64_t>(source.base + source.flat[k]));
@@ -169,9 +171,11 @@ TEST_CASE("displacements count the units of the program's window") {
     Runtime runtime;
     std::vector<std::int64_t> host(100);
     MPI_Win mpi_window = MPI_WIN_NULL;
-    const int made = MPI_Win_create(host.data(), static_cast<MPI_Aint>(host.size() * 8), 8, MPI_INFO_NULL, MPI_COMM_WORLD, &mpi_window);
+    const int made = MPI_Win_create(host.data(), static_cast<MPI_Aint>(host.size() * 8), 8, MPI_INFO_NULL,
+                                    MPI_COMM_WORLD, &mpi_window);
     if (!test::agree(runtime, made == MPI_SUCCESS)) {
-        runtime.close(); // the variants on other networks look at the rest; to skip would hide the cases around this one
+        runtime
+            .close(); // the variants on other networks look at the rest; to skip would hide the cases around this one
         return;
     }
     {
@@ -196,8 +200,8 @@ TEST_CASE("what MPI would not take is refused, and so are places outside of the 
     Window window{runtime, 1000};
     const int next = test::next(runtime).value;
     std::vector<std::byte> memory(1000);
-    const auto put = [&](std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement, std::int64_t target_count,
-                         MPI_Datatype target_type) {
+    const auto put = [&](std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+                         std::int64_t target_count, MPI_Datatype target_type) {
         return test::message_of<Error>(
             [&] { window.put(memory.data(), count, type, target, displacement, target_count, target_type); });
     };
@@ -208,11 +212,13 @@ TEST_CASE("what MPI would not take is refused, and so are places outside of the 
     CHECK_THAT(put(1, MPI_INT, next, 0, 2, MPI_INT), test::says({"4 bytes", "has 8"}));
     CHECK_THAT(put(1, MPI_INT, 99, 0, 1, MPI_INT), test::says({"rank 99"}));
     CHECK_THAT(put(INT64_MAX, MPI_DOUBLE, next, 0, INT64_MAX, MPI_DOUBLE), test::says({"times 8 bytes", "2^63"}));
-    CHECK_THAT(test::message_of<UsageError>([&] { window.put(memory.data(), 1, MPI_DATATYPE_NULL, next, 0, 1, MPI_INT); }),
-               test::says({"MPI_DATATYPE_NULL"}));
+    CHECK_THAT(
+        test::message_of<UsageError>([&] { window.put(memory.data(), 1, MPI_DATATYPE_NULL, next, 0, 1, MPI_INT); }),
+        test::says({"MPI_DATATYPE_NULL"}));
     MpiDatatype uncommitted{vector_of(3, 1, 2, MPI_INT)};
-    CHECK_THAT(test::message_of<UsageError>([&] { window.put(memory.data(), 1, uncommitted.get(), next, 0, 3, MPI_INT); }),
-               test::says({"MPI_Type_commit"}));
+    CHECK_THAT(
+        test::message_of<UsageError>([&] { window.put(memory.data(), 1, uncommitted.get(), next, 0, 3, MPI_INT); }),
+        test::says({"MPI_Type_commit"}));
     CHECK_NOTHROW(window.put(memory.data(), 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT));
     CHECK_NOTHROW(window.get(memory.data(), 0, MPI_INT, next, 0, 0, MPI_INT));
     runtime.barrier();

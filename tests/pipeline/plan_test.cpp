@@ -30,7 +30,8 @@ TEST_CASE("planned puts write exactly the bytes of the target layout") {
         const Sides sides = random_sides(random);
         const PlanOptions options = random_options(random, window.path(test::next(runtime)));
         const bool blocking = random.number(0, 1) == 0;
-        Plan plan = Plan::put(window, sides.source.layout, test::next(runtime), Offset{0}, sides.target.layout, options);
+        Plan plan =
+            Plan::put(window, sides.source.layout, test::next(runtime), Offset{0}, sides.target.layout, options);
         if (options.strategy != Strategy::automatic) CHECK(plan.strategy() == options.strategy);
         // Twice, for what a plan keeps between executions.
         for (std::uint64_t execution = 0; execution < 2; ++execution) {
@@ -74,13 +75,14 @@ TEST_CASE("planned gets write exactly the bytes of the destination layout") {
             Bytes memory(memory_bytes, std::byte{0xEE});
             Bytes expected = memory;
             for (std::size_t k = 0; k < sides.target.flat.size(); ++k)
-                expected[static_cast<std::size_t>(sides.target.flat[k])] =
-                    pattern(static_cast<std::uint64_t>(next.value), 99, static_cast<std::uint64_t>(sides.source.flat[k]));
+                expected[static_cast<std::size_t>(sides.target.flat[k])] = pattern(
+                    static_cast<std::uint64_t>(next.value), 99, static_cast<std::uint64_t>(sides.source.flat[k]));
             if (blocking) {
                 plan.execute(std::span<std::byte>{memory});
             } else {
                 Completion completion = plan.start(memory.data());
-                while (!completion.test()) {}
+                while (!completion.test()) {
+                }
             }
             INFO("round " << round << ", seed with TEST_SEED\n" << plan.explain());
             REQUIRE(test::agree(runtime, memory == expected));
@@ -117,8 +119,7 @@ TEST_CASE("windows put and get with layouts, and several transfers may be under 
         window.get(test::next(runtime), Offset{8000}, packed, column.shift(8), back.data());
     }
     right = true;
-    for (std::size_t i = 0; i < 16000; ++i)
-        right = right && back[i] == (i % 16 < 12 ? memory[i] : std::byte{0});
+    for (std::size_t i = 0; i < 16000; ++i) right = right && back[i] == (i % 16 < 12 ? memory[i] : std::byte{0});
     CHECK(test::agree(runtime, right));
     window.close();
     runtime.close();
@@ -135,7 +136,8 @@ TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there ar
     Bytes memory(2 * bytes);
     for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(me, 5, i);
     for (const Strategy strategy : {Strategy::full_pack, Strategy::fixed_pipeline, Strategy::superpipeline}) {
-        Plan plan = Plan::put(window, every_other, test::next(runtime), Offset{0}, Layout::contiguous(bytes), {.strategy = strategy});
+        Plan plan = Plan::put(window, every_other, test::next(runtime), Offset{0}, Layout::contiguous(bytes),
+                              {.strategy = strategy});
         for (int i = 0; i < 2; ++i) {
             // Two at a time: one of them may find no buffers.
             Completion first = plan.start(static_cast<const void*>(memory.data()));
@@ -144,7 +146,8 @@ TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there ar
         }
         runtime.barrier();
         bool right = true;
-        for (std::size_t i = 0; i < bytes; ++i) right = right && window.local()[i] == pattern(before, 5, i / 8 * 16 + i % 8);
+        for (std::size_t i = 0; i < bytes; ++i)
+            right = right && window.local()[i] == pattern(before, 5, i / 8 * 16 + i % 8);
         CHECK(test::agree(runtime, right));
         std::ranges::fill(window.local(), std::byte{0});
         runtime.barrier();
@@ -154,11 +157,13 @@ TEST_CASE("chunk buffers are reused, bounded, and missed by nobody when there ar
 }
 
 TEST_CASE("small puts that travel as messages are measured as messages") {
-    Runtime runtime{MPI_COMM_WORLD,
-                    Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "5000000"}, {"LAPWING_RMA_SMALL", "messages"}}};
+    Runtime runtime{
+        MPI_COMM_WORLD,
+        Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "5000000"}, {"LAPWING_RMA_SMALL", "messages"}}};
     Window window{runtime, std::uint64_t{1} << 16};
     const Rank next = test::next(runtime);
-    if (window.path(next) == Path::rma && runtime.progress_mode() == ProgressMode::thread && runtime.rank() == Rank{0}) {
+    if (window.path(next) == Path::rma && runtime.progress_mode() == ProgressMode::thread &&
+        runtime.rank() == Rank{0}) {
         (void)Plan::put(window, Layout::strided(1024, 8, 64), next, Offset{0}, Layout::contiguous(8192));
         const auto& costs = model::TeamCosts::of(runtime).model();
         const auto of = [&](Path path, model::Direction direction) { return costs.transfers(path, direction, 64); };
@@ -212,7 +217,8 @@ TEST_CASE("the first plan of a path without a profile measures it, alone, and wr
     Runtime silent{MPI_COMM_WORLD, Settings{{"LAPWING_PROFILE", "none"}, {"LAPWING_CALIBRATE", "0"}}};
     Window other{silent, bytes};
     (void)Plan::put(other, column, next, Offset{0}, Layout::contiguous(8192));
-    CHECK(model::TeamCosts::of(silent).model().source(other.path(next), model::Direction::put) == model::Source::built_in);
+    CHECK(model::TeamCosts::of(silent).model().source(other.path(next), model::Direction::put) ==
+          model::Source::built_in);
     other.close();
     silent.close();
     runtime.close();
@@ -226,7 +232,8 @@ TEST_CASE("plans refuse layouts that do not fit, and say why") {
     const auto put = [&](const Layout& source, Offset offset, const Layout& target, PlanOptions options = {}) {
         return test::message_of<Error>([&] { (void)Plan::put(window, source, next, offset, target, options); });
     };
-    CHECK_THAT(put(hundred, Offset{0}, Layout::contiguous(99)), test::says({"Window(#", ").put", "100 bytes", "has 99"}));
+    CHECK_THAT(put(hundred, Offset{0}, Layout::contiguous(99)),
+               test::says({"Window(#", ").put", "100 bytes", "has 99"}));
     CHECK_THAT(put(hundred, Offset{901}, hundred), test::says({"offset 901", "1000 bytes", "Window::size"}));
     CHECK_THAT(put(hundred, Offset{2000}, hundred), test::says({"offset 2000"}));
     CHECK_THAT(put(hundred, Offset{UINT64_MAX - 50}, hundred), test::says({"1000 bytes"}));
@@ -238,7 +245,8 @@ TEST_CASE("plans refuse layouts that do not fit, and say why") {
     CHECK_THAT(test::message_of<RangeError>([&] { (void)Plan::put(window, hundred, Rank{99}, Offset{0}, hundred); }),
                test::says({"rank 99"}));
     if (window.path(next) == Path::rma || window.path(next) == Path::service)
-        CHECK_THAT(put(hundred, Offset{0}, hundred, {.strategy = Strategy::direct_copy}), test::says({"direct-copy", "leave the strategy open"}));
+        CHECK_THAT(put(hundred, Offset{0}, hundred, {.strategy = Strategy::direct_copy}),
+                   test::says({"direct-copy", "leave the strategy open"}));
     if constexpr (assertion_level >= 2)
         CHECK_THAT(put(hundred, Offset{0}, Layout::strided(10, 10, 5)), test::says({"overlap"}));
 
@@ -246,9 +254,11 @@ TEST_CASE("plans refuse layouts that do not fit, and say why") {
     Bytes memory(149);
     CHECK_THAT(test::message_of<RangeError>([&] { get.execute(std::span<std::byte>{memory}); }),
                test::says({"[50, 150)", "149 bytes"}));
-    CHECK_THAT(test::message_of<UsageError>([&] { get.execute(static_cast<const void*>(memory.data())); }), test::says({"not const"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { get.execute(static_cast<const void*>(memory.data())); }),
+               test::says({"not const"}));
     Window closed;
-    CHECK_THAT(test::message_of<UsageError>([&] { (void)Plan::put(closed, hundred, next, Offset{0}, hundred); }), test::says({"closed"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { (void)Plan::put(closed, hundred, next, Offset{0}, hundred); }),
+               test::says({"closed"}));
     runtime.barrier();
     window.close();
     runtime.close();
@@ -263,11 +273,12 @@ TEST_CASE("a plan explains itself, and a setting forces its strategy") {
     CHECK(plan.strategy() == Strategy::superpipeline);
     CHECK(plan.bytes() == bytes);
     CHECK(plan.predicted_seconds() > 0);
-    CHECK_THAT(plan.explain(), test::says({"put of 1048576 bytes", "superpipeline (forced)", "predicted", "chunks in", "times the one before it",
-                                           "not taken", "per-block", "full-pack"}));
+    CHECK_THAT(plan.explain(), test::says({"put of 1048576 bytes", "superpipeline (forced)", "predicted", "chunks in",
+                                           "times the one before it", "not taken", "per-block", "full-pack"}));
     // What the program asks for wins.
-    CHECK(Plan::put(window, column, test::next(runtime), Offset{0}, Layout::contiguous(bytes), {.strategy = Strategy::per_block}).strategy() ==
-          Strategy::per_block);
+    CHECK(Plan::put(window, column, test::next(runtime), Offset{0}, Layout::contiguous(bytes),
+                    {.strategy = Strategy::per_block})
+              .strategy() == Strategy::per_block);
     CHECK(Plan::put(window, Layout{}, test::next(runtime), Offset{0}, Layout{}).bytes() == 0);
     runtime.barrier();
     window.close();
@@ -289,7 +300,8 @@ TEST_CASE("a notified put with layouts, or of a plan: who sees the notification 
         runtime.barrier();
         const auto counter = static_cast<unsigned>(round % 3);
         if (round % 2 == 0)
-            window.put_notify(sides.source.layout, memory.data(), test::next(runtime), Offset{0}, sides.target.layout, counter);
+            window.put_notify(sides.source.layout, memory.data(), test::next(runtime), Offset{0}, sides.target.layout,
+                              counter);
         else
             Plan::put(window, sides.source.layout, test::next(runtime), Offset{0}, sides.target.layout, options)
                 .execute_notify(memory.data(), counter);
@@ -304,9 +316,11 @@ TEST_CASE("a notified put with layouts, or of a plan: who sees the notification 
     }
     const Layout eight = Layout::contiguous(8);
     const std::uint64_t value = 7;
-    CHECK_THAT(test::message_of<RangeError>([&] { window.put_notify(eight, &value, test::next(runtime), Offset{0}, eight, 99); }),
+    CHECK_THAT(test::message_of<RangeError>(
+                   [&] { window.put_notify(eight, &value, test::next(runtime), Offset{0}, eight, 99); }),
                test::says({"put_notify", "counter 99", "[0, 16)"}));
     Plan get = Plan::get(window, test::next(runtime), Offset{0}, eight, eight);
-    CHECK_THAT(test::message_of<UsageError>([&] { get.execute_notify(memory.data(), 0); }), test::says({"put_notify", "Plan::put"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { get.execute_notify(memory.data(), 0); }),
+               test::says({"put_notify", "Plan::put"}));
     runtime.barrier();
 }

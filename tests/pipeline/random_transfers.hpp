@@ -23,7 +23,9 @@ inline std::byte pattern(std::uint64_t who, std::uint64_t round, std::uint64_t a
     return static_cast<std::byte>((who * 131 + round * 31 + at * 7 + at / 251) & 0xff);
 }
 
-inline bool has_duplicates(const Flat& flat) { return std::set<std::int64_t>(flat.begin(), flat.end()).size() != flat.size(); }
+inline bool has_duplicates(const Flat& flat) {
+    return std::set<std::int64_t>(flat.begin(), flat.end()).size() != flat.size();
+}
 
 /// Two layouts of equally many bytes, moved into [0, room) each; the bytes of the second occur once.
 struct Sides {
@@ -43,7 +45,8 @@ inline bool place(RandomLayouts& random, Sample& sample, std::int64_t room) {
 
 inline Sides random_sides(RandomLayouts& random) {
     for (;;) {
-        Sides sides{random.make(static_cast<int>(random.number(0, 4))), random.make(static_cast<int>(random.number(0, 4)))};
+        Sides sides{random.make(static_cast<int>(random.number(0, 4))),
+                    random.make(static_cast<int>(random.number(0, 4)))};
         if (random.number(0, 3) == 0) { // contiguous on one side
             const std::uint64_t bytes = std::max(sides.source.flat.size(), sides.target.flat.size());
             Sample& side = random.number(0, 1) == 0 ? sides.source : sides.target;
@@ -66,8 +69,9 @@ inline lapwing::PlanOptions random_options(RandomLayouts& random, lapwing::Path 
     using lapwing::Path;
     using lapwing::PlanOptions;
     using lapwing::Strategy;
-    constexpr std::array strategies{Strategy::automatic,     Strategy::per_block,   Strategy::full_pack, Strategy::fixed_pipeline,
-                                    Strategy::superpipeline, Strategy::direct_copy, Strategy::owner_packed};
+    constexpr std::array strategies{Strategy::automatic,      Strategy::per_block,     Strategy::full_pack,
+                                    Strategy::fixed_pipeline, Strategy::superpipeline, Strategy::direct_copy,
+                                    Strategy::owner_packed};
     PlanOptions options{.strategy = strategies[random.size(0, strategies.size() - 1)],
                         .first_chunk = random.size(1, 300),
                         .growth = 1 + static_cast<double>(random.size(0, 20)) / 10,

@@ -42,7 +42,8 @@ TEST_CASE("a recorded loop leaves what its puts leave one after the other") {
             for (std::uint64_t k = 0; k < count; ++k) {
                 const std::uint64_t bytes = 1 + random() % (kind == 2 ? 300 : stride);
                 const std::uint64_t offset = kind == 0 ? k * stride : random() % (share - 300);
-                of_rank.push_back({kind == 0 ? 0 : random() % ranks, offset, random() % 2 == 0 ? offset : random() % (memory_bytes - 300), bytes});
+                of_rank.push_back({kind == 0 ? 0 : random() % ranks, offset,
+                                   random() % 2 == 0 ? offset : random() % (memory_bytes - 300), bytes});
             }
         }
         Bytes memory(memory_bytes);
@@ -53,7 +54,8 @@ TEST_CASE("a recorded loop leaves what its puts leave one after the other") {
                 recording.put(Rank{static_cast<int>(put.target)}, Offset{me * share + put.offset},
                               std::span<const std::byte>{memory}.subspan(put.source, put.bytes));
             CHECK(recording.puts() == puts[me].size());
-            for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(me, turn, i); // before run() is early enough
+            for (std::size_t i = 0; i < memory.size(); ++i)
+                memory[i] = pattern(me, turn, i); // before run() is early enough
             recording.run();
             CHECK(recording.puts() == 0);
             if (repeat == 1) CHECK(recording.plans_made() == plans);
@@ -186,7 +188,8 @@ TEST_CASE("what is ready is at the owner before the rest is computed") {
     // Rows with gaps here, dense there; and dense on both sides.
     for (const std::int64_t stride : {std::int64_t{row} + 64, std::int64_t{row}}) {
         std::vector<std::byte> memory(static_cast<std::size_t>(stride) * rows);
-        Plan plan = Plan::put(window, Layout::strided(rows, row, stride), next(runtime), Offset{0}, Layout::contiguous(rows * row));
+        Plan plan = Plan::put(window, Layout::strided(rows, row, stride), next(runtime), Offset{0},
+                              Layout::contiguous(rows * row));
         std::ranges::fill(window.local(), std::byte{0});
         runtime.barrier();
         Production put = plan.produce(memory.data());
@@ -199,7 +202,8 @@ TEST_CASE("what is ready is at the owner before the rest is computed") {
         runtime.barrier();
         // At least a quarter, in chunks of at most an eighth.
         std::uint64_t arrived = 0;
-        while (arrived < rows && window.local()[arrived * row + row - 1] == static_cast<std::byte>(arrived + 1)) ++arrived;
+        while (arrived < rows && window.local()[arrived * row + row - 1] == static_cast<std::byte>(arrived + 1))
+            ++arrived;
         CHECK(arrived >= rows / 4);
         CHECK(arrived <= rows / 2);
         runtime.barrier();
@@ -209,32 +213,39 @@ TEST_CASE("what is ready is at the owner before the rest is computed") {
         runtime.barrier();
         std::uint64_t wrong = 0;
         for (std::uint64_t k = 0; k < rows; ++k)
-            wrong += std::ranges::count_if(window.local().subspan(k * row, row), [&](std::byte b) { return b != static_cast<std::byte>(k + 1); }) != 0;
+            wrong += std::ranges::count_if(window.local().subspan(k * row, row),
+                                           [&](std::byte b) { return b != static_cast<std::byte>(k + 1); }) != 0;
         CHECK(wrong == 0);
         runtime.barrier();
     }
 }
 
-TEST_CASE("productions refuse gets, bytes that the plan has not, and granules that do not fit; errors of the program pass") {
+TEST_CASE(
+    "productions refuse gets, bytes that the plan has not, and granules that do not fit; errors of the program pass") {
     Runtime runtime;
     Window window{runtime, 1U << 20};
     std::vector<std::byte> memory(1U << 20);
     const Layout all = Layout::contiguous(1U << 20);
     const Layout rows = Layout::strided(1024, 512, 1024);
     Plan get = Plan::get(window, next(runtime), Offset{0}, all, all);
-    CHECK_THAT(message_of<UsageError>([&] { (void)get.produce(memory.data()); }), says({runtime.who(), "produce", "get"}));
+    CHECK_THAT(message_of<UsageError>([&] { (void)get.produce(memory.data()); }),
+               says({runtime.who(), "produce", "get"}));
     CHECK_THROWS_AS(get.execute_filled(1, [](auto, auto) {}), UsageError);
     Plan put = Plan::put(window, Layout::contiguous(512 * 1024), next(runtime), Offset{0}, rows);
     {
         Production production = put.produce(memory.data());
-        CHECK_THAT(message_of<RangeError>([&] { production.ready(600 * 1024); }), says({"Production::ready", "614400", "524288"}));
+        CHECK_THAT(message_of<RangeError>([&] { production.ready(600 * 1024); }),
+                   says({"Production::ready", "614400", "524288"}));
         production.ready(100 * 1024);
     } // given up
-    CHECK_THAT(message_of<RangeError>([&] { put.execute_filled(1000, [](auto, auto) {}); }), says({"524288", "granule of 1000"}));
+    CHECK_THAT(message_of<RangeError>([&] { put.execute_filled(1000, [](auto, auto) {}); }),
+               says({"524288", "granule of 1000"}));
     CHECK_THROWS_AS(put.execute_filled(0, [](auto, auto) {}), RangeError);
-    CHECK_THROWS_AS(put.execute_filled(4096, [](std::uint64_t first, auto) {
-        if (first > 0) throw std::domain_error{"of the program"};
-    }), std::domain_error);
+    CHECK_THROWS_AS(put.execute_filled(4096,
+                                       [](std::uint64_t first, auto) {
+                                           if (first > 0) throw std::domain_error{"of the program"};
+                                       }),
+                    std::domain_error);
     runtime.barrier();
     // And the next ones work.
     const std::vector<std::byte> ones(512 * 1024, std::byte{1});

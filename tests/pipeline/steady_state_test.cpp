@@ -1,4 +1,5 @@
-// A plan that has been executed allocates nothing when it is executed again, on any path, by any strategy, by either thread.
+// A plan that has been executed allocates nothing when it is executed again, on any path, by any strategy, by either
+// thread.
 #include "pipeline/chunk_pool.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
@@ -34,7 +35,8 @@ void* operator new(std::size_t bytes) {
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
     allocations.fetch_add(1, std::memory_order_relaxed);
     const auto unit = static_cast<std::size_t>(alignment);
-    if (void* memory = std::aligned_alloc(unit, (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit)) return memory;
+    if (void* memory = std::aligned_alloc(unit, (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit))
+        return memory;
     throw std::bad_alloc{};
 }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
@@ -65,7 +67,8 @@ TEST_CASE("executing a plan again allocates nothing") {
         for (const Layout& remote : {packed, column, listed}) {
             // Block by block in spirit: thousands of operations a chunk, whose number varies with the timing.
             if (strategy != Strategy::owner_packed && !remote.is_contiguous()) continue;
-            // Where a node has several ranks, some reach their next one by memory and others do not. All come to all collective calls.
+            // Where a node has several ranks, some reach their next one by memory and others do not. All come to all
+            // collective calls.
             if (strategy == Strategy::owner_packed && mapped) {
                 runtime.barrier();
                 runtime.barrier();
@@ -92,8 +95,8 @@ TEST_CASE("executing a plan again allocates nothing") {
             const std::uint64_t made = allocations.load() - before;
             runtime.barrier();
             INFO(put.explain());
-            // Lists that grow with how far the two sides drift apart may do so a few times more. An allocation for each of the
-            // 150 executions, or for each of their chunks, would be at least three times as many.
+            // Lists that grow with how far the two sides drift apart may do so a few times more. An allocation for each
+            // of the 150 executions, or for each of their chunks, would be at least three times as many.
             INFO(made << " allocations");
             CHECK(test::agree(runtime, made < 50));
         }

@@ -1,4 +1,5 @@
-// Class Prefetch: copies of slices of other ranks' segments. Each rank reads, and writes, the segment of the rank behind it.
+// Class Prefetch: copies of slices of other ranks' segments. Each rank reads, and writes, the segment of the rank
+// behind it.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -50,8 +51,10 @@ struct Tested {
         for (std::uint64_t k = 0; k < numbers; ++k) own[k] = value(runtime.rank(), k, round);
         runtime.barrier();
     }
-    /// How many numbers of a slice, which are those at `first`, `first` + `step`, …, are not what the owner had in a round.
-    [[nodiscard]] std::uint64_t wrong(const PrefetchedSlice& slice, std::uint64_t first, std::uint64_t step, std::int64_t round) {
+    /// How many numbers of a slice, which are those at `first`, `first` + `step`, …, are not what the owner had in a
+    /// round.
+    [[nodiscard]] std::uint64_t wrong(const PrefetchedSlice& slice, std::uint64_t first, std::uint64_t step,
+                                      std::int64_t round) {
         std::uint64_t wrong = 0;
         for (std::uint64_t k = 0; k < slice.size() / sizeof(std::int64_t); ++k)
             wrong += ahead->read<std::int64_t>(slice, k) == value(owner, first + k * step, round) ? 0 : 1;
@@ -76,7 +79,8 @@ TEST_CASE("a slice has what its layout says, packed: the whole segment, a column
             Prefetch& ahead = *tested.ahead;
             const PrefetchedSlice whole = ahead.request(tested.owner);
             const PrefetchedSlice third = ahead.request(tested.owner, Offset::of<std::int64_t>(3), column());
-            const PrefetchedSlice row = ahead.request(tested.owner, Offset{5 * row_bytes}, Layout::contiguous(row_bytes));
+            const PrefetchedSlice row =
+                ahead.request(tested.owner, Offset{5 * row_bytes}, Layout::contiguous(row_bytes));
             const std::array<ByteBlock, 3> blocks{ByteBlock{8 * 90, 8}, ByteBlock{8 * 7, 16}, ByteBlock{8 * 200, 8}};
             const PrefetchedSlice list = ahead.request(tested.owner, Offset{0}, Layout::list(blocks));
             const PrefetchedSlice nothing = ahead.request(tested.owner, Offset{40}, Layout::contiguous(0));
@@ -98,7 +102,8 @@ TEST_CASE("a slice has what its layout says, packed: the whole segment, a column
             std::memcpy(&number, &bytes[8 * 11], sizeof number);
             CHECK(number == value(tested.owner, 3 + 11 * columns));
             // Another size of value: the low halves of the numbers.
-            CHECK(ahead.read<std::uint32_t>(row, 2) == static_cast<std::uint32_t>(value(tested.owner, 5 * columns + 1)));
+            CHECK(ahead.read<std::uint32_t>(row, 2) ==
+                  static_cast<std::uint32_t>(value(tested.owner, 5 * columns + 1)));
             tested.runtime.barrier();
         }
 }
@@ -165,7 +170,8 @@ TEST_CASE("own writes of every kind go to all slices that have the bytes") {
             {"a recording",
              [&] {
                  Recording recording{window};
-                 for (std::uint64_t j = 0; j < columns; ++j) recording.put(owner, at(6 * columns + j), std::span{fresh}.subspan(j, 1));
+                 for (std::uint64_t j = 0; j < columns; ++j)
+                     recording.put(owner, at(6 * columns + j), std::span{fresh}.subspan(j, 1));
                  recording.run();
                  expect_row(6);
              }},
@@ -179,14 +185,17 @@ TEST_CASE("own writes of every kind go to all slices that have the bytes") {
                  (void)window.compare_swap(owner, at(8 * columns + 4), expected[8 * columns + 4], std::int64_t{-1});
                  expected[8 * columns + 4] = -1;
              }},
-            {"compare_swap that does not", [&] { (void)window.compare_swap(owner, at(9 * columns + 4), std::int64_t{-5}, std::int64_t{-1}); }},
+            {"compare_swap that does not",
+             [&] { (void)window.compare_swap(owner, at(9 * columns + 4), std::int64_t{-5}, std::int64_t{-1}); }},
             {"add",
              [&] {
                  for (int k = 0; k < 3; ++k) window.add(owner, at(10 * columns + 4), std::int64_t{2});
                  expected[10 * columns + 4] += 6;
              }},
             {"atomic_write",
-             [&] { window.atomic_write(owner, at(11 * columns + 4), std::int64_t{3}), expected[11 * columns + 4] = 3; }},
+             [&] {
+                 window.atomic_write(owner, at(11 * columns + 4), std::int64_t{3}), expected[11 * columns + 4] = 3;
+             }},
             {"a list of atomics",
              [&] {
                  const std::vector<Offset> offsets{at(12 * columns + 4), at(13 * columns), at(12 * columns + 4)};
@@ -307,7 +316,8 @@ TEST_CASE("slices that were evicted are refused, others can be requested, and an
     CHECK(tested.ahead->memory() == 0);
     CHECK_THAT(message_of<UsageError>([&] { (void)tested.ahead->read<std::int64_t>(before, 0); }),
                says({"Prefetch::read", "evict()", "request()"}));
-    CHECK_THAT(message_of<UsageError>([&] { (void)tested.ahead->access(before); }), says({"Prefetch::access", "evict()"}));
+    CHECK_THAT(message_of<UsageError>([&] { (void)tested.ahead->access(before); }),
+               says({"Prefetch::access", "evict()"}));
     tested.ahead->evict(); // of nothing
     tested.ahead->update();
 
@@ -317,7 +327,8 @@ TEST_CASE("slices that were evicted are refused, others can be requested, and an
     CHECK(moved.read<std::int64_t>(slice, 1) == value(tested.owner, columns));
     CHECK_THAT(message_of<UsageError>([&] { tested.ahead->update(); }), says({"Prefetch::update", "moved"}));
     Prefetch other{tested.window};
-    CHECK_THAT(message_of<UsageError>([&] { (void)other.access(slice); }), says({"Prefetch::access", "another Prefetch"}));
+    CHECK_THAT(message_of<UsageError>([&] { (void)other.access(slice); }),
+               says({"Prefetch::access", "another Prefetch"}));
     other = std::move(moved);
     CHECK(other.read<std::int64_t>(slice, 2) == value(tested.owner, 2 * columns));
     CHECK(other.memory() == rows * sizeof(std::int64_t));
@@ -334,8 +345,10 @@ TEST_CASE("a window that is closed before its slices leaves nothing of them") {
         CHECK(tested.ahead->memory() == 0);
         CHECK_THAT(message_of<UsageError>([&] { (void)tested.ahead->read<std::int64_t>(slice, 0); }),
                    says({"Prefetch::read", "window was closed"}));
-        CHECK_THAT(message_of<UsageError>([&] { tested.ahead->update(); }), says({"Prefetch::update", "window was closed"}));
-        CHECK_THAT(message_of<UsageError>([&] { (void)tested.ahead->request(tested.owner); }), says({"Prefetch::request", "closed"}));
+        CHECK_THAT(message_of<UsageError>([&] { tested.ahead->update(); }),
+                   says({"Prefetch::update", "window was closed"}));
+        CHECK_THAT(message_of<UsageError>([&] { (void)tested.ahead->request(tested.owner); }),
+                   says({"Prefetch::request", "closed"}));
         CHECK_THAT(message_of<UsageError>([&] { tested.ahead->evict(); }), says({"Prefetch::evict", "closed"}));
         CHECK_THAT(message_of<UsageError>([&] { Prefetch{tested.window}.update(); }), says({"closed"}));
     }
@@ -358,18 +371,23 @@ TEST_CASE("slices outside of a segment are refused, with the remedy") {
     Tested tested;
     Prefetch& ahead = *tested.ahead;
     const std::string bytes = std::to_string(numbers * 8);
-    CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(tested.owner, Offset{numbers * 8 + 8}, Layout::contiguous(0)); }),
+    CHECK_THAT(message_of<RangeError>(
+                   [&] { (void)ahead.request(tested.owner, Offset{numbers * 8 + 8}, Layout::contiguous(0)); }),
                says({"Prefetch::request", std::to_string(numbers * 8 + 8), bytes, "Window::size(rank)"}));
-    CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(tested.owner, Offset{8}, Layout::contiguous(numbers * 8)); }),
-               says({"sliced", bytes}));
-    CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(tested.owner, Offset{0}, Layout::contiguous(8, -8)); }), says({"sliced", "-8"}));
+    CHECK_THAT(
+        message_of<RangeError>([&] { (void)ahead.request(tested.owner, Offset{8}, Layout::contiguous(numbers * 8)); }),
+        says({"sliced", bytes}));
+    CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(tested.owner, Offset{0}, Layout::contiguous(8, -8)); }),
+               says({"sliced", "-8"}));
     CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(Rank{99}); }), says({"sliced", "99"}));
-    CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(Rank{-1}, Offset{0}, column()); }), says({"sliced", "-1"}));
+    CHECK_THAT(message_of<RangeError>([&] { (void)ahead.request(Rank{-1}, Offset{0}, column()); }),
+               says({"sliced", "-1"}));
     CHECK(ahead.memory() == 0);
     const PrefetchedSlice slice = ahead.request(tested.owner, Offset{0}, column());
     CHECK_THAT(message_of<RangeError>([&] { (void)ahead.read<std::int64_t>(slice, rows); }),
                says({"Prefetch::read", "value 24 of 8 bytes", "slice of 192 bytes", "PrefetchedSlice::size()"}));
-    CHECK_THAT(message_of<RangeError>([&] { (void)ahead.read<std::array<std::byte, 200>>(slice, 0); }), says({"value 0 of 200 bytes"}));
+    CHECK_THAT(message_of<RangeError>([&] { (void)ahead.read<std::array<std::byte, 200>>(slice, 0); }),
+               says({"value 0 of 200 bytes"}));
     CHECK(tested.wrong(slice, 0, columns, 0) == 0);
     tested.runtime.barrier();
 }

@@ -20,8 +20,8 @@
 namespace {
 
 using lapwing::Offset;
-using lapwing::Rank;
 using lapwing::RangeError;
+using lapwing::Rank;
 using lapwing::Runtime;
 using lapwing::Window;
 using test::message_of;
@@ -36,8 +36,10 @@ struct Transfer {
 const std::array transfers{
     Transfer{"get", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.get_bytes(r, o, b); }},
     Transfer{"put", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.put_bytes(r, o, b); }},
-    Transfer{"start_get", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.start_get_bytes(r, o, b).wait(); }},
-    Transfer{"start_put", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.start_put_bytes(r, o, b).wait(); }},
+    Transfer{"start_get",
+             [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.start_get_bytes(r, o, b).wait(); }},
+    Transfer{"start_put",
+             [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.start_put_bytes(r, o, b).wait(); }},
     Transfer{"put_notify", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.put_notify_bytes(r, o, b, 0); }},
 };
 
@@ -75,8 +77,9 @@ TEST_CASE("a rank outside the team is refused by every call that takes one") {
     for (const int bad : {-1, runtime.size(), INT_MIN, INT_MAX}) {
         const auto check = [&](const char* call, auto&& attempt) {
             INFO(call << " with rank " << bad);
-            CHECK_THAT(message_of<RangeError>(attempt), says({runtime.who(), call_on(call), "rank " + std::to_string(bad),
-                                                              within(runtime), "pass a rank of the window's team"}));
+            CHECK_THAT(message_of<RangeError>(attempt),
+                       says({runtime.who(), call_on(call), "rank " + std::to_string(bad), within(runtime),
+                             "pass a rank of the window's team"}));
         };
         for (const Transfer& transfer : transfers)
             check(transfer.name, [&] { transfer.call(window, Rank{bad}, Offset{0}, bytes); });
@@ -86,7 +89,8 @@ TEST_CASE("a rank outside the team is refused by every call that takes one") {
         check("path", [&] { (void)window.path(Rank{bad}); });
         check("reachable", [&] { (void)window.reachable(Rank{bad}); });
 
-        const std::vector<std::string> team_says{runtime.who(), std::to_string(bad), within(runtime), "pass a rank of the team"};
+        const std::vector<std::string> team_says{runtime.who(), std::to_string(bad), within(runtime),
+                                                 "pass a rank of the team"};
         CHECK_THAT(message_of<RangeError>([&] { (void)runtime.path(Rank{bad}); }), says(team_says));
         CHECK_THAT(message_of<RangeError>([&] { runtime.broadcast(bytes, Rank{bad}); }), says(team_says));
         CHECK_THAT(message_of<RangeError>([&] { lapwing::Lock{runtime, Rank{bad}}; }), says(team_says));
@@ -166,12 +170,15 @@ TEST_CASE("a count or index of which 64 bits cannot hold the bytes is refused") 
     const auto refused = says({runtime.who(), call_on(""), "80 bytes", "Window::size"});
     CHECK_THAT(message_of<RangeError>([&] { window.get(Rank{0}, Offset{0}, values); }), refused);
     CHECK_THAT(message_of<RangeError>([&] { window.put(Rank{0}, Offset{0}, values); }), refused);
-    CHECK_THAT(message_of<RangeError>([&] { window.put(Rank{0}, Offset{0}, std::span<const double>{values}); }), refused);
+    CHECK_THAT(message_of<RangeError>([&] { window.put(Rank{0}, Offset{0}, std::span<const double>{values}); }),
+               refused);
     CHECK_THAT(message_of<RangeError>([&] { window.start_get(Rank{0}, Offset{0}, values).wait(); }), refused);
-    CHECK_THAT(message_of<RangeError>([&] { window.start_put(Rank{0}, Offset{0}, std::span<const double>{values}).wait(); }),
-               refused);
-    CHECK_THAT(message_of<RangeError>([&] { window.put_notify(Rank{0}, Offset{0}, std::span<const double>{values}, 0); }),
-               refused);
+    CHECK_THAT(
+        message_of<RangeError>([&] { window.start_put(Rank{0}, Offset{0}, std::span<const double>{values}).wait(); }),
+        refused);
+    CHECK_THAT(
+        message_of<RangeError>([&] { window.put_notify(Rank{0}, Offset{0}, std::span<const double>{values}, 0); }),
+        refused);
     const Offset far = Offset::of<double>(wraps_to_8_bytes);
     CHECK_THAT(message_of<RangeError>([&] { (void)window.get<double>(Rank{0}, far); }), refused);
     CHECK(Offset::of<double>(9).bytes == 72);
@@ -203,7 +210,8 @@ TEST_CASE("a notification counter that does not exist is refused") {
     const double value = 1;
     const std::span<const double> source{&value, 1};
     const auto refused = [&](const char* call, const char* counter) {
-        return says({runtime.who(), call_on(call), std::string{"counter "} + counter, "[0, 3)", "notification_counters"});
+        return says(
+            {runtime.who(), call_on(call), std::string{"counter "} + counter, "[0, 3)", "notification_counters"});
     };
     for (int target = 0; target < runtime.size(); ++target)
         CHECK_THAT(message_of<RangeError>([&] { window.put_notify(Rank{target}, Offset{0}, source, 3); }),
@@ -224,8 +232,8 @@ TEST_CASE("more memory than the machine has is refused on all ranks, whoever ask
     for (const std::uint64_t wanted : {std::uint64_t{1} << 50, std::uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 63}) {
         const std::uint64_t bytes = runtime.rank().value == last ? wanted : 1000;
         CHECK_THAT(message_of<RangeError>([&] { Window{runtime, bytes, {.name = "huge"}}; }),
-                   says({runtime.who(), "Window(\"huge\")", std::to_string(bytes) + " bytes", "rank " + std::to_string(last),
-                         "memory", "ask for less"}));
+                   says({runtime.who(), "Window(\"huge\")", std::to_string(bytes) + " bytes",
+                         "rank " + std::to_string(last), "memory", "ask for less"}));
         test::check_goes_on(runtime, window);
     }
 }
@@ -234,8 +242,10 @@ TEST_CASE("parts that fit alone but not together on one node are refused") {
     Runtime runtime;
     Window window{runtime, 80};
     if (runtime.node_size() == 1) return;
-    const auto machine = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const auto machine =
+        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     CHECK_THAT(message_of<RangeError>([&] { Window{runtime, machine / 10 * 9, {.name = "huge"}}; }),
-               says({runtime.who(), "Window(\"huge\")", std::to_string(machine / 10 * 9) + " bytes", "memory", "ask for less"}));
+               says({runtime.who(), "Window(\"huge\")", std::to_string(machine / 10 * 9) + " bytes", "memory",
+                     "ask for less"}));
     test::check_goes_on(runtime, window);
 }

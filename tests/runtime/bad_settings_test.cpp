@@ -26,8 +26,8 @@ TEST_CASE("an environment variable that is no setting is refused, with the neare
     Window window{runtime, 80};
     {
         const ScopedEnvironment misspelt{"LAPWING_PAHT", "auto"};
-        CHECK_THAT(message_of<SettingError>([] { Runtime{}; }),
-                   says({"LAPWING_PAHT", "environment", "no such setting", "did you mean LAPWING_PATH?", "lapwing-info"}));
+        CHECK_THAT(message_of<SettingError>([] { Runtime{}; }), says({"LAPWING_PAHT", "environment", "no such setting",
+                                                                      "did you mean LAPWING_PATH?", "lapwing-info"}));
     }
     {
         const ScopedEnvironment misspelt{"LAPWING_PROGRES_SLEEP", "5"};
@@ -59,8 +59,8 @@ TEST_CASE("a value that a setting does not allow is refused, with what is allowe
         const ScopedEnvironment empty{"LAPWING_PROGRESS", ""};
         CHECK_THAT(message_of<SettingError>([] { Settings{}; }), says({"LAPWING_PROGRESS=", "auto, thread, caller"}));
     }
-    for (const std::string value : {"511", "1048577", "2m", "-1", "8 k", "8kk", "0x200", "1e3", "k", "", "99999999999999999999",
-                                    "17179869184g"}) {
+    for (const std::string value : {"511", "1048577", "2m", "-1", "8 k", "8kk", "0x200", "1e3", "k", "",
+                                    "99999999999999999999", "17179869184g"}) {
         const ScopedEnvironment wrong{"LAPWING_SERVICE_PACKET", value};
         CHECK_THAT(message_of<SettingError>([] { Settings{}; }),
                    says({"LAPWING_SERVICE_PACKET=" + value, "environment", "whole number from 512 to 1048576 bytes"}));

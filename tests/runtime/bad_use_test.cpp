@@ -175,8 +175,8 @@ TEST_CASE("only who holds a lock may unlock it") {
     Runtime runtime;
     Window window{runtime, 80};
     Lock lock{runtime};
-    const auto not_held =
-        says({runtime.who(), "Lock::unlock", "does not hold the lock", "unlock only after lock or a successful try_lock"});
+    const auto not_held = says(
+        {runtime.who(), "Lock::unlock", "does not hold the lock", "unlock only after lock or a successful try_lock"});
     CHECK_THAT(message_of<UsageError>([&] { lock.unlock(); }), not_held);
     runtime.barrier();
     if (runtime.rank().value == 0) lock.lock();
@@ -210,7 +210,8 @@ TEST_CASE("only who holds a lock may unlock it") {
     }
     lock.close();
     lock.close(); // once more does no harm
-    for (const auto& call : {+[](Lock& l) { l.lock(); }, +[](Lock& l) { (void)l.try_lock(); }, +[](Lock& l) { l.unlock(); }})
+    for (const auto& call :
+         {+[](Lock& l) { l.lock(); }, +[](Lock& l) { (void)l.try_lock(); }, +[](Lock& l) { l.unlock(); }})
         CHECK_THAT(message_of<UsageError>([&] { call(lock); }), says({"Lock", "used after close", "make a new one"}));
     CHECK(!lock.held());
     test::check_goes_on(runtime, window);
@@ -219,12 +220,14 @@ TEST_CASE("only who holds a lock may unlock it") {
 TEST_CASE("a wait needs its notify, and a notify its wait") {
     Runtime runtime;
     Window window{runtime, 80};
-    CHECK_THAT(message_of<UsageError>([&] { runtime.wait(); }), says({runtime.who(), "Team::wait", "no notify before"}));
+    CHECK_THAT(message_of<UsageError>([&] { runtime.wait(); }),
+               says({runtime.who(), "Team::wait", "no notify before"}));
     runtime.notify();
     const auto missing = says({runtime.who(), "Team::barrier", "its wait is missing", "call wait first"});
     CHECK_THAT(message_of<UsageError>([&] { runtime.notify(); }), missing);
     CHECK_THAT(message_of<UsageError>([&] { runtime.barrier(); }), missing);
-    CHECK_THAT(message_of<UsageError>([&] { Window{runtime, 80}; }), says({runtime.who(), "window", "its wait is missing"}));
+    CHECK_THAT(message_of<UsageError>([&] { Window{runtime, 80}; }),
+               says({runtime.who(), "window", "its wait is missing"}));
     CHECK_THAT(message_of<UsageError>([&] { window.close(); }), says({runtime.who(), "window", "its wait is missing"}));
     CHECK(!window.closed());
     runtime.wait();
@@ -260,7 +263,8 @@ TEST_CASE("a team needs an intracommunicator") {
         const int side = runtime.rank().value == 0 ? 0 : 1;
         MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
         MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 0, &both);
-        CHECK_THAT(message_of<UsageError>([&] { Runtime{both}; }), says({"Team", "intercommunicator", "MPI_Intercomm_merge"}));
+        CHECK_THAT(message_of<UsageError>([&] { Runtime{both}; }),
+                   says({"Team", "intercommunicator", "MPI_Intercomm_merge"}));
         MPI_Comm_free(&both);
         MPI_Comm_free(&half);
     }

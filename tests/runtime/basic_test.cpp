@@ -27,7 +27,8 @@ TEST_CASE("a get returns what its owner wrote, within a packet and in bulk") {
     runtime.barrier();
     const std::int64_t first = 1'000'000 * std::int64_t{next(runtime).value};
     for (std::uint64_t i = 0; i < 50; ++i)
-        REQUIRE(window.get<std::int64_t>(next(runtime), Offset::of<std::int64_t>(i)) == first + static_cast<std::int64_t>(i));
+        REQUIRE(window.get<std::int64_t>(next(runtime), Offset::of<std::int64_t>(i)) ==
+                first + static_cast<std::int64_t>(i));
     std::vector<std::int64_t> all(own.size());
     window.get(next(runtime), Offset{0}, std::span<std::int64_t>{all});
     for (std::size_t i = 0; i < all.size(); ++i) REQUIRE(all[i] == first + static_cast<std::int64_t>(i));
@@ -37,7 +38,8 @@ TEST_CASE("a get returns what its owner wrote, within a packet and in bulk") {
 TEST_CASE("own puts are seen by own later gets, and by the owner after a barrier") {
     lapwing::Runtime runtime;
     lapwing::Window window{runtime, 1U << 18};
-    for (std::int64_t i = 0; i < 200; ++i) window.put(next(runtime), Offset::of<std::int64_t>(static_cast<std::uint64_t>(i)), -i);
+    for (std::int64_t i = 0; i < 200; ++i)
+        window.put(next(runtime), Offset::of<std::int64_t>(static_cast<std::uint64_t>(i)), -i);
     const std::vector<std::int64_t> many(4000, 7);
     window.put(next(runtime), Offset::of<std::int64_t>(100), std::span<const std::int64_t>{many});
     REQUIRE(window.get<std::int64_t>(next(runtime), Offset::of<std::int64_t>(99)) == -99);
@@ -81,8 +83,8 @@ TEST_CASE("a notified put shows its bytes with its counter, and keeps program or
 TEST_CASE("errors name the values and leave the program able to go on") {
     lapwing::Runtime runtime;
     lapwing::Window window{runtime, 80, {.name = "small"}};
-    REQUIRE_THROWS_WITH(window.get<double>(Rank{0}, Offset{76}), Catch::Contains("small") && Catch::Contains("76") &&
-                                                                     Catch::Contains("80 bytes"));
+    REQUIRE_THROWS_WITH(window.get<double>(Rank{0}, Offset{76}),
+                        Catch::Contains("small") && Catch::Contains("76") && Catch::Contains("80 bytes"));
     REQUIRE_THROWS_AS(window.put(Rank{runtime.size()}, Offset{0}, 1.0), lapwing::RangeError);
     REQUIRE_THROWS_AS(window.fetch_add(Rank{0}, Offset{4}, std::int64_t{1}), lapwing::RangeError);
     REQUIRE_THROWS_AS(lapwing::Settings({{"LAPWING_PATH", "telegraph"}}), lapwing::SettingError);

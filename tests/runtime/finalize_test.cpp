@@ -31,7 +31,8 @@ TEST_CASE("MPI is finalized before the runtime closes") {
 
     // A rank that waits for one that is in MPI_Finalize hears of it.
     if (runtime->size() > 1 && runtime->rank() != Rank{0})
-        CHECK_THAT(message_of<lapwing::PeerLeftError>([&] { second->barrier(); }), says({runtime->who(), "Team::barrier", "left the team"}));
+        CHECK_THAT(message_of<lapwing::PeerLeftError>([&] { second->barrier(); }),
+                   says({runtime->who(), "Team::barrier", "left the team"}));
 
     MPI_Finalize();
 
@@ -41,8 +42,10 @@ TEST_CASE("MPI is finalized before the runtime closes") {
     CHECK_THAT(message_of<UsageError>([&] { runtime->close(); }),
                says({who, "Team::close", "MPI is finalized already", "close runtimes before MPI_Finalize"}));
     CHECK_THAT(message_of<UsageError>([&] { lock->close(); }), says({who, "MPI is finalized already"}));
-    CHECK_THAT(message_of<lapwing::Error>([&] { runtime->barrier(); }), says({who, "Team::barrier", "MPI is finalized"}));
-    CHECK_THAT(message_of<lapwing::Error>([&] { (lapwing::Window{*second, 80}); }), says({who, "window", "MPI is finalized"}));
+    CHECK_THAT(message_of<lapwing::Error>([&] { runtime->barrier(); }),
+               says({who, "Team::barrier", "MPI is finalized"}));
+    CHECK_THAT(message_of<lapwing::Error>([&] { (lapwing::Window{*second, 80}); }),
+               says({who, "window", "MPI is finalized"}));
     const auto ended = [&](const char* call) { return says({who, call, "MPI is finalized"}); };
     const Rank other = test::next(*runtime);
     CHECK_THAT(message_of<lapwing::Error>([&] { window.flush(); }), ended("Window::flush"));
@@ -58,7 +61,9 @@ TEST_CASE("MPI is finalized before the runtime closes") {
                says({"Team", "MPI is finalized already", "make runtimes before MPI_Finalize"}));
     CHECK(!runtime->closed());
     // Destructors neither throw nor call MPI.
-    { const lapwing::Window ends{std::move(window)}; }
+    {
+        const lapwing::Window ends{std::move(window)};
+    }
     lock.reset();
     held.reset();
     second.reset();

@@ -57,8 +57,9 @@ void check_last_leaves(const char* name, const std::function<void(Program&)>& ca
         }
         const auto left = [&](const char* where) {
             // The last rank; or another, that has heard of it sooner and left because of it.
-            return Catch::Matches(program.runtime.who() + ".*" + where + ".*left the team (by an exception|after rank " +
-                                  std::to_string(last) + " had).*see that rank's error");
+            return Catch::Matches(program.runtime.who() + ".*" + where +
+                                  ".*left the team (by an exception|after rank " + std::to_string(last) +
+                                  " had).*see that rank's error");
         };
         CHECK_THAT(message_of<PeerLeftError>([&] { call(program); }), left(name));
         // And so does every later call that needs all ranks.
@@ -94,14 +95,17 @@ TEST_CASE("collective calls that a rank cannot come to any more are ended") {
     check_last_leaves("Team::all_reduce", [](Program& p) { p.runtime.sum(p.values); });
     check_last_leaves("window", [](Program& p) { (Window{p.runtime, 80}); });
     check_last_leaves("window", [](Program& p) { p.window.close(); });
-    check_last_leaves("Team::close", [](Program& p) {
-        p.lock.close(); // ended in the same way, below
-        p.window.close();
-        p.runtime.close();
-    }, [](Program& p) {
-        p.lock.close();
-        p.window.close();
-    });
+    check_last_leaves(
+        "Team::close",
+        [](Program& p) {
+            p.lock.close(); // ended in the same way, below
+            p.window.close();
+            p.runtime.close();
+        },
+        [](Program& p) {
+            p.lock.close();
+            p.window.close();
+        });
     check_all_can_start_again();
 }
 
@@ -130,7 +134,8 @@ TEST_CASE("ranks that wait in different collective calls without a barrier are t
                 throw;
             } catch (const lapwing::UsageError& error) {
                 heard = true;
-                CHECK_THAT(std::string{error.what()}, says({runtime.who(), "Window::wait_notified", "are closing the window"}));
+                CHECK_THAT(std::string{error.what()},
+                           says({runtime.who(), "Window::wait_notified", "are closing the window"}));
                 throw;
             }
         } catch (const lapwing::Error&) { // and leaves the team
@@ -151,7 +156,8 @@ TEST_CASE("ranks that wait in different collective calls without a barrier are t
         if (odd_one) runtime.broadcast(std::as_writable_bytes(std::span{values}), Rank{0});
         odd_one ? runtime.sum(values) : runtime.barrier();
     });
-    told("a sum and a close", [&](Runtime& runtime, Window& window) { odd_one ? window.close() : runtime.sum(values); });
+    told("a sum and a close",
+         [&](Runtime& runtime, Window& window) { odd_one ? window.close() : runtime.sum(values); });
     told("a wait for a notification and a close",
          [&](Runtime&, Window& window) { odd_one ? window.wait_notified(0) : window.close(); });
 }
@@ -159,25 +165,33 @@ TEST_CASE("ranks that wait in different collective calls without a barrier are t
 TEST_CASE("a wait for what only the rank that left could do is ended") {
     check_last_leaves("Window::wait_notified", [](Program& p) { p.window.wait_notified(2); });
     // The lock goes down with its holder.
-    check_last_leaves("Lock::lock", [](Program& p) { // in lock itself, or in an atomic that it makes
-        p.window.wait_notified(0);
-        p.lock.lock();
-    }, [](Program& p) {
-        p.lock.lock();
-        for (int rank = 0; rank + 1 < p.runtime.size(); ++rank) p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
-        p.window.flush();
-    });
+    check_last_leaves(
+        "Lock::lock",
+        [](Program& p) { // in lock itself, or in an atomic that it makes
+            p.window.wait_notified(0);
+            p.lock.lock();
+        },
+        [](Program& p) {
+            p.lock.lock();
+            for (int rank = 0; rank + 1 < p.runtime.size(); ++rank)
+                p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
+            p.window.flush();
+        });
     // Also where nothing can be asked of the queue any more.
-    check_last_leaves("Lock::lock", [](Program& p) {
-        REQUIRE_THROWS_AS(p.runtime.barrier(), PeerLeftError); // the news is here
-        p.lock.lock();
-    }, [](Program& p) { p.lock.lock(); });
+    check_last_leaves(
+        "Lock::lock",
+        [](Program& p) {
+            REQUIRE_THROWS_AS(p.runtime.barrier(), PeerLeftError); // the news is here
+            p.lock.lock();
+        },
+        [](Program& p) { p.lock.lock(); });
     check_all_can_start_again();
 }
 
 TEST_CASE("a loop that polls for what only the rank that left could do is ended") {
     check_last_leaves("Window::notified", [](Program& p) {
-        while (p.window.notified(2) == 0) {}
+        while (p.window.notified(2) == 0) {
+        }
     });
     // At ranks that stay, too, and in own memory.
     for (const int of : {0, 1}) {
@@ -211,7 +225,8 @@ TEST_CASE("a loop that polls for what only the rank that left could do is ended"
                 p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
             p.window.flush();
         });
-    // Each polls the next, which does not serve it: the one that is nearest to the rank that left ends first, and the others behind it.
+    // Each polls the next, which does not serve it: the one that is nearest to the rank that left ends first, and the
+    // others behind it.
     check_last_leaves("", [](Program& p) {
         const int rank = p.runtime.rank().value;
         const bool nearest = rank + 2 == p.runtime.size();
@@ -227,7 +242,8 @@ TEST_CASE("a loop that polls for what only the rank that left could do is ended"
     check_last_leaves("", [&](Program& p) { // the start may hear of it, or the loop, unless the transfer was faster
         for (;;) {
             lapwing::Completion get = p.window.start_get(Rank{p.runtime.size() - 1}, Offset{0}, std::span{in});
-            while (!get.test()) {}
+            while (!get.test()) {
+            }
             (void)p.runtime.progress(); // through memory a transfer is complete at once
             p.runtime.state().check_reachable("the left team left", p.runtime.size() - 1);
         }
@@ -259,7 +275,9 @@ TEST_CASE("memory of the program's that is left by an exception is not served an
                        }),
                        left);
             CHECK_THAT(message_of<PeerLeftError>([&] { window.put_bytes(Rank{last}, Offset{half}, in); }), left);
-            CHECK_THAT(message_of<PeerLeftError>([&] { (void)window.fetch_add(Rank{last}, Offset{0}, std::int64_t{1}); }), left);
+            CHECK_THAT(
+                message_of<PeerLeftError>([&] { (void)window.fetch_add(Rank{last}, Offset{0}, std::int64_t{1}); }),
+                left);
             throw std::logic_error{"as the others"};
         } catch (const std::logic_error&) {
             if (runtime.rank() == Rank{last}) {
@@ -285,8 +303,8 @@ TEST_CASE("memory of the program's that is left by an exception is not served an
 
 namespace {
 
-/// Collective over all processes, of which the last leaves while the others hold back bytes for all ranks in a cached window.
-/// `between(window, other)` is what they do before their release, with one that stayed.
+/// Collective over all processes, of which the last leaves while the others hold back bytes for all ranks in a cached
+/// window. `between(window, other)` is what they do before their release, with one that stayed.
 void check_cached_writes(const lapwing::Settings& settings, const lapwing::CacheOptions& cache,
                          const std::function<void(Window&, Rank)>& between) {
     constexpr std::uint64_t segment = 1U << 20;
@@ -412,10 +430,13 @@ TEST_CASE("transfers that are under way when a rank leaves end") {
             }
         }
     };
-    check_last_leaves("", [&](Program& p) { // a start may hear of it, or the barrier
-        transfer(p, Rank{p.runtime.size() - 1}, [] {});
-        p.runtime.barrier();
-    }, [&](Program& p) { transfer(p, Rank{0}, [] { throw std::logic_error{"an error of the program"}; }); });
+    check_last_leaves(
+        "",
+        [&](Program& p) { // a start may hear of it, or the barrier
+            transfer(p, Rank{p.runtime.size() - 1}, [] {});
+            p.runtime.barrier();
+        },
+        [&](Program& p) { transfer(p, Rank{0}, [] { throw std::logic_error{"an error of the program"}; }); });
     check_all_can_start_again();
 }
 
@@ -430,7 +451,8 @@ TEST_CASE("after a mismatch the others are told what it was, not only of an exce
             FAIL("no mismatch");
         }
         // A rank that is told of the mismatch and goes on meets the news that the other left because of it.
-        CHECK_THAT(message_of<lapwing::MismatchError>([&] { program.window.close(); }), says({"close of a window", "Team::barrier"}));
+        CHECK_THAT(message_of<lapwing::MismatchError>([&] { program.window.close(); }),
+                   says({"close of a window", "Team::barrier"}));
         CHECK_THAT(message_of<PeerLeftError>([&] {
                        while (true) program.runtime.barrier();
                    }),
@@ -489,7 +511,9 @@ TEST_CASE("a transfer with a rank that stays completes although others have left
     const int rank = test::world_rank();
     if (test::world_size() < 3) return;
     constexpr std::size_t part = 400'000;
-    const auto pattern = [](int owner, std::size_t i) { return static_cast<std::byte>(7 * i + 31 * static_cast<std::size_t>(owner)); };
+    const auto pattern = [](int owner, std::size_t i) {
+        return static_cast<std::byte>(7 * i + 31 * static_cast<std::size_t>(owner));
+    };
     MPI_Comm staying = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank, &staying);
     try {

@@ -1,4 +1,5 @@
-// More ranks than the tests of single parts have: start, barriers, random transfers, a redistribution, UPC's collectives.
+// More ranks than the tests of single parts have: start, barriers, random transfers, a redistribution, UPC's
+// collectives.
 #include <lapwing/global_array.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/upc.hpp>
@@ -52,7 +53,8 @@ TEST_CASE("random puts, gets and additions between many ranks") {
         for (int from = 0; from < ranks; ++from)
             for (const int to : targets_of(round, from)) {
                 if (to == own) {
-                    CHECK(window.local_as<std::int64_t>()[static_cast<std::size_t>(from)] == value_of(round, from, own));
+                    CHECK(window.local_as<std::int64_t>()[static_cast<std::size_t>(from)] ==
+                          value_of(round, from, own));
                     ++additions;
                 }
                 if (from == (own + 1) % ranks)

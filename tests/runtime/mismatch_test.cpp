@@ -33,7 +33,8 @@ constexpr const char* close_name = "the close of a window";
 constexpr const char* create_lock_name = "the creation of a lock";
 
 auto meets(const Runtime& runtime, const char* here, const char* there) {
-    return says({runtime.who(), std::string{here}, std::string{"another rank is in "} + there, "same collective calls"});
+    return says(
+        {runtime.who(), std::string{here}, std::string{"another rank is in "} + there, "same collective calls"});
 }
 
 } // namespace
@@ -46,28 +47,36 @@ TEST_CASE("ranks that meet in different collective calls are told so") {
 
     SECTION("a barrier and the creation of a window") {
         if (odd_one)
-            CHECK_THAT(message_of<MismatchError>([&] { Window{runtime, 80}; }), meets(runtime, create_name, barrier_name));
-        else CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(); }), meets(runtime, barrier_name, create_name));
+            CHECK_THAT(message_of<MismatchError>([&] { Window{runtime, 80}; }),
+                       meets(runtime, create_name, barrier_name));
+        else
+            CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(); }),
+                       meets(runtime, barrier_name, create_name));
     }
     SECTION("a split-phase barrier and the creation of a lock") {
         if (odd_one)
-            CHECK_THAT(message_of<MismatchError>([&] { lapwing::Lock{runtime}; }), meets(runtime, create_lock_name, barrier_name));
+            CHECK_THAT(message_of<MismatchError>([&] { lapwing::Lock{runtime}; }),
+                       meets(runtime, create_lock_name, barrier_name));
         else {
             runtime.notify(1);
-            CHECK_THAT(message_of<MismatchError>([&] { runtime.wait(1); }), meets(runtime, barrier_name, create_lock_name));
+            CHECK_THAT(message_of<MismatchError>([&] { runtime.wait(1); }),
+                       meets(runtime, barrier_name, create_lock_name));
         }
     }
     SECTION("a barrier and the close of a window") {
         if (odd_one)
             CHECK_THAT(message_of<MismatchError>([&] { window.close(); }), meets(runtime, close_name, barrier_name));
-        else CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(); }), meets(runtime, barrier_name, close_name));
+        else
+            CHECK_THAT(message_of<MismatchError>([&] { runtime.barrier(); }), meets(runtime, barrier_name, close_name));
         CHECK(!window.closed());
     }
     SECTION("a barrier and the close of the team") {
         Runtime second;
         if (odd_one)
             CHECK_THAT(message_of<MismatchError>([&] { second.close(); }), meets(runtime, "Team::close", barrier_name));
-        else CHECK_THAT(message_of<MismatchError>([&] { second.barrier(); }), meets(runtime, barrier_name, "Team::close"));
+        else
+            CHECK_THAT(message_of<MismatchError>([&] { second.barrier(); }),
+                       meets(runtime, barrier_name, "Team::close"));
         CHECK(!second.closed());
         second.barrier(); // belongs together again
         second.close();
@@ -142,9 +151,10 @@ TEST_CASE("all ranks ask for the same number of notification counters") {
     Window window{runtime, 80};
     if (runtime.size() == 1) return;
     const unsigned counters = runtime.rank().value == 0 ? 4 : 5;
-    CHECK_THAT(message_of<MismatchError>([&] { Window{runtime, 80, {.name = "counted", .notification_counters = counters}}; }),
-               says({runtime.who(), "Window(\"counted\")", std::to_string(counters) + " notification counters here",
-                     "pass the same on all ranks"}));
+    CHECK_THAT(
+        message_of<MismatchError>([&] { Window{runtime, 80, {.name = "counted", .notification_counters = counters}}; }),
+        says({runtime.who(), "Window(\"counted\")", std::to_string(counters) + " notification counters here",
+              "pass the same on all ranks"}));
     test::check_goes_on(runtime, window);
 }
 
@@ -155,8 +165,9 @@ TEST_CASE("values that must be the same on all ranks are compared") {
     runtime.require_same(same, "make", "the extents");
     if (runtime.size() == 1) return;
     const std::array<std::int64_t, 2> mine{100, runtime.rank().value == 0 ? 7 : 8};
-    CHECK_THAT(message_of<MismatchError>([&] { runtime.require_same(mine, "make", "the extents"); }),
-               says({runtime.who(), "make", "the extents", "100 x " + std::to_string(mine[1]), "pass the same on all ranks"}));
+    CHECK_THAT(
+        message_of<MismatchError>([&] { runtime.require_same(mine, "make", "the extents"); }),
+        says({runtime.who(), "make", "the extents", "100 x " + std::to_string(mine[1]), "pass the same on all ranks"}));
     const std::span<const std::int64_t> part{mine.data(), runtime.rank().value == 0 ? 1U : 2U};
     CHECK_THAT(message_of<MismatchError>([&] { runtime.require_same(part, "make", "the extents"); }),
                says({"the extents is 100"}));
@@ -173,8 +184,8 @@ TEST_CASE("two runtimes that are closed in different order on different ranks") 
         // The rank that closes the older one first is stopped; the others' order is completed.
         if (runtime.rank().value == round % runtime.size()) {
             CHECK_THAT(message_of<UsageError>([&] { first.close(); }),
-                       says({runtime.who(), "Team::close", "waits in the close of another team", "same order on all ranks",
-                             "close that one now, then call close again"}));
+                       says({runtime.who(), "Team::close", "waits in the close of another team",
+                             "same order on all ranks", "close that one now, then call close again"}));
             CHECK(!first.closed());
             second.close();
             first.close();
@@ -200,8 +211,9 @@ TEST_CASE("two runtimes of different ranks that are closed in different order") 
         if (pair != MPI_COMM_NULL) {
             Runtime two{pair};
             if (runtime.rank().value == 1) {
-                CHECK_THAT(message_of<UsageError>([&] { all.close(); }),
-                           says({runtime.who(), "Team::close", "rank 0 of this team", "of 2 ranks", "close that one now"}));
+                CHECK_THAT(
+                    message_of<UsageError>([&] { all.close(); }),
+                    says({runtime.who(), "Team::close", "rank 0 of this team", "of 2 ranks", "close that one now"}));
             }
             two.close();
         }

@@ -1,5 +1,5 @@
-// MPI is Lapwing's: the first runtime initialises it and the last one finalizes it. A program of its own, since nothing can
-// initialise MPI again.
+// MPI is Lapwing's: the first runtime initialises it and the last one finalizes it. A program of its own, since nothing
+// can initialise MPI again.
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
 
@@ -30,7 +30,8 @@ int main() {
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
     const bool caller = first->settings().text("LAPWING_PROGRESS") == "caller";
-    require(level == (caller ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE), "MPI has the level that the settings can use");
+    require(level == (caller ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE),
+            "MPI has the level that the settings can use");
     {
         lapwing::Runtime second;
         lapwing::Window window{second, 64};

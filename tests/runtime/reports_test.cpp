@@ -49,8 +49,8 @@ std::string own_file() {
     return "lapwing-statistics-" + std::to_string(number) + ".json";
 }
 
-void check_traffic(const Runtime& runtime, std::uint64_t puts, std::uint64_t gets, Counter put_counter, Counter get_counter,
-                   lapwing::Path path) {
+void check_traffic(const Runtime& runtime, std::uint64_t puts, std::uint64_t gets, Counter put_counter,
+                   Counter get_counter, lapwing::Path path) {
     const bool used = runtime.size() > 1 && runtime.path(test::next(runtime)) == path;
     const std::uint64_t expected = used ? 10 * static_cast<std::uint64_t>(runtime.size()) : 0;
     INFO(name(put_counter) << " and " << name(get_counter));
@@ -113,7 +113,8 @@ TEST_CASE("LAPWING_STATS=text prints the counters that are not zero, once") {
 
 TEST_CASE("statistics that cannot be written are an error of rank 0, and every runtime is closed") {
     const Settings settings{{"LAPWING_STATS", "json:/nonexistent-directory/statistics.json"}};
-    const auto error = says({"LAPWING_STATS=json:/nonexistent-directory/statistics.json", "cannot be written", "choose one that can"});
+    const auto error =
+        says({"LAPWING_STATS=json:/nonexistent-directory/statistics.json", "cannot be written", "choose one that can"});
     {
         std::optional<Runtime> started;
         const std::string text = test::captured_stderr([&] { started.emplace(MPI_COMM_WORLD, settings); });
@@ -146,11 +147,12 @@ TEST_CASE("LAPWING_VERBOSE=1 says on rank 0 what the runtime found") {
         const std::string report = runtime.report();
         const std::string ranks = std::to_string(runtime.size());
         CHECK_THAT(report, says({ranks + " ranks on " + std::to_string(runtime.nodes()) + " nodes", "MPI_THREAD_",
-                                 "paths from rank " + std::to_string(runtime.rank().value) + ": self to itself", "progress by ",
-                                 "message buffers", "LAPWING_VERBOSE=1", "LAPWING_SERVICE_PACKET=4k"}));
+                                 "paths from rank " + std::to_string(runtime.rank().value) + ": self to itself",
+                                 "progress by ", "message buffers", "LAPWING_VERBOSE=1", "LAPWING_SERVICE_PACKET=4k"}));
         if (runtime.nodes() > 1) {
             const char* const path = runtime.network_path() == lapwing::Path::rma ? "rma to " : "service to ";
-            CHECK_THAT(report, says({path + std::to_string(runtime.size() - runtime.node_size()) + " ranks of other nodes"}));
+            CHECK_THAT(report,
+                       says({path + std::to_string(runtime.size() - runtime.node_size()) + " ranks of other nodes"}));
         }
         who = report;
     });

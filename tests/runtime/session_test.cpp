@@ -1,5 +1,5 @@
-// Runtimes on communicators of sessions (MPI 4.0), in a program that never calls MPI_Init: a main of its own. Exit code 77 where MPI
-// has no sessions.
+// Runtimes on communicators of sessions (MPI 4.0), in a program that never calls MPI_Init: a main of its own. Exit code
+// 77 where MPI has no sessions.
 #include <lapwing/lapwing.hpp>
 
 #include <mpi.h>
@@ -43,7 +43,8 @@ bool initialised() {
 
 void test_refusals() {
     require(refuses([] { lapwing::Runtime runtime{MPI_COMM_NULL}; }, "MPI_COMM_NULL"), "no runtime on MPI_COMM_NULL");
-    require(refuses([] { lapwing::Team team{MPI_COMM_WORLD, lapwing::Settings{}}; }, "MPI is not initialised"), "no team on MPI_COMM_WORLD without MPI_Init");
+    require(refuses([] { lapwing::Team team{MPI_COMM_WORLD, lapwing::Settings{}}; }, "MPI is not initialised"),
+            "no team on MPI_COMM_WORLD without MPI_Init");
     require(!initialised(), "what is refused does not initialise MPI");
 }
 
@@ -75,7 +76,8 @@ private:
 class Communicator {
 public:
     Communicator(MPI_Group group, const char* tag) {
-        require(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &communicator_) == MPI_SUCCESS,
+        require(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &communicator_) ==
+                    MPI_SUCCESS,
                 "a group makes a communicator");
         MPI_Group_free(&group);
     }
@@ -144,7 +146,8 @@ void test_arrays(lapwing::Runtime& runtime) {
     lapwing::GlobalArray<double, 2> a{runtime, {30, 40}, lapwing::Block{}};
     for (auto [i, j] : a.local_domain()) a.local(i, j) = static_cast<double>(40 * i + j);
     runtime.barrier();
-    for (std::int64_t i = 0; i < 30; ++i) require(a(i, 39 - i) == static_cast<double>(40 * i + 39 - i), "elements are read");
+    for (std::int64_t i = 0; i < 30; ++i)
+        require(a(i, 39 - i) == static_cast<double>(40 * i + 39 - i), "elements are read");
     require(a.sum() == 1199.0 * 1200 / 2, "elements are summed");
     lapwing::Lock lock{runtime, Rank{0}};
     lapwing::Window count{runtime, 8};
@@ -165,7 +168,8 @@ void test_all(MPI_Comm communicator) {
     test_adoption(runtime, communicator);
     test_arrays(runtime);
 #ifdef OPEN_MPI
-    const bool threads = runtime.settings().text("LAPWING_THREAD_LEVEL") == "multiple"; // Open MPI says MPI_THREAD_SINGLE
+    const bool threads =
+        runtime.settings().text("LAPWING_THREAD_LEVEL") == "multiple"; // Open MPI says MPI_THREAD_SINGLE
 #else
     const bool threads = runtime.settings().text("LAPWING_THREAD_LEVEL") != "serialized";
 #endif
@@ -181,7 +185,8 @@ void test_two_at_a_time() {
     const Session other;
     const Communicator first{one.all(), "first"};
     const Communicator second{other.all(), "second"};
-    // All of them before there is a progress thread: beside one, Open MPI 5.0.7 hangs in MPI_Comm_create_from_group now and then.
+    // All of them before there is a progress thread: beside one, Open MPI 5.0.7 hangs in MPI_Comm_create_from_group now
+    // and then.
     MPI_Group some = other.all();
     int own = 0;
     int last = 0;
@@ -221,8 +226,9 @@ void test_two_at_a_time() {
 
 int run() {
     test_refusals();
-    // No MPI begins anew for sure once its last session has ended: MPICH 4.0.2 crashes in MPI_Session_init, 4.2.1 ends the program
-    // in MPI_Win_allocate_shared (utils.c, "actual_pack_bytes > 0"), and Open MPI 5.0.7 hangs in one of ten MPI_Session_init.
+    // No MPI begins anew for sure once its last session has ended: MPICH 4.0.2 crashes in MPI_Session_init, 4.2.1 ends
+    // the program in MPI_Win_allocate_shared (utils.c, "actual_pack_bytes > 0"), and Open MPI 5.0.7 hangs in one of ten
+    // MPI_Session_init.
     const Session open_all_the_time;
     for (int round = 0; round < 2; ++round) {
         const Session session;
@@ -241,7 +247,8 @@ int run() {
 #ifdef OPEN_MPI
     int nothing = 0;
     const auto any = reinterpret_cast<MPI_Comm>(&nothing); // nobody looks at it
-    require(refuses([&] { lapwing::Runtime runtime{any}; }, "this MPI has no sessions"), "other communicators need MPI_Init");
+    require(refuses([&] { lapwing::Runtime runtime{any}; }, "this MPI has no sessions"),
+            "other communicators need MPI_Init");
 #endif
     std::puts("session_test: skipped: this MPI has no sessions");
     return 77;

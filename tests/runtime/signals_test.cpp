@@ -34,7 +34,7 @@ void on_signal(int signal) {
 class Handler {
 public:
     explicit Handler(int signal) : signal_{signal} {
-        struct sigaction action {};
+        struct sigaction action{};
         action.sa_handler = on_signal;
         sigaction(signal, &action, &before_);
     }
@@ -44,7 +44,7 @@ public:
 
 private:
     int signal_;
-    struct sigaction before_ {};
+    struct sigaction before_{};
 };
 
 std::string first_line(const std::filesystem::path& file) {

@@ -149,7 +149,8 @@ TEST_CASE("several threads make, use and close runtimes at once") {
     for (MPI_Comm& communicator : communicators) MPI_Comm_free(&communicator);
 }
 
-TEST_CASE("the host program's communicator, attributes and error handlers are not changed, and its messages are its own") {
+TEST_CASE(
+    "the host program's communicator, attributes and error handlers are not changed, and its messages are its own") {
     int key = MPI_KEYVAL_INVALID;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, nullptr);
     MPI_Comm host = MPI_COMM_NULL;

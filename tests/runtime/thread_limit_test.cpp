@@ -29,8 +29,8 @@ namespace {
 std::atomic<bool> refuse_threads{false};
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                                                                      void* (*start)(void*), void* argument) noexcept {
+extern "C" __attribute__((visibility("default"))) int
+pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) noexcept {
     if (refuse_threads) return EAGAIN;
     using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
     static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
@@ -45,8 +45,12 @@ TEST_CASE("a rank that cannot start its progress thread says so, and no rank get
         refuse_threads = refused;
         const std::string text = test::message_of<lapwing::Error>([] { lapwing::Runtime{}; });
         refuse_threads = false;
-        if (refused) CHECK_THAT(text, test::says({"rank 0 of", "progress thread could not be started", "LAPWING_PROGRESS=caller"}));
-        else CHECK_THAT(text, test::says({"Team", "another rank could not start its progress thread", "see that rank's error"}));
+        if (refused)
+            CHECK_THAT(text,
+                       test::says({"rank 0 of", "progress thread could not be started", "LAPWING_PROGRESS=caller"}));
+        else
+            CHECK_THAT(text, test::says({"Team", "another rank could not start its progress thread",
+                                         "see that rank's error"}));
     }
     // Nothing of it is left behind: messages of the next team do not get into its buffers.
     lapwing::Runtime runtime;

@@ -1,10 +1,10 @@
-// A PMPI library that postpones every RMA operation to the last legal moment, to show programs that use a value, reuse a
-// buffer or tell another rank too early. Most MPIs do small operations at once, so that such programs work by luck.
+// A PMPI library that postpones every RMA operation to the last legal moment, to show programs that use a value, reuse
+// a buffer or tell another rank too early. Most MPIs do small operations at once, so that such programs work by luck.
 //
 // What MPI 3.1 (chapter 11) leaves open, and what becomes of it here:
 //   - An operation need not start before the call that completes it: it is queued. A get's destination stays as it was
-//     and a put reads its source only then. Calls that complete: flush*, unlock*, fence, complete, and for the request of
-//     Rput, Rget and so on the wait or test.
+//     and a put reads its source only then. Calls that complete: flush*, unlock*, fence, complete, and for the request
+//     of Rput, Rget and so on the wait or test.
 //   - Operations between two completing calls are unordered: they are started in reverse. Accumulates (Accumulate,
 //     Get_accumulate, Fetch_and_op, Compare_and_swap) of one origin at one target keep their mutual order (11.7.2).
 //   - Local completion is not remote completion: after flush_local, and after waiting for an Rput's request, the source
@@ -15,8 +15,8 @@
 // Bounds: sources of derived types are not copied; such operations start where others would be copied. Operations with
 // large counts (MPI 4) and Fortran are not covered. Errors of an operation are returned by the call that starts it.
 //
-// Threads: the queue of a window is guarded by its mutex, which stays locked while operations are started: a second thread
-// that flushes must not overtake the first one, which may have taken the second one's operations along.
+// Threads: the queue of a window is guarded by its mutex, which stays locked while operations are started: a second
+// thread that flushes must not overtake the first one, which may have taken the second one's operations along.
 
 #include <mpi.h>
 
@@ -62,7 +62,8 @@ struct window {
 };
 
 // The request that an R… call returned. A generalized request stands in until the operation is started, then either the
-// real one takes its place in the program's variable, or, if the operation has only been copied, it is completed itself.
+// real one takes its place in the program's variable, or, if the operation has only been copied, it is completed
+// itself.
 struct pending_request {
     struct pending_request* next;
     MPI_Request placeholder;
@@ -75,7 +76,8 @@ struct pending_request {
 static struct window* windows;
 static pthread_mutex_t windows_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-// Guards the list, not its elements; those are guarded by the mutex of their window. Never taken before a window's mutex.
+// Guards the list, not its elements; those are guarded by the mutex of their window. Never taken before a window's
+// mutex.
 static struct pending_request* requests;
 static pthread_mutex_t requests_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -166,13 +168,12 @@ static int start_now(MPI_Win window, const struct operation* o, MPI_Request* req
                                : PMPI_Accumulate(source, o->source_count, o->source_type, o->target, o->displacement,
                                                  o->target_count, o->target_type, o->op, window);
     case get_accumulate:
-        return request != NULL
-                   ? PMPI_Rget_accumulate(source, o->source_count, o->source_type, o->result, o->result_count,
-                                          o->result_type, o->target, o->displacement, o->target_count, o->target_type,
-                                          o->op, window, request)
-                   : PMPI_Get_accumulate(source, o->source_count, o->source_type, o->result, o->result_count,
-                                         o->result_type, o->target, o->displacement, o->target_count, o->target_type,
-                                         o->op, window);
+        return request != NULL ? PMPI_Rget_accumulate(source, o->source_count, o->source_type, o->result,
+                                                      o->result_count, o->result_type, o->target, o->displacement,
+                                                      o->target_count, o->target_type, o->op, window, request)
+                               : PMPI_Get_accumulate(source, o->source_count, o->source_type, o->result,
+                                                     o->result_count, o->result_type, o->target, o->displacement,
+                                                     o->target_count, o->target_type, o->op, window);
     case fetch_and_op:
         return PMPI_Fetch_and_op(source, o->result, o->target_type, o->target, o->displacement, o->op, window);
     case compare_and_swap:
@@ -328,7 +329,8 @@ EXPORT int MPI_Get(void* result, int result_count, MPI_Datatype result_type, int
 }
 
 EXPORT int MPI_Accumulate(const void* source, int source_count, MPI_Datatype source_type, int target,
-                          MPI_Aint displacement, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window) {
+                          MPI_Aint displacement, int target_count, MPI_Datatype target_type, MPI_Op op,
+                          MPI_Win window) {
     return append(window, (struct operation){.kind = accumulate,
                                              .target = target,
                                              .source = source,
@@ -588,16 +590,16 @@ EXPORT int MPI_Request_free(MPI_Request* request) {
 // --- calls that complete operations ----------------------------------------------------------------------------------
 
 // Starts what is queued for `target` (all: -1) and makes the completing call.
-#define COMPLETE(handle, target, call)                                                                                 \
-    do {                                                                                                               \
-        struct window* window_ = window_of(handle);                                                                    \
-        struct leftover* leftovers_ = NULL;                                                                            \
-        pthread_mutex_lock(&window_->mutex);                                                                           \
-        const int error_ = start_all(window_, target, &leftovers_);                                                    \
-        pthread_mutex_unlock(&window_->mutex);                                                                         \
-        const int own_ = call;                                                                                         \
-        free_leftovers(leftovers_);                                                                                    \
-        return first_error(error_, own_);                                                                              \
+#define COMPLETE(handle, target, call)                              \
+    do {                                                            \
+        struct window* window_ = window_of(handle);                 \
+        struct leftover* leftovers_ = NULL;                         \
+        pthread_mutex_lock(&window_->mutex);                        \
+        const int error_ = start_all(window_, target, &leftovers_); \
+        pthread_mutex_unlock(&window_->mutex);                      \
+        const int own_ = call;                                      \
+        free_leftovers(leftovers_);                                 \
+        return first_error(error_, own_);                           \
     } while (0)
 
 EXPORT int MPI_Win_flush(int target, MPI_Win window) { COMPLETE(window, target, PMPI_Win_flush(target, window)); }
@@ -613,8 +615,8 @@ static int flush_locally(MPI_Win handle, int target) {
     pthread_mutex_lock(&window->mutex);
     const int error = complete_locally(window, target, &leftovers);
     pthread_mutex_unlock(&window->mutex);
-    const int own = target < 0 || leftovers != NULL ? PMPI_Win_flush_local_all(handle)
-                                                    : PMPI_Win_flush_local(target, handle);
+    const int own =
+        target < 0 || leftovers != NULL ? PMPI_Win_flush_local_all(handle) : PMPI_Win_flush_local(target, handle);
     free_leftovers(leftovers);
     return first_error(error, own);
 }

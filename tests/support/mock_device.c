@@ -1,4 +1,5 @@
-/* A library that calls some memory a GPU's, with the functions of CUDA's or of HIP's runtime, whose names begin with MOCK_PREFIX. */
+/* A library that calls some memory a GPU's, with the functions of CUDA's or of HIP's runtime, whose names begin with
+ * MOCK_PREFIX. */
 #include <stddef.h>
 
 #define PASTE(prefix, name) prefix##name

@@ -26,9 +26,10 @@ namespace test {
 /// Collective: MPI's own barrier, independent of what is tested.
 inline void world_barrier() { MPI_Barrier(MPI_COMM_WORLD); }
 
-/// Collective: true on every rank when `value` is true on all. `REQUIRE(test::on_all_ranks(x == 3))` stops the test case
-/// on all ranks together; a plain REQUIRE that fails on one rank leaves the others waiting in their next collective call
-/// until the timeout ends the run (with the failure printed). Use it where ranks can differ and a collective call follows.
+/// Collective: true on every rank when `value` is true on all. `REQUIRE(test::on_all_ranks(x == 3))` stops the test
+/// case on all ranks together; a plain REQUIRE that fails on one rank leaves the others waiting in their next
+/// collective call until the timeout ends the run (with the failure printed). Use it where ranks can differ and a
+/// collective call follows.
 [[nodiscard]] inline bool on_all_ranks(bool value) {
     int agreed = value ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
@@ -38,7 +39,8 @@ inline void world_barrier() { MPI_Barrier(MPI_COMM_WORLD); }
 /// Whether a test case could not run here; see skip().
 inline bool skipped = false;
 
-/// To be called on all ranks by a test case that cannot run here, and ends: the run counts as skipped instead of passed.
+/// To be called on all ranks by a test case that cannot run here, and ends: the run counts as skipped instead of
+/// passed.
 inline void skip() { skipped = true; }
 
 /// Sets an environment variable, or removes it (no value), and restores it at the end of the scope.

@@ -1,5 +1,5 @@
-// Two workarounds for MPICH 4.0.x over UCX (Debian 12: MPICH 4.0.2, UCX 1.13.1), for tests on small machines. Preloaded by
-// scripts/launch; never part of Lapwing, which must work with MPICH as it is.
+// Two workarounds for MPICH 4.0.x over UCX (Debian 12: MPICH 4.0.2, UCX 1.13.1), for tests on small machines. Preloaded
+// by scripts/launch; never part of Lapwing, which must work with MPICH as it is.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

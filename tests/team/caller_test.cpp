@@ -41,16 +41,53 @@ TEST_CASE("calls that a program repeats until another rank has written serve tha
         {"Window::atomic_read", [&] { return window.atomic_read<std::int64_t>(own, flag) != 0; }},
         {"Window::fetch_add", [&] { return window.fetch_add(own, flag, std::int64_t{0}) != 0; }},
         {"Window::compare_swap", [&] { return window.compare_swap(own, flag, std::int64_t{1}, std::int64_t{1}) != 0; }},
-        {"Window::acquire", [&] { window.acquire(); return seen(); }},
-        {"Window::release", [&] { window.release(); return seen(); }},
-        {"Window::fence", [&] { window.fence(); return seen(); }},
-        {"Window::flush", [&] { window.flush(); return seen(); }},
-        {"Window::flush(rank)", [&] { window.flush(own); return seen(); }},
-        {"Team::fence", [&] { runtime.fence(); return seen(); }},
-        {"Team::acquire", [&] { runtime.acquire(); return seen(); }},
-        {"Team::progress", [&] { (void)runtime.progress(); return seen(); }},
-        {"Window::notified", [&] { (void)window.notified(0); return seen(); }},
-        {"Lock::try_lock", [&] {
+        {"Window::acquire",
+         [&] {
+             window.acquire();
+             return seen();
+         }},
+        {"Window::release",
+         [&] {
+             window.release();
+             return seen();
+         }},
+        {"Window::fence",
+         [&] {
+             window.fence();
+             return seen();
+         }},
+        {"Window::flush",
+         [&] {
+             window.flush();
+             return seen();
+         }},
+        {"Window::flush(rank)",
+         [&] {
+             window.flush(own);
+             return seen();
+         }},
+        {"Team::fence",
+         [&] {
+             runtime.fence();
+             return seen();
+         }},
+        {"Team::acquire",
+         [&] {
+             runtime.acquire();
+             return seen();
+         }},
+        {"Team::progress",
+         [&] {
+             (void)runtime.progress();
+             return seen();
+         }},
+        {"Window::notified",
+         [&] {
+             (void)window.notified(0);
+             return seen();
+         }},
+        {"Lock::try_lock",
+         [&] {
              if (lock.try_lock()) lock.unlock();
              return seen();
          }},
@@ -66,7 +103,8 @@ TEST_CASE("calls that a program repeats until another rank has written serve tha
             window.atomic_write(Rank{1}, flag, std::int64_t{1});
             window.flush();
         } else if (own == Rank{1}) {
-            while (!poll()) {}
+            while (!poll()) {
+            }
         }
         runtime.barrier();
     }
@@ -93,7 +131,8 @@ TEST_CASE("a barrier that returns has handed its own token to MPI") {
     if (runtime.size() == 1) return;
     lapwing::messages::Engine& engine = runtime.state().engine();
     int word = 0;
-    // With LAPWING_SERVICE_IN_FLIGHT=1 no request follows this one before it is acknowledged, by a rank that does not serve now.
+    // With LAPWING_SERVICE_IN_FLIGHT=1 no request follows this one before it is acknowledged, by a rank that does not
+    // serve now.
     if (runtime.rank() == Rank{0}) {
         REQUIRE(engine.try_wake(1));
         runtime.notify();

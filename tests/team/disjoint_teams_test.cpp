@@ -24,7 +24,8 @@ TEST_CASE("two halves of the ranks make runtimes and windows at the same time") 
             for (int r = 0; r < runtime.size(); ++r)
                 window.put(Rank{r}, Offset{4 * static_cast<std::uint64_t>(runtime.rank().value)}, value);
             runtime.barrier();
-            for (int r = 0; r < runtime.size(); ++r) CHECK(window.local_as<int>()[static_cast<std::size_t>(r)] == value);
+            for (int r = 0; r < runtime.size(); ++r)
+                CHECK(window.local_as<int>()[static_cast<std::size_t>(r)] == value);
         }
     }
     MPI_Comm_free(&half);

@@ -1,5 +1,5 @@
-// MPI calls that fail in the middle of a program: every rank is told, none waits for ever, and nothing wrong is read. The
-// failing calls stand in the place of MPI's by its profiling interface.
+// MPI calls that fail in the middle of a program: every rank is told, none waits for ever, and nothing wrong is read.
+// The failing calls stand in the place of MPI's by its profiling interface.
 #include "src/messages/engine.hpp"
 #include "src/team/team_state.hpp"
 #include "support/catch.hpp"
@@ -40,12 +40,13 @@ int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[], MP
     for (int i = 0; i < *done; ++i) statuses[i].MPI_ERROR = i == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
     return MPI_ERR_IN_STATUS;
 }
-int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int target, int tag, MPI_Comm communicator, MPI_Request* request) {
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int target, int tag, MPI_Comm communicator,
+              MPI_Request* request) {
     if (fails(Call::isend)) return MPI_ERR_OTHER;
     return PMPI_Isend(buffer, count, type, target, tag, communicator, request);
 }
-int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int target_count, MPI_Datatype target_type,
-             MPI_Win window, MPI_Request* request) {
+int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int target_count,
+             MPI_Datatype target_type, MPI_Win window, MPI_Request* request) {
     if (fails(Call::rget)) return MPI_ERR_OTHER;
     return PMPI_Rget(to, count, type, target, at, target_count, target_type, window, request);
 }
@@ -105,7 +106,8 @@ TEST_CASE("an MPI call that fails on one rank is told on all, and nothing wrong 
             try {
                 Runtime runtime;
                 Window window{runtime, (words + 4001) * 8, {.name = "mended"}};
-                for (std::size_t i = 0; i < words; ++i) window.local_as<std::int64_t>()[i] = value_at(runtime.rank().value, i);
+                for (std::size_t i = 0; i < words; ++i)
+                    window.local_as<std::int64_t>()[i] = value_at(runtime.rank().value, i);
                 runtime.barrier();
                 if (runtime.rank() == Rank{0}) {
                     calls_left = nth;

@@ -35,7 +35,8 @@ public:
         std::rewind(file_);
         std::string text;
         std::array<char, 4096> piece{};
-        while (const std::size_t read = std::fread(piece.data(), 1, piece.size(), file_)) text.append(piece.data(), read);
+        while (const std::size_t read = std::fread(piece.data(), 1, piece.size(), file_))
+            text.append(piece.data(), read);
         return text;
     }
 

@@ -54,7 +54,8 @@ std::string refusal_of(const PathFacts& facts) {
 
 constexpr std::optional<Path> any_path{};
 const std::string works = "windows work between the nodes";
-const std::string emulates = "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster";
+const std::string emulates =
+    "MPI makes messages of windows' operations between the nodes, and Lapwing's own are faster";
 const std::string asked_rma = "LAPWING_PATH=rma";
 const std::string asked_service = "LAPWING_PATH=service";
 const std::string small_too = "; small operations as messages (LAPWING_RMA_SMALL)";
@@ -106,8 +107,8 @@ std::vector<Row> rows() {
 
 TEST_CASE("the path between nodes follows the settings and how windows work") {
     for (const Row& row : rows()) {
-        INFO("path " << (row.path ? name(*row.path) : "auto") << ", windows " << static_cast<int>(row.windows) << ", small "
-                     << static_cast<int>(row.small));
+        INFO("path " << (row.path ? name(*row.path) : "auto") << ", windows " << static_cast<int>(row.windows)
+                     << ", small " << static_cast<int>(row.small));
         const PathFacts facts = facts_of(row.path, row.windows, row.small);
         const PathChoice choice = choose(facts);
         CHECK(choice.network == row.network);
@@ -127,7 +128,8 @@ TEST_CASE("the path between nodes follows the settings and how windows work") {
 }
 
 TEST_CASE("on one node the path is direct, whatever is asked for") {
-    for (const auto path : {any_path, std::optional{Path::direct}, std::optional{Path::rma}, std::optional{Path::service}}) {
+    for (const auto path :
+         {any_path, std::optional{Path::direct}, std::optional{Path::rma}, std::optional{Path::service}}) {
         PathFacts facts = facts_of(path, Windows::fail);
         facts.nodes = 1;
         facts.probe.reset();
@@ -153,16 +155,19 @@ TEST_CASE("windows are tried only where the choice depends on them") {
 
 TEST_CASE("a setting that asks for what does not work is refused") {
     CHECK(refusal_of(facts_of(Path::direct, Windows::native)) ==
-          "rank 2 of 3: Team: LAPWING_PATH=direct needs all ranks on one node, and there are 2 nodes; use auto, rma or service");
+          "rank 2 of 3: Team: LAPWING_PATH=direct needs all ranks on one node, and there are 2 nodes; use auto, rma or "
+          "service");
     CHECK(refusal_of(facts_of(Path::rma, Windows::fail)) ==
-          "rank 2 of 3: Team: LAPWING_PATH=rma, but MPI windows do not work here: MPI_Win_allocate failed; use auto or service");
+          "rank 2 of 3: Team: LAPWING_PATH=rma, but MPI windows do not work here: MPI_Win_allocate failed; use auto or "
+          "service");
     PathFacts facts = facts_of(Path::service, Windows::native);
     facts.thread_level = MPI_THREAD_SINGLE;
     CHECK(refusal_of(facts).empty());
     facts.asked.progress = ProgressMode::thread;
-    CHECK(refusal_of(facts) == "rank 2 of 3: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level " +
-                                   std::to_string(MPI_THREAD_SINGLE) +
-                                   "; initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto");
+    CHECK(refusal_of(facts) ==
+          "rank 2 of 3: Team: LAPWING_PROGRESS=thread needs MPI_THREAD_MULTIPLE, and MPI provides level " +
+              std::to_string(MPI_THREAD_SINGLE) +
+              "; initialise MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or leave the setting at auto");
     facts.nodes = 1;
     CHECK_FALSE(refusal_of(facts).empty());
 }
@@ -182,7 +187,8 @@ TEST_CASE("what was found on the way is passed on and said") {
     PathFacts facts = facts_of(any_path, Windows::native);
     CHECK(choose(facts).atomics.suffice());
     facts.shares_memory = false;
-    CHECK(choose(facts).reason == "MPI_Win_allocate_shared does not work, so every rank is a node of its own; " + works);
+    CHECK(choose(facts).reason ==
+          "MPI_Win_allocate_shared does not work, so every rank is a node of its own; " + works);
 }
 
 TEST_CASE("of MPI's atomics those are used that are right, if all others can be made of them") {
@@ -194,7 +200,8 @@ TEST_CASE("of MPI's atomics those are used that are right, if all others can be 
     CHECK(choice.atomics.suffice());
     CHECK_FALSE(choice.atomics.fetches(mpi::AtomicOperation::bit_and, mpi::AtomicType::int64));
     CHECK(choice.atomics.fetches(mpi::AtomicOperation::bit_and, mpi::AtomicType::uint64));
-    CHECK(choice.reason == works + "; some atomics are loops of compare-and-swap (MPI_BAND of int64 left a wrong value)");
+    CHECK(choice.reason ==
+          works + "; some atomics are loops of compare-and-swap (MPI_BAND of int64 left a wrong value)");
 
     facts.probe->atomics.distrust_swaps(mpi::AtomicType::float64);
     choice = choose(facts);

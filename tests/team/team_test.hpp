@@ -15,8 +15,8 @@
 
 namespace test {
 
-/// Collective: true on every rank when `value` is true on all. Unlike test::on_all_ranks it serves the other ranks while
-/// it waits: without a progress thread a rank inside an MPI collective would leave their requests unanswered.
+/// Collective: true on every rank when `value` is true on all. Unlike test::on_all_ranks it serves the other ranks
+/// while it waits: without a progress thread a rank inside an MPI collective would leave their requests unanswered.
 [[nodiscard]] inline bool agree(lapwing::Team& team, bool value) {
     std::int64_t lowest = value ? 1 : 0;
     team.min(std::span<std::int64_t>{&lowest, 1});
@@ -46,8 +46,8 @@ namespace test {
     return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// The text of the exception that `call` throws, which must be an `Expected`. Fails the test, and returns an empty text,
-/// when it throws something else or nothing.
+/// The text of the exception that `call` throws, which must be an `Expected`. Fails the test, and returns an empty
+/// text, when it throws something else or nothing.
 template <class Expected, class Call>
 [[nodiscard]] std::string message_of(Call&& call) {
     try {

@@ -1,4 +1,5 @@
-// Programs without progress threads that are linked to lapwing::transparent: their own blocking calls of MPI serve others.
+// Programs without progress threads that are linked to lapwing::transparent: their own blocking calls of MPI serve
+// others.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -62,7 +63,9 @@ TEST_CASE("a release and a message hand data over to a rank that waits in MPI") 
     const std::vector<MPI_Datatype> types(static_cast<std::size_t>(ranks), MPI_INT);
     std::vector<int> byte_places(places);
     for (int& place : byte_places) place *= static_cast<int>(sizeof(int));
-    const auto collective = [](const char* name, const std::function<void()>& call) { return HandOver{name, call, call}; };
+    const auto collective = [](const char* name, const std::function<void()>& call) {
+        return HandOver{name, call, call};
+    };
     const std::vector<HandOver> ways{
         {"MPI_Recv", send,
          [&] {
@@ -77,7 +80,8 @@ TEST_CASE("a release and a message hand data over to a rank that waits in MPI") 
              CHECK(request == MPI_REQUEST_NULL);
              CHECK(status.MPI_SOURCE == 0);
          }},
-        {"MPI_Waitall, MPI_Waitany, MPI_Waitsome", [&] {
+        {"MPI_Waitall, MPI_Waitany, MPI_Waitsome",
+         [&] {
              for (int i = 0; i < 6; ++i) send();
          },
          [&] {
@@ -102,11 +106,13 @@ TEST_CASE("a release and a message hand data over to a rank that waits in MPI") 
              CHECK(index == MPI_UNDEFINED);
              receive();
              int done = 0;
-             for (int all = 0; all < 2; all += done) MPI_Waitsome(2, requests.data(), &done, indices.data(), statuses.data());
+             for (int all = 0; all < 2; all += done)
+                 MPI_Waitsome(2, requests.data(), &done, indices.data(), statuses.data());
              MPI_Waitsome(2, requests.data(), &done, indices.data(), statuses.data());
              CHECK(done == MPI_UNDEFINED);
          }},
-        {"MPI_Probe and MPI_Mprobe", [&] {
+        {"MPI_Probe and MPI_Mprobe",
+         [&] {
              send();
              send();
          },
@@ -118,78 +124,89 @@ TEST_CASE("a release and a message hand data over to a rank that waits in MPI") 
              MPI_Mprobe(0, 3, world, &message, &status);
              MPI_Mrecv(&word, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
          }},
-        {"MPI_Ssend", [&] {
+        {"MPI_Ssend",
+         [&] {
              for (int from = 1; from < ranks; ++from) MPI_Recv(&word, 1, MPI_INT, from, 3, world, MPI_STATUS_IGNORE);
          },
          [&] { MPI_Ssend(&own, 1, MPI_INT, 0, 3, world); }},
-        collective("MPI_Sendrecv and MPI_Sendrecv_replace", [&] {
-            int from = -1;
-            MPI_Sendrecv(&own, 1, MPI_INT, (own + 1) % ranks, 3, &from, 1, MPI_INT, (own + ranks - 1) % ranks, 3, world, &status);
-            CHECK(from == (own + ranks - 1) % ranks);
-            from = own;
-            MPI_Sendrecv_replace(&from, 1, MPI_INT, (own + 1) % ranks, 3, (own + ranks - 1) % ranks, 3, world, &status);
-            CHECK(from == (own + ranks - 1) % ranks);
-        }),
+        collective("MPI_Sendrecv and MPI_Sendrecv_replace",
+                   [&] {
+                       int from = -1;
+                       MPI_Sendrecv(&own, 1, MPI_INT, (own + 1) % ranks, 3, &from, 1, MPI_INT,
+                                    (own + ranks - 1) % ranks, 3, world, &status);
+                       CHECK(from == (own + ranks - 1) % ranks);
+                       from = own;
+                       MPI_Sendrecv_replace(&from, 1, MPI_INT, (own + 1) % ranks, 3, (own + ranks - 1) % ranks, 3,
+                                            world, &status);
+                       CHECK(from == (own + ranks - 1) % ranks);
+                   }),
         collective("MPI_Barrier", [&] { MPI_Barrier(world); }),
-        collective("MPI_Bcast", [&] {
-            result = own == 0 ? 17 : 0;
-            MPI_Bcast(&result, 1, MPI_INT, 0, world);
-            CHECK(result == 17);
-        }),
-        collective("MPI_Reduce and MPI_Allreduce", [&] {
-            MPI_Allreduce(&own, &result, 1, MPI_INT, MPI_SUM, world);
-            CHECK(result == ranks * (ranks - 1) / 2);
-            MPI_Reduce(&own, &result, 1, MPI_INT, MPI_MAX, 0, world);
-            if (own == 0) CHECK(result == ranks - 1);
-        }),
-        collective("MPI_Scan, MPI_Exscan, MPI_Reduce_scatter, MPI_Reduce_scatter_block", [&] {
-            const int one = 1;
-            MPI_Scan(&one, &result, 1, MPI_INT, MPI_SUM, world);
-            CHECK(result == own + 1);
-            MPI_Exscan(&one, &result, 1, MPI_INT, MPI_SUM, world);
-            if (own > 0) CHECK(result == own);
-            MPI_Reduce_scatter(ones.data(), &result, ones.data(), MPI_INT, MPI_SUM, world);
-            CHECK(result == ranks);
-            MPI_Reduce_scatter_block(ones.data(), &result, 1, MPI_INT, MPI_SUM, world);
-            CHECK(result == ranks);
-        }),
-        collective("MPI_Gather, MPI_Gatherv, MPI_Scatter, MPI_Scatterv", [&] {
-            MPI_Gather(&own, 1, MPI_INT, there.data(), 1, MPI_INT, 0, world);
-            if (own == 0) CHECK(there == places);
-            MPI_Gatherv(&own, 1, MPI_INT, there.data(), ones.data(), places.data(), MPI_INT, 0, world);
-            if (own == 0) CHECK(there == places);
-            MPI_Scatter(places.data(), 1, MPI_INT, &result, 1, MPI_INT, 0, world);
-            CHECK(result == own);
-            MPI_Scatterv(places.data(), ones.data(), places.data(), MPI_INT, &result, 1, MPI_INT, 0, world);
-            CHECK(result == own);
-        }),
-        collective("MPI_Allgather, MPI_Allgatherv, MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw", [&] {
-            MPI_Allgather(&own, 1, MPI_INT, there.data(), 1, MPI_INT, world);
-            CHECK(there == places);
-            MPI_Allgatherv(&own, 1, MPI_INT, there.data(), ones.data(), places.data(), MPI_INT, world);
-            CHECK(there == places);
-            MPI_Alltoall(here.data(), 1, MPI_INT, there.data(), 1, MPI_INT, world);
-            CHECK(there == places);
-            MPI_Alltoallv(here.data(), ones.data(), places.data(), MPI_INT, there.data(), ones.data(), places.data(), MPI_INT, world);
-            CHECK(there == places);
-            MPI_Alltoallw(here.data(), ones.data(), byte_places.data(), types.data(), there.data(), ones.data(), byte_places.data(),
-                          types.data(), world);
-            CHECK(there == places);
-        }),
-        collective("MPI_Comm_dup, MPI_Comm_split, MPI_Comm_create, MPI_Comm_split_type", [&] {
-            MPI_Comm made = MPI_COMM_NULL;
-            MPI_Comm_dup(world, &made);
-            MPI_Comm_free(&made);
-            MPI_Comm_split(world, own % 2, 0, &made);
-            MPI_Comm_free(&made);
-            MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
-            MPI_Comm_free(&made);
-            MPI_Group all = MPI_GROUP_NULL;
-            MPI_Comm_group(world, &all);
-            MPI_Comm_create(world, all, &made);
-            MPI_Comm_free(&made);
-            MPI_Group_free(&all);
-        }),
+        collective("MPI_Bcast",
+                   [&] {
+                       result = own == 0 ? 17 : 0;
+                       MPI_Bcast(&result, 1, MPI_INT, 0, world);
+                       CHECK(result == 17);
+                   }),
+        collective("MPI_Reduce and MPI_Allreduce",
+                   [&] {
+                       MPI_Allreduce(&own, &result, 1, MPI_INT, MPI_SUM, world);
+                       CHECK(result == ranks * (ranks - 1) / 2);
+                       MPI_Reduce(&own, &result, 1, MPI_INT, MPI_MAX, 0, world);
+                       if (own == 0) CHECK(result == ranks - 1);
+                   }),
+        collective("MPI_Scan, MPI_Exscan, MPI_Reduce_scatter, MPI_Reduce_scatter_block",
+                   [&] {
+                       const int one = 1;
+                       MPI_Scan(&one, &result, 1, MPI_INT, MPI_SUM, world);
+                       CHECK(result == own + 1);
+                       MPI_Exscan(&one, &result, 1, MPI_INT, MPI_SUM, world);
+                       if (own > 0) CHECK(result == own);
+                       MPI_Reduce_scatter(ones.data(), &result, ones.data(), MPI_INT, MPI_SUM, world);
+                       CHECK(result == ranks);
+                       MPI_Reduce_scatter_block(ones.data(), &result, 1, MPI_INT, MPI_SUM, world);
+                       CHECK(result == ranks);
+                   }),
+        collective("MPI_Gather, MPI_Gatherv, MPI_Scatter, MPI_Scatterv",
+                   [&] {
+                       MPI_Gather(&own, 1, MPI_INT, there.data(), 1, MPI_INT, 0, world);
+                       if (own == 0) CHECK(there == places);
+                       MPI_Gatherv(&own, 1, MPI_INT, there.data(), ones.data(), places.data(), MPI_INT, 0, world);
+                       if (own == 0) CHECK(there == places);
+                       MPI_Scatter(places.data(), 1, MPI_INT, &result, 1, MPI_INT, 0, world);
+                       CHECK(result == own);
+                       MPI_Scatterv(places.data(), ones.data(), places.data(), MPI_INT, &result, 1, MPI_INT, 0, world);
+                       CHECK(result == own);
+                   }),
+        collective("MPI_Allgather, MPI_Allgatherv, MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw",
+                   [&] {
+                       MPI_Allgather(&own, 1, MPI_INT, there.data(), 1, MPI_INT, world);
+                       CHECK(there == places);
+                       MPI_Allgatherv(&own, 1, MPI_INT, there.data(), ones.data(), places.data(), MPI_INT, world);
+                       CHECK(there == places);
+                       MPI_Alltoall(here.data(), 1, MPI_INT, there.data(), 1, MPI_INT, world);
+                       CHECK(there == places);
+                       MPI_Alltoallv(here.data(), ones.data(), places.data(), MPI_INT, there.data(), ones.data(),
+                                     places.data(), MPI_INT, world);
+                       CHECK(there == places);
+                       MPI_Alltoallw(here.data(), ones.data(), byte_places.data(), types.data(), there.data(),
+                                     ones.data(), byte_places.data(), types.data(), world);
+                       CHECK(there == places);
+                   }),
+        collective("MPI_Comm_dup, MPI_Comm_split, MPI_Comm_create, MPI_Comm_split_type",
+                   [&] {
+                       MPI_Comm made = MPI_COMM_NULL;
+                       MPI_Comm_dup(world, &made);
+                       MPI_Comm_free(&made);
+                       MPI_Comm_split(world, own % 2, 0, &made);
+                       MPI_Comm_free(&made);
+                       MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
+                       MPI_Comm_free(&made);
+                       MPI_Group all = MPI_GROUP_NULL;
+                       MPI_Comm_group(world, &all);
+                       MPI_Comm_create(world, all, &made);
+                       MPI_Comm_free(&made);
+                       MPI_Group_free(&all);
+                   }),
     };
     std::int64_t round = 0;
     for (const HandOver& way : ways) {

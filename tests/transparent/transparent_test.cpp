@@ -1,5 +1,5 @@
-// Adopted windows in mode transparent: the program's own calls of MPI are its only synchronisation. Each test would fail in
-// another mode: what was read stays, and what was written does not leave.
+// Adopted windows in mode transparent: the program's own calls of MPI are its only synchronisation. Each test would
+// fail in another mode: what was read stays, and what was written does not leave.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -26,16 +26,20 @@ using lapwing::Window;
 class Host {
 public:
     Host() {
-        MPI_Win_create(words_.data(), static_cast<MPI_Aint>(words_.size() * sizeof words_[0]), 8, MPI_INFO_NULL, MPI_COMM_WORLD,
-                       &window_);
+        MPI_Win_create(words_.data(), static_cast<MPI_Aint>(words_.size() * sizeof words_[0]), 8, MPI_INFO_NULL,
+                       MPI_COMM_WORLD, &window_);
     }
     ~Host() { MPI_Win_free(&window_); }
     Host(const Host&) = delete;
     Host& operator=(const Host&) = delete;
     [[nodiscard]] MPI_Win window() const { return window_; }
     /// A word of this rank's, which others change.
-    [[nodiscard]] std::int64_t load(std::size_t i) { return std::atomic_ref{words_[i]}.load(std::memory_order_relaxed); }
-    void store(std::size_t i, std::int64_t value) { std::atomic_ref{words_[i]}.store(value, std::memory_order_relaxed); }
+    [[nodiscard]] std::int64_t load(std::size_t i) {
+        return std::atomic_ref{words_[i]}.load(std::memory_order_relaxed);
+    }
+    void store(std::size_t i, std::int64_t value) {
+        std::atomic_ref{words_[i]}.store(value, std::memory_order_relaxed);
+    }
 
 private:
     std::vector<std::int64_t> words_ = std::vector<std::int64_t>(1024);
@@ -219,11 +223,13 @@ TEST_CASE("a window that is adopted already is not adopted again beside a cache"
     if (!test::many_threads_allowed()) return test::skip();
     Runtime runtime;
     Host host;
-    const auto refused = test::says({runtime.who(), "Window::adopt(\"host\")", "is adopted already, as Window(\"host\")", "cached", "close"});
+    const auto refused = test::says(
+        {runtime.who(), "Window::adopt(\"host\")", "is adopted already, as Window(\"host\")", "cached", "close"});
     {
         Window window = adopt(runtime, host);
         CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }), refused);
-        CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host, CacheMode::off, true); }), refused);
+        CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host, CacheMode::off, true); }),
+                   refused);
         window.close();
     }
     Window window = adopt(runtime, host);
@@ -231,7 +237,8 @@ TEST_CASE("a window that is adopted already is not adopted again beside a cache"
     MPI_Win_lock_all(MPI_MODE_NOCHECK, host.window());
     Window plain = adopt(runtime, host, CacheMode::off, true);
     Window plain_too = adopt(runtime, host, CacheMode::off, true); // without a cache both see all
-    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host, CacheMode::epoch, true); }), refused);
+    CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host, CacheMode::epoch, true); }),
+               refused);
     CHECK_THAT(test::message_of<lapwing::UsageError>([&] { (void)adopt(runtime, host); }), refused);
     plain_too.close();
     plain.close();
@@ -255,8 +262,10 @@ TEST_CASE("modes that differ between ranks are refused on all, and leave the win
     if (runtime.size() < 2) return;
     Host host;
     const bool first = runtime.rank() == Rank{0};
-    CHECK_THAT(test::message_of<lapwing::MismatchError>([&] { (void)adopt(runtime, host, first ? CacheMode::off : CacheMode::transparent); }),
-               test::says({runtime.who(), "Window::adopt(\"host\")", "CacheOptions::mode", "off on rank 0", "transparent on rank 1"}));
+    CHECK_THAT(test::message_of<lapwing::MismatchError>(
+                   [&] { (void)adopt(runtime, host, first ? CacheMode::off : CacheMode::transparent); }),
+               test::says({runtime.who(), "Window::adopt(\"host\")", "CacheOptions::mode", "off on rank 0",
+                           "transparent on rank 1"}));
     MPI_Win_fence(0, host.window()); // no epoch of Lapwing's has been left
     Window window = adopt(runtime, host);
     window.put(test::next(runtime), Offset{8}, std::int64_t{3});

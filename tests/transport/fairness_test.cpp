@@ -103,8 +103,8 @@ TEST_CASE("one rank that floods an owner with requests and another that is stopp
         runtime.barrier();
         const int rank = runtime.rank().value;
         const int last = runtime.size() - 1;
-        // The last rank starts its gets and stops. With four ranks the one before it starts as many, and looks after them when rank 1 is
-        // through, or its thread does.
+        // The last rank starts its gets and stops. With four ranks the one before it starts as many, and looks after
+        // them when rank 1 is through, or its thread does.
         if (rank >= 2) {
             std::vector<std::vector<std::byte>> memory(static_cast<std::size_t>(flood.count),
                                                        std::vector<std::byte>(flood.bytes));

@@ -20,8 +20,9 @@ using lapwing::Rank;
 
 TEST_CASE("the pieces of a transfer follow each other, fit an int and make up the whole") {
     constexpr std::uint64_t piece = lapwing::mpi::largest_piece_bytes;
-    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece,
-                                      (std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 1, (std::uint64_t{1} << 36) - 1}) {
+    for (const std::uint64_t bytes :
+         {std::uint64_t{0}, std::uint64_t{1}, piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece,
+          (std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 1, (std::uint64_t{1} << 36) - 1}) {
         std::uint64_t next = 0;
         std::uint64_t pieces = 0;
         bool fits = true;
@@ -37,7 +38,8 @@ TEST_CASE("the pieces of a transfer follow each other, fit an int and make up th
 }
 
 TEST_CASE("pieces begin at multiples of a unit") {
-    for (const std::uint64_t unit : {std::uint64_t{8}, std::uint64_t{24}, (std::uint64_t{1} << 29) + 1, std::uint64_t{1} << 30}) {
+    for (const std::uint64_t unit :
+         {std::uint64_t{8}, std::uint64_t{24}, (std::uint64_t{1} << 29) + 1, std::uint64_t{1} << 30}) {
         for (const std::uint64_t bytes : {unit, (std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 1}) {
             std::uint64_t next = 0;
             bool fits = true;
@@ -60,7 +62,8 @@ constexpr std::uint64_t bytes = (std::uint64_t{1} << 31) + (std::uint64_t{1} << 
 
 /// Whether all ranks have room for a test; says so where they have not.
 bool memory_is_free() {
-    const auto available = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const auto available =
+        static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     if (test::on_all_ranks(available > 4 * bytes)) return true;
     WARN("too little memory is free for this test");
     test::skip();
@@ -115,7 +118,8 @@ TEST_CASE("more than 2^31 bytes of an adopted window whose displacements count e
     constexpr int unit = 24; // not a divisor of any power of 2
     std::vector<std::uint64_t> exposed(owns ? bytes / 8 + 3 : 0);
     MPI_Win host = MPI_WIN_NULL;
-    MPI_Win_create(exposed.data(), static_cast<MPI_Aint>(8 * exposed.size()), unit, MPI_INFO_NULL, MPI_COMM_WORLD, &host);
+    MPI_Win_create(exposed.data(), static_cast<MPI_Aint>(8 * exposed.size()), unit, MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &host);
     {
         lapwing::Window window = lapwing::Window::adopt(runtime, host);
         std::vector<std::uint64_t> mine;

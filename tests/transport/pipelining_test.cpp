@@ -47,7 +47,8 @@ TEST_CASE("outstanding accesses conflict where they overlap and one writes, and 
         const Carrier carrier = below(8) == 0 ? Carrier::window : Carrier::messages;
         bool expected = false;
         for (const Access& access : all)
-            expected = expected || (access.rank == rank && begin < access.end && access.begin < begin + bytes && (write || access.write));
+            expected = expected || (access.rank == rank && begin < access.end && access.begin < begin + bytes &&
+                                    (write || access.write));
         REQUIRE(outstanding.conflicts(rank, begin, bytes, write) == expected);
         const std::uint64_t kind = below(40);
         if (kind == 0 || outstanding.full()) {
@@ -79,7 +80,8 @@ TEST_CASE("outstanding accesses conflict where they overlap and one writes, and 
             bool touched = false;
             bool touched_by_window = false;
             for (const Access& access : all) touched = touched || access.rank == r;
-            for (const Access& access : all) touched_by_window = touched_by_window || (access.rank == r && access.by_window);
+            for (const Access& access : all)
+                touched_by_window = touched_by_window || (access.rank == r && access.by_window);
             REQUIRE(outstanding.touches(r) == touched);
             REQUIRE(outstanding.touches_by_window(r) == touched_by_window);
             REQUIRE(std::ranges::count(by_window, r) == (touched_by_window ? 1 : 0));
@@ -212,7 +214,8 @@ TEST_CASE("a flush waits for the transfers before it, and not for those that hav
         MPI_Send(&word, 1, MPI_INT, owner.value, 3, MPI_COMM_WORLD);
         after.wait();
     } else if (runtime.rank() == owner) {
-        for (int here = 0; here == 0; MPI_Iprobe(0, 1, MPI_COMM_WORLD, &here, MPI_STATUS_IGNORE)) (void)runtime.progress();
+        for (int here = 0; here == 0; MPI_Iprobe(0, 1, MPI_COMM_WORLD, &here, MPI_STATUS_IGNORE))
+            (void)runtime.progress();
         MPI_Recv(&word, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (int i = 0; i < 100; ++i) (void)runtime.progress();
         MPI_Send(&word, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);

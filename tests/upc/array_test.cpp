@@ -58,7 +58,8 @@ TEST_CASE("arrays whose block size is known when the program runs") {
     for (int round = 0; round < 30; ++round) {
         const std::int64_t n = random.number(1, 200);
         const std::int64_t block = random.number(0, 12);
-        const upc::SharedArray<std::int64_t, upc::dynamic_block> a{static_cast<std::size_t>(n), static_cast<std::size_t>(block)};
+        const upc::SharedArray<std::int64_t, upc::dynamic_block> a{static_cast<std::size_t>(n),
+                                                                   static_cast<std::size_t>(block)};
         check_elements(a, n, block);
     }
     const upc::SharedArray<std::int64_t, 3> fixed{100};
@@ -113,7 +114,8 @@ TEST_CASE("arrays of several dimensions are dealt as one row") {
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < m; ++j)
             for (std::int64_t l = 0; l < k; ++l)
-                if (owner((i * m + j) * k + l, 5) == upc::mythread()) a[i][j][l] = static_cast<std::int32_t>(100 * i + 10 * j + l);
+                if (owner((i * m + j) * k + l, 5) == upc::mythread())
+                    a[i][j][l] = static_cast<std::int32_t>(100 * i + 10 * j + l);
     upc::barrier();
     for (std::int64_t i = 0; i < n; ++i) {
         const upc::Pointer<std::int32_t, 5> row = a[i];
@@ -156,16 +158,19 @@ TEST_CASE("loops share their iterations by a number, an element, a pointer, or n
     expect(3, 50, 4, 1);
     upc::forall(0, 60, a, count);
     expect(0, 60, 1, 1);
-    upc::forall(0, 60, [&](std::int64_t i) { return a + i; }, [&](std::int64_t i) {
-        CHECK(a.threadof(i) == upc::mythread());
-        count(i);
-    });
+    upc::forall(
+        0, 60, [&](std::int64_t i) { return a + i; },
+        [&](std::int64_t i) {
+            CHECK(a.threadof(i) == upc::mythread());
+            count(i);
+        });
     expect(0, 60, 1, 1);
     upc::forall(0, 60, [](std::int64_t i) { return -i; }, count); // numbers below zero have a thread, too
     expect(0, 60, 1, 1);
     upc::forall(0, 60, upc::every_thread, count);
     expect(0, 60, 1, upc::threads());
-    // Inside a loop that shares its iterations out, each thread does all of the inner ones; inside one that does not, they are shared out.
+    // Inside a loop that shares its iterations out, each thread does all of the inner ones; inside one that does not,
+    // they are shared out.
     upc::forall(0, upc::threads(), [&](std::int64_t) { upc::forall(0, 60, a, count); });
     expect(0, 60, 1, upc::threads());
     upc::forall(0, 2, upc::every_thread, [&](std::int64_t) { upc::forall(0, 60, a, count); });
@@ -183,8 +188,8 @@ TEST_CASE("structures, their members, and shared scalars") {
     });
     upc::barrier();
     const auto next = static_cast<std::int64_t>((upc::mythread() + 1) % upc::threads());
-    particles[2 * next]->*&Particle::charge += 1000;
-    (particles + (2 * next + 1))->*&Particle::mass = 2.0;
+    particles[2 * next]->*& Particle::charge += 1000;
+    (particles + (2 * next + 1))->*& Particle::mass = 2.0;
     upc::barrier();
     for (std::int64_t t = 0; t < upc::threads() && t < 10; ++t) {
         REQUIRE(+(particles[2 * t]->*&Particle::charge) == 2 * t + 1000);
@@ -218,7 +223,8 @@ TEST_CASE("blocks of memory with types, and memory that a thread allocates") {
     CHECK(+a[10 * next] == 0.0);
     CHECK(+a[10 * next + 5] == 1.0 + upc::mythread());
     // A directory: each thread's memory, whose pointer is in a shared array.
-    const upc::SharedArray<upc::Pointer<std::int32_t, upc::indefinite>> directory{static_cast<std::size_t>(upc::threads())};
+    const upc::SharedArray<upc::Pointer<std::int32_t, upc::indefinite>> directory{
+        static_cast<std::size_t>(upc::threads())};
     const auto mine = upc::alloc<std::int32_t>(100);
     for (std::int32_t i = 0; i < 100; ++i) mine[i] = 100 * upc::mythread() + i;
     directory[upc::mythread()] = mine;
@@ -243,13 +249,17 @@ TEST_CASE("non-blocking copies, explicit and implicit") {
     const int me = upc::mythread();
     const int threads = upc::threads();
     {
-        std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(threads), std::vector<std::int64_t>(each));
+        std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(threads),
+                                                     std::vector<std::int64_t>(each));
         std::vector<upc::Handle> handles;
-        for (int t = 0; t < threads; ++t) handles.push_back(upc::memget_nb(parts[static_cast<std::size_t>(t)].data(), a + each * t, bytes));
-        for (upc::Handle& handle : handles)
-            while (!handle.test()) {}
         for (int t = 0; t < threads; ++t)
-            for (std::int64_t i = 0; i < each; i += 997) REQUIRE(parts[static_cast<std::size_t>(t)][static_cast<std::size_t>(i)] == t * each + i);
+            handles.push_back(upc::memget_nb(parts[static_cast<std::size_t>(t)].data(), a + each * t, bytes));
+        for (upc::Handle& handle : handles)
+            while (!handle.test()) {
+            }
+        for (int t = 0; t < threads; ++t)
+            for (std::int64_t i = 0; i < each; i += 997)
+                REQUIRE(parts[static_cast<std::size_t>(t)][static_cast<std::size_t>(i)] == t * each + i);
     }
     upc::barrier();
     const std::int64_t next = (me + 1) % threads;
@@ -258,7 +268,8 @@ TEST_CASE("non-blocking copies, explicit and implicit") {
         upc::Handle put = upc::memput_nb(b + each * next, source.data(), bytes / 2);
         put.wait();
         source.assign(each, -1); // it may be written to
-        upc::Handle copy = upc::memcpy_nb(b + (each * next + each / 2), a + each * ((me + 2) % threads), bytes / 4); // often between two other threads
+        upc::Handle copy = upc::memcpy_nb(b + (each * next + each / 2), a + each * ((me + 2) % threads),
+                                          bytes / 4); // often between two other threads
         copy.wait();
         upc::memset_nbi(b + (each * next + each / 4 * 3), 0, 64);
         upc::synci();
@@ -272,9 +283,11 @@ TEST_CASE("non-blocking copies, explicit and implicit") {
     upc::barrier();
     std::vector<std::int64_t> here(static_cast<std::size_t>(threads));
     for (int t = 0; t < threads; ++t) upc::memget_nbi(&here[static_cast<std::size_t>(t)], a + (each * t + 5), 8);
-    while (!upc::synci_attempt()) {}
+    while (!upc::synci_attempt()) {
+    }
     for (int t = 0; t < threads; ++t) CHECK(here[static_cast<std::size_t>(t)] == each * t + 5);
-    CHECK(test::upc_error_of([&] { lapwing_upc_memget_nb(here.data(), {}, 8); }).find("null pointer") != std::string::npos);
+    CHECK(test::upc_error_of([&] { lapwing_upc_memget_nb(here.data(), {}, 8); }).find("null pointer") !=
+          std::string::npos);
     upc::barrier();
 }
 
@@ -308,6 +321,7 @@ TEST_CASE("prefetched ranges of arrays read as the arrays do, and manual copies 
         upc::barrier();
     }
     const upc::SharedArray<double> b{10};
-    CHECK_THAT(test::upc_error_of([&] { const upc::Prefetched wrong{b, 5, 11}; }), test::says({"a prefetch", "5 to 11", "array of 10"}));
+    CHECK_THAT(test::upc_error_of([&] { const upc::Prefetched wrong{b, 5, 11}; }),
+               test::says({"a prefetch", "5 to 11", "array of 10"}));
     upc::barrier();
 }

@@ -42,7 +42,8 @@ void check_numbers() {
     CHECK(domain.get(target) == static_cast<T>(1 << upc::threads()));
     upc::barrier();
     // One thread wins.
-    const T before = domain.compare_swap(target, static_cast<T>(1 << upc::threads()), static_cast<T>(5 + upc::mythread()));
+    const T before =
+        domain.compare_swap(target, static_cast<T>(1 << upc::threads()), static_cast<T>(5 + upc::mythread()));
     upc::Shared<std::int64_t> winners;
     upc::AtomicDomain<std::int64_t> counts;
     if (before == static_cast<T>(1 << upc::threads())) counts.increment(*winners);
@@ -137,20 +138,37 @@ TEST_CASE("atomics on pointers-to-shared: a list that all threads push to") {
 
 TEST_CASE("wrong types, operations and operands of atomics say so") {
     const test::UpcProgram program;
-    CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_all_atomicdomain_alloc(LAPWING_UPC_SHORT, LAPWING_UPC_ADD, 0); }),
-               test::says({"upc_all_atomicdomain_alloc", "INT32"}));
-    CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_all_atomicdomain_alloc(LAPWING_UPC_DOUBLE, LAPWING_UPC_XOR, 0); }), test::says({"operations"}));
-    lapwing_upc_atomicdomain* const domain = lapwing_upc_all_atomicdomain_alloc(LAPWING_UPC_INT64, LAPWING_UPC_ADD | LAPWING_UPC_GET, 0);
+    CHECK_THAT(
+        test::upc_error_of([] { (void)lapwing_upc_all_atomicdomain_alloc(LAPWING_UPC_SHORT, LAPWING_UPC_ADD, 0); }),
+        test::says({"upc_all_atomicdomain_alloc", "INT32"}));
+    CHECK_THAT(
+        test::upc_error_of([] { (void)lapwing_upc_all_atomicdomain_alloc(LAPWING_UPC_DOUBLE, LAPWING_UPC_XOR, 0); }),
+        test::says({"operations"}));
+    lapwing_upc_atomicdomain* const domain =
+        lapwing_upc_all_atomicdomain_alloc(LAPWING_UPC_INT64, LAPWING_UPC_ADD | LAPWING_UPC_GET, 0);
     const lapwing_upc_pointer p = lapwing_upc_all_alloc(1, 16);
     const std::int64_t one = 1;
     std::int64_t value = 0;
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_atomic_relaxed(domain, nullptr, LAPWING_UPC_XOR, p, &one, nullptr); }), test::says({"upc_atomic_relaxed", "domain"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_atomic_relaxed(domain, &value, LAPWING_UPC_GET, p, &one, nullptr); }), test::says({"0 operands"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_atomic_strict(domain, nullptr, LAPWING_UPC_GET, p, nullptr, nullptr); }), test::says({"upc_atomic_strict", "fetch_ptr"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_atomic_relaxed(domain, &value, LAPWING_UPC_ADD, {}, &one, nullptr); }), test::says({"null pointer"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_atomic_relaxed(domain, &value, LAPWING_UPC_ADD, {p.address + 4, p.thread, 0}, &one, nullptr); }),
+    CHECK_THAT(
+        test::upc_error_of([&] { lapwing_upc_atomic_relaxed(domain, nullptr, LAPWING_UPC_XOR, p, &one, nullptr); }),
+        test::says({"upc_atomic_relaxed", "domain"}));
+    CHECK_THAT(
+        test::upc_error_of([&] { lapwing_upc_atomic_relaxed(domain, &value, LAPWING_UPC_GET, p, &one, nullptr); }),
+        test::says({"0 operands"}));
+    CHECK_THAT(
+        test::upc_error_of([&] { lapwing_upc_atomic_strict(domain, nullptr, LAPWING_UPC_GET, p, nullptr, nullptr); }),
+        test::says({"upc_atomic_strict", "fetch_ptr"}));
+    CHECK_THAT(
+        test::upc_error_of([&] { lapwing_upc_atomic_relaxed(domain, &value, LAPWING_UPC_ADD, {}, &one, nullptr); }),
+        test::says({"null pointer"}));
+    CHECK_THAT(test::upc_error_of([&] {
+                   lapwing_upc_atomic_relaxed(domain, &value, LAPWING_UPC_ADD, {p.address + 4, p.thread, 0}, &one,
+                                              nullptr);
+               }),
                test::says({"multiple of 8"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_atomic_relaxed(nullptr, &value, LAPWING_UPC_ADD, p, &one, nullptr); }), test::says({"domain is null"}));
+    CHECK_THAT(
+        test::upc_error_of([&] { lapwing_upc_atomic_relaxed(nullptr, &value, LAPWING_UPC_ADD, p, &one, nullptr); }),
+        test::says({"domain is null"}));
     CHECK(lapwing_upc_atomic_isfast(LAPWING_UPC_INT64, LAPWING_UPC_ADD, p) == 1);
     CHECK(lapwing_upc_atomic_isfast(LAPWING_UPC_PTS, LAPWING_UPC_GET, p) == 0);
     lapwing_upc_all_free(p);

@@ -40,12 +40,14 @@ int main(int argc, char** argv) {
 
     /* upc_all_reduceL(...), an atomic counter, a non-blocking copy. */
     const lapwing_upc_pointer total = lapwing_upc_all_alloc((size_t)threads, sizeof(long));
-    lapwing_upc_all_reduceL(total, a, LAPWING_UPC_ADD, n, block, NULL, LAPWING_UPC_IN_ALLSYNC | LAPWING_UPC_OUT_ALLSYNC);
+    lapwing_upc_all_reduceL(total, a, LAPWING_UPC_ADD, n, block, NULL,
+                            LAPWING_UPC_IN_ALLSYNC | LAPWING_UPC_OUT_ALLSYNC);
     long reduced = 0;
     lapwing_upc_sync(lapwing_upc_memget_nb(&reduced, total, sizeof(reduced)));
     wrong = wrong || reduced != n * (n - 1) / 2 + threads;
     lapwing_upc_barrier(NULL);
-    lapwing_upc_atomicdomain* const domain = lapwing_upc_all_atomicdomain_alloc(LAPWING_UPC_LONG, LAPWING_UPC_INC | LAPWING_UPC_GET, 0);
+    lapwing_upc_atomicdomain* const domain =
+        lapwing_upc_all_atomicdomain_alloc(LAPWING_UPC_LONG, LAPWING_UPC_INC | LAPWING_UPC_GET, 0);
     lapwing_upc_atomic_relaxed(domain, NULL, LAPWING_UPC_INC, total, NULL, NULL);
     lapwing_upc_barrier(NULL);
     long counted = 0;

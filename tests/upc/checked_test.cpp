@@ -27,7 +27,7 @@ TEST_CASE("accesses to freed memory are found, also to memory that the thread ca
     const auto says = test::says({"thread " + std::to_string(program.me), "nothing is allocated", "freed"});
     CHECK_THAT(test::upc_error_of([&] { *freed = Node{}; }), says);
     CHECK_THAT(test::upc_error_of([&] { static_cast<void>(+*freed); }), says);
-    CHECK_THAT(test::upc_error_of([&] { freed->*&Node::key = 5; }), says);
+    CHECK_THAT(test::upc_error_of([&] { freed->*& Node::key = 5; }), says);
     CHECK_THAT(test::upc_error_of([&] { (freed->*&Node::many)[1] = 5; }), says);
     CHECK_THAT(test::upc_error_of([&] { (freed->*&Node::key).put_relaxed(5); }), says);
     CHECK_THAT(test::upc_error_of([&] { static_cast<void>(+(there + 4)[0]); }), test::says({"leave the object"}));
@@ -45,7 +45,8 @@ TEST_CASE("elements of arrays go through the runtime, and pointers have the phas
         upc::forall(0, 30, a, [&](auto i) { a[i] = i; });
         upc::barrier();
         for (std::int64_t i = 0; i < 30; ++i) REQUIRE(+a[i] == i);
-        CHECK_THAT(test::upc_error_of([&] { static_cast<void>(+a[30]); }), test::says({"element 30 of an array of 30"}));
+        CHECK_THAT(test::upc_error_of([&] { static_cast<void>(+a[30]); }),
+                   test::says({"element 30 of an array of 30"}));
         lapwing_upc_pointer wrong = a.begin().raw();
         wrong.phase = 7;
         const upc::Pointer<std::int64_t, 3> p{wrong};

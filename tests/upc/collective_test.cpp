@@ -32,15 +32,18 @@ unsigned char byte_of(int round, int thread, std::size_t k) {
 
 /// Memory of all threads, the same number of bytes at each.
 struct Blocks {
-    explicit Blocks(std::size_t bytes) : pointer{upc::all_alloc<unsigned char, 1>(static_cast<std::size_t>(upc::threads()), bytes)}, size{bytes} {}
+    explicit Blocks(std::size_t bytes)
+        : pointer{upc::all_alloc<unsigned char, 1>(static_cast<std::size_t>(upc::threads()), bytes)}, size{bytes} {}
     Blocks(const Blocks&) = delete;
     Blocks& operator=(const Blocks&) = delete;
     ~Blocks() { upc::all_free(pointer); }
     [[nodiscard]] unsigned char* own() const {
-        return static_cast<unsigned char*>(lapwing_upc_cast({pointer.addrfield(), static_cast<std::uint32_t>(upc::mythread()), 0}));
+        return static_cast<unsigned char*>(
+            lapwing_upc_cast({pointer.addrfield(), static_cast<std::uint32_t>(upc::mythread()), 0}));
     }
     [[nodiscard]] upc::Pointer<unsigned char> at(int thread) const {
-        return upc::Pointer<unsigned char>{lapwing_upc_pointer{pointer.addrfield(), static_cast<std::uint32_t>(thread), 0}};
+        return upc::Pointer<unsigned char>{
+            lapwing_upc_pointer{pointer.addrfield(), static_cast<std::uint32_t>(thread), 0}};
     }
     void fill(int round) const {
         for (std::size_t k = 0; k < size; ++k) own()[k] = byte_of(round, upc::mythread(), k);
@@ -49,8 +52,8 @@ struct Blocks {
     std::size_t size;
 };
 
-/// Runs a step with each pair of flags. Data is synchronised by barriers where the flags do not do it. In each round one thread comes late, so that a
-/// collective that reads its data too early finds that of the round before.
+/// Runs a step with each pair of flags. Data is synchronised by barriers where the flags do not do it. In each round
+/// one thread comes late, so that a collective that reads its data too early finds that of the round before.
 template <class Step>
 void with_flags(Step step) {
     int round = 0;
@@ -59,7 +62,8 @@ void with_flags(Step step) {
             ++round;
             step(round, in | out, [&](const Blocks& source, auto&& collective, auto&& check) {
                 if (round % upc::threads() == upc::mythread())
-                    for (const std::uint64_t begin = lapwing_upc_ticks_now(); lapwing_upc_ticks_to_ns(lapwing_upc_ticks_now() - begin) < 500'000;) {
+                    for (const std::uint64_t begin = lapwing_upc_ticks_now();
+                         lapwing_upc_ticks_to_ns(lapwing_upc_ticks_now() - begin) < 500'000;) {
                     }
                 source.fill(round);
                 if (in == LAPWING_UPC_IN_NOSYNC) upc::barrier();
@@ -87,7 +91,8 @@ bool close(T a, T b) {
     else return a == b;
 }
 
-/// Values of a type for an operation: any ones of integers, where the result is exact; few ones where 0 matters, or rounding.
+/// Values of a type for an operation: any ones of integers, where the result is exact; few ones where 0 matters, or
+/// rounding.
 template <class T>
 T value_for(test::Random& random, lapwing_upc_op op) {
     constexpr std::int64_t lowest = std::is_signed_v<T> ? -3 : 0;
@@ -96,8 +101,9 @@ T value_for(test::Random& random, lapwing_upc_op op) {
     if (op == LAPWING_UPC_LOGOR) return static_cast<T>(random.number(0, 19) == 0 ? 2 : 0);
     if constexpr (std::is_integral_v<T>)
         if (op != LAPWING_UPC_MULT || random.number(0, 1) == 0)
-            return static_cast<T>(random.number(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()) |
-                                  (op == LAPWING_UPC_MULT)); // products of odd numbers do not become 0
+            return static_cast<T>(
+                random.number(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()) |
+                (op == LAPWING_UPC_MULT)); // products of odd numbers do not become 0
     return static_cast<T>(random.number(lowest, 4));
 }
 
@@ -106,8 +112,8 @@ lapwing_upc_pointer to(const lapwing_upc_pointer& begin, std::size_t bytes, std:
     return lapwing_upc_add(begin, bytes, block, first);
 }
 
-/// Both reductions of T's elements from a random element on, by one operation, with random flags. `reduce` and `prefix` are the calls, `combine` what
-/// they must do.
+/// Both reductions of T's elements from a random element on, by one operation, with random flags. `reduce` and `prefix`
+/// are the calls, `combine` what they must do.
 template <class T, class Reduce, class Prefix, class Combine>
 void check_reductions(test::Random& random, lapwing_upc_op op, Reduce reduce, Prefix prefix, Combine combine) {
     const auto block = static_cast<std::size_t>(random.number(0, 7));
@@ -133,15 +139,18 @@ void check_reductions(test::Random& random, lapwing_upc_op op, Reduce reduce, Pr
         elements.push_back(value);
         if (upc::mythread() == 0) lapwing_upc_put(to(source, sizeof(T), block, i), &value, sizeof(T));
     }
-    const lapwing_upc_pointer result{single.address, static_cast<std::uint32_t>(random.number(0, upc::threads() - 1)), 0};
+    const lapwing_upc_pointer result{single.address, static_cast<std::uint32_t>(random.number(0, upc::threads() - 1)),
+                                     0};
     const lapwing_upc_pointer from = to(source, sizeof(T), block, first);
     // One behind the other, without a barrier between them where the flags say so: they write to different memory.
     const auto flags = [&] {
-        return in_flags[static_cast<std::size_t>(random.number(0, 2))] | out_flags[static_cast<std::size_t>(random.number(0, 2))];
+        return in_flags[static_cast<std::size_t>(random.number(0, 2))] |
+               out_flags[static_cast<std::size_t>(random.number(0, 2))];
     };
     const int flags_of_reduce = flags();
     const int flags_of_prefix = flags();
-    if ((flags_of_reduce & LAPWING_UPC_IN_ALLSYNC) == 0 || (flags_of_prefix & LAPWING_UPC_IN_ALLSYNC) == 0) upc::barrier(); // thread 0 has put all
+    if ((flags_of_reduce & LAPWING_UPC_IN_ALLSYNC) == 0 || (flags_of_prefix & LAPWING_UPC_IN_ALLSYNC) == 0)
+        upc::barrier(); // thread 0 has put all
     reduce(result, from, static_cast<std::size_t>(count), block, flags_of_reduce);
     prefix(to(target, sizeof(T), block, first_target), from, static_cast<std::size_t>(count), block, flags_of_prefix);
     if ((flags_of_prefix & LAPWING_UPC_OUT_ALLSYNC) == 0) upc::barrier();
@@ -166,21 +175,26 @@ void check_reductions(test::Random& random, lapwing_upc_op op, Reduce reduce, Pr
 bool close(const Matrix& a, const Matrix& b) { return a == b; }
 
 template <class T>
-using Reduce = void (*)(lapwing_upc_pointer, lapwing_upc_pointer, lapwing_upc_op, std::size_t, std::size_t, T (*)(T, T), int);
+using Reduce = void (*)(lapwing_upc_pointer, lapwing_upc_pointer, lapwing_upc_op, std::size_t, std::size_t, T (*)(T, T),
+                        int);
 
 template <class T>
 void check_type(test::Random& random, Reduce<T> reduce, Reduce<T> prefix) {
     const auto check = [&](lapwing_upc_op op, T (*func)(T, T), auto combine) {
         check_reductions<T>(
-            random, op, [&](auto dst, auto src, auto n, auto block, int flags) { reduce(dst, src, op, n, block, func, flags); },
-            [&](auto dst, auto src, auto n, auto block, int flags) { prefix(dst, src, op, n, block, func, flags); }, combine);
+            random, op,
+            [&](auto dst, auto src, auto n, auto block, int flags) { reduce(dst, src, op, n, block, func, flags); },
+            [&](auto dst, auto src, auto n, auto block, int flags) { prefix(dst, src, op, n, block, func, flags); },
+            combine);
     };
     check(LAPWING_UPC_ADD, nullptr, [](T a, T b) {
-        if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
+        if constexpr (std::is_integral_v<T>)
+            return static_cast<T>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
         else return a + b;
     });
     check(LAPWING_UPC_MULT, nullptr, [](T a, T b) {
-        if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
+        if constexpr (std::is_integral_v<T>)
+            return static_cast<T>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
         else return a * b;
     });
     check(LAPWING_UPC_MIN, nullptr, [](T a, T b) { return std::min(a, b); });
@@ -207,16 +221,20 @@ TEST_CASE("blocks are broadcast, scattered and gathered, with all flags") {
         const Blocks one{bytes}, other{bytes}, all{bytes * each};
         with_flags([&](int round, int flags, auto&& run) {
             const int root = round % threads;
-            run(one, [&] { upc::all_broadcast(other.pointer, one.at(root), bytes, flags); },
+            run(
+                one, [&] { upc::all_broadcast(other.pointer, one.at(root), bytes, flags); },
                 [&] {
-                    for (std::size_t k = 0; k < bytes; k += 1 + bytes / 50) REQUIRE(other.own()[k] == byte_of(round, root, k));
+                    for (std::size_t k = 0; k < bytes; k += 1 + bytes / 50)
+                        REQUIRE(other.own()[k] == byte_of(round, root, k));
                 });
-            run(all, [&] { upc::all_scatter(one.pointer, all.at(root), bytes, flags); },
+            run(
+                all, [&] { upc::all_scatter(one.pointer, all.at(root), bytes, flags); },
                 [&] {
                     for (std::size_t k = 0; k < bytes; k += 1 + bytes / 50)
                         REQUIRE(one.own()[k] == byte_of(round, root, static_cast<std::size_t>(me) * bytes + k));
                 });
-            run(one, [&] { upc::all_gather(all.at(root), one.pointer, bytes, flags); },
+            run(
+                one, [&] { upc::all_gather(all.at(root), one.pointer, bytes, flags); },
                 [&] {
                     if (me == root)
                         for (std::size_t t = 0; t < each; ++t)
@@ -237,24 +255,28 @@ TEST_CASE("blocks go from all to all, and are permuted, with all flags") {
         const Blocks one{bytes}, other{bytes}, all{bytes * each}, all_others{bytes * each};
         with_flags([&](int round, int flags, auto&& run) {
             if (bytes > 100'000 && round % 4 != 0) return; // beyond the limit of gather_all's messages
-            run(one, [&] { upc::all_gather_all(all.pointer, one.pointer, bytes, flags); },
+            run(
+                one, [&] { upc::all_gather_all(all.pointer, one.pointer, bytes, flags); },
                 [&] {
                     for (std::size_t t = 0; t < each; ++t)
                         for (std::size_t k = 0; k < bytes; k += 1 + bytes / 50)
                             REQUIRE(all.own()[t * bytes + k] == byte_of(round, static_cast<int>(t), k));
                 });
-            run(all, [&] { upc::all_exchange(all_others.pointer, all.pointer, bytes, flags); },
+            run(
+                all, [&] { upc::all_exchange(all_others.pointer, all.pointer, bytes, flags); },
                 [&] {
                     for (std::size_t t = 0; t < each; ++t)
                         for (std::size_t k = 0; k < bytes; k += 1 + bytes / 50)
-                            REQUIRE(all_others.own()[t * bytes + k] == byte_of(round, static_cast<int>(t), static_cast<std::size_t>(me) * bytes + k));
+                            REQUIRE(all_others.own()[t * bytes + k] ==
+                                    byte_of(round, static_cast<int>(t), static_cast<std::size_t>(me) * bytes + k));
                 });
             perm[me] = (me + round) % threads;
             run(
                 one, [&] { upc::all_permute(other.pointer, one.pointer, perm.begin(), bytes, flags); },
                 [&] {
                     const int from = (me + threads * round - round) % threads;
-                    for (std::size_t k = 0; k < bytes; k += 1 + bytes / 50) REQUIRE(other.own()[k] == byte_of(round, from, k));
+                    for (std::size_t k = 0; k < bytes; k += 1 + bytes / 50)
+                        REQUIRE(other.own()[k] == byte_of(round, from, k));
                 });
         });
     }
@@ -284,7 +306,8 @@ TEST_CASE("reductions by functions that do not commute keep the order of the ele
         check_reductions<Matrix>(
             random, LAPWING_UPC_NONCOMM_FUNC,
             [&](auto dst, auto src, auto n, auto block, int flags) {
-                upc::all_reduce(upc::Pointer<Matrix>{dst}, upc::Pointer<Matrix, upc::dynamic_block>{src, block}, by_product, n, flags);
+                upc::all_reduce(upc::Pointer<Matrix>{dst}, upc::Pointer<Matrix, upc::dynamic_block>{src, block},
+                                by_product, n, flags);
             },
             [&](auto dst, auto src, auto n, auto block, int flags) {
                 using P = upc::Pointer<Matrix, upc::dynamic_block>;
@@ -306,20 +329,23 @@ TEST_CASE("reductions in order over many rounds of small blocks") {
     const test::UpcProgram program;
     test::Random random{29};
     for (int round = 0; round < 12; ++round) {
-        // The last element of those that are there, which does not commute, and sums; blocks that begin anywhere, targets that lie as the source or not.
+        // The last element of those that are there, which does not commute, and sums; blocks that begin anywhere,
+        // targets that lie as the source or not.
         const auto block = static_cast<std::size_t>(random.number(1, 40));
         const std::int64_t room = 5000 * (1 + static_cast<std::int64_t>(block) / 8);
         const std::int64_t first = random.number(0, 300);
         const std::int64_t count = room - 300 - random.number(0, 100);
         const std::int64_t first_target = random.number(0, 1) == 0 ? first : random.number(0, 300);
         using P = upc::Pointer<std::int32_t, upc::dynamic_block>;
-        const upc::SharedArray<std::int32_t, upc::dynamic_block> a{static_cast<std::size_t>(room), block}, b{static_cast<std::size_t>(room), block};
+        const upc::SharedArray<std::int32_t, upc::dynamic_block> a{static_cast<std::size_t>(room), block},
+            b{static_cast<std::size_t>(room), block};
         const upc::Shared<std::int32_t> last;
         upc::forall(0, room, a, [&](std::int64_t i) { a[i] = static_cast<std::int32_t>(i % 11 - 5); });
         const bool in_place = first == first_target && round % 3 == 0;
         const P from = a + first;
         const P to = in_place ? from : b + first_target;
-        upc::all_reduce(last.pointer(), from, upc::NonCommutative{[](std::int32_t, std::int32_t y) { return y; }}, static_cast<std::size_t>(count));
+        upc::all_reduce(last.pointer(), from, upc::NonCommutative{[](std::int32_t, std::int32_t y) { return y; }},
+                        static_cast<std::size_t>(count));
         CHECK(last == (first + count - 1) % 11 - 5);
         upc::all_prefix_reduce(to, from, upc::Op::add, static_cast<std::size_t>(count));
         std::int32_t sum = 0;
@@ -352,26 +378,36 @@ TEST_CASE("wrong collective calls say so on all threads") {
     const Blocks a{64}, b{64};
     const auto error = [&](auto call) { return test::upc_error_of(call); };
     constexpr int two_of_in = LAPWING_UPC_IN_ALLSYNC | LAPWING_UPC_IN_NOSYNC;
-    CHECK_THAT(error([&] { upc::all_broadcast(a.pointer, b.pointer, 64, two_of_in); }), test::says({"upc_all_broadcast", "flags"}));
-    CHECK_THAT(error([&] { upc::all_gather(a.pointer, b.pointer, 64, 4096); }), test::says({"upc_all_gather", "flags"}));
-    CHECK_THAT(error([&] { upc::all_scatter(upc::Pointer<char>{}, b.pointer, 64); }), test::says({"upc_all_scatter", "null pointer"}));
-    CHECK_THAT(error([&] { upc::all_exchange(a.pointer, b.pointer, std::size_t{1} << 60); }), test::says({"upc_all_exchange"}));
-    const auto reduce = [&](auto call, lapwing_upc_pointer src, lapwing_upc_op op, std::size_t nelems, std::size_t blk_size) {
+    CHECK_THAT(error([&] { upc::all_broadcast(a.pointer, b.pointer, 64, two_of_in); }),
+               test::says({"upc_all_broadcast", "flags"}));
+    CHECK_THAT(error([&] { upc::all_gather(a.pointer, b.pointer, 64, 4096); }),
+               test::says({"upc_all_gather", "flags"}));
+    CHECK_THAT(error([&] { upc::all_scatter(upc::Pointer<char>{}, b.pointer, 64); }),
+               test::says({"upc_all_scatter", "null pointer"}));
+    CHECK_THAT(error([&] { upc::all_exchange(a.pointer, b.pointer, std::size_t{1} << 60); }),
+               test::says({"upc_all_exchange"}));
+    const auto reduce = [&](auto call, lapwing_upc_pointer src, lapwing_upc_op op, std::size_t nelems,
+                            std::size_t blk_size) {
         return error([&] { call(a.pointer.raw(), src, op, nelems, blk_size, nullptr, 0); });
     };
     const lapwing_upc_pointer src = b.pointer.raw();
-    CHECK_THAT(reduce(lapwing_upc_all_reduceD, src, LAPWING_UPC_XOR, 4, 1), test::says({"upc_all_reduceD", "operation 0x10", "floating point"}));
-    CHECK_THAT(reduce(lapwing_upc_all_reduceI, src, LAPWING_UPC_GET, 4, 1), test::says({"upc_all_reduceI", "operation 0x800", "integers"}));
+    CHECK_THAT(reduce(lapwing_upc_all_reduceD, src, LAPWING_UPC_XOR, 4, 1),
+               test::says({"upc_all_reduceD", "operation 0x10", "floating point"}));
+    CHECK_THAT(reduce(lapwing_upc_all_reduceI, src, LAPWING_UPC_GET, 4, 1),
+               test::says({"upc_all_reduceI", "operation 0x800", "integers"}));
     CHECK_THAT(reduce(lapwing_upc_all_prefix_reduceI, src, LAPWING_UPC_FUNC, 4, 1),
                test::says({"upc_all_prefix_reduceI", "FUNC without a function"}));
-    CHECK_THAT(reduce(lapwing_upc_all_reduceI, src, LAPWING_UPC_ADD, SIZE_MAX, 1), test::says({"upc_all_reduceI", "2^63"}));
-    CHECK_THAT(reduce(lapwing_upc_all_reduceI, src, LAPWING_UPC_ADD, 4, SIZE_MAX), test::says({"upc_all_reduceI", "blocks of 18446744073709551615"}));
+    CHECK_THAT(reduce(lapwing_upc_all_reduceI, src, LAPWING_UPC_ADD, SIZE_MAX, 1),
+               test::says({"upc_all_reduceI", "2^63"}));
+    CHECK_THAT(reduce(lapwing_upc_all_reduceI, src, LAPWING_UPC_ADD, 4, SIZE_MAX),
+               test::says({"upc_all_reduceI", "blocks of 18446744073709551615"}));
     const lapwing_upc_pointer phased{b.pointer.addrfield(), 0, 5};
     CHECK_THAT(reduce(lapwing_upc_all_reduceI, phased, LAPWING_UPC_ADD, 4, 2), test::says({"phase 5", "blocks of 2"}));
     const lapwing_upc_pointer before_the_part{b.pointer.addrfield(), 0, 1'000'000'000};
     CHECK_THAT(reduce(lapwing_upc_all_reduceI, before_the_part, LAPWING_UPC_ADD, 4, 2'000'000'000),
                test::says({"phase 1000000000", "before the thread's part"}));
-    CHECK_THAT(error([&] { (void)upc::allv_reduce(1.0, upc::Op::bit_or); }), test::says({"allv_reduce", "floating point"}));
+    CHECK_THAT(error([&] { (void)upc::allv_reduce(1.0, upc::Op::bit_or); }),
+               test::says({"allv_reduce", "floating point"}));
     CHECK_THAT(error([&] { (void)upc::allv_broadcast(1, 99); }), test::says({"allv_broadcast", "99"}));
     upc::barrier();
     const upc::SharedArray<int> perm{static_cast<std::size_t>(upc::threads())};
@@ -403,11 +439,15 @@ TEST_CASE("collectives refuse arrays that begin with another thread, and element
     // Of blocks of four one leaves its thread's part, and the last element, behind it, does not.
     const std::uint64_t end = upc::program("the test").regions().local.end;
     const auto last_but_one = static_cast<std::uint32_t>(std::max(0, upc::threads() - 2));
-    const lapwing_upc_pointer first_block{end - 8, 0, 0};              // of thread 0, that of thread 1 being the last
-    const lapwing_upc_pointer block_behind{end - 24, last_but_one, 0}; // of thread 0, behind one of each of the last two threads
+    const lapwing_upc_pointer first_block{end - 8, 0, 0}; // of thread 0, that of thread 1 being the last
+    const lapwing_upc_pointer block_behind{end - 24, last_but_one,
+                                           0}; // of thread 0, behind one of each of the last two threads
     const auto both = [&](const lapwing_upc_pointer& at, std::size_t nelems) {
-        return std::array{test::upc_error_of([&] { lapwing_upc_all_reduceI(a.pointer.raw(), at, LAPWING_UPC_MAX, nelems, 4, nullptr, 0); }),
-                          test::upc_error_of([&] { lapwing_upc_all_prefix_reduceI(at, at, LAPWING_UPC_MAX, nelems, 4, nullptr, 0); })};
+        return std::array{test::upc_error_of([&] {
+                              lapwing_upc_all_reduceI(a.pointer.raw(), at, LAPWING_UPC_MAX, nelems, 4, nullptr, 0);
+                          }),
+                          test::upc_error_of(
+                              [&] { lapwing_upc_all_prefix_reduceI(at, at, LAPWING_UPC_MAX, nelems, 4, nullptr, 0); })};
     };
     for (const std::string& text : both(first_block, 5)) CHECK_THAT(text, test::says({"reduceI", "leave"}));
     if constexpr (lapwing::assertion_level < 2) { // above, an error says first that nothing is allocated there
@@ -424,13 +464,19 @@ TEST_CASE("at assertion level 3 collective calls with different arguments are re
         if (upc::threads() == 1) return;
         const Blocks a{64}, b{64};
         const bool odd = upc::mythread() % 2 == 1;
-        const auto refused = [&](auto call) { CHECK_THAT(test::upc_error_of(call), test::says({"upc_all_", "something else on another rank"})); };
+        const auto refused = [&](auto call) {
+            CHECK_THAT(test::upc_error_of(call), test::says({"upc_all_", "something else on another rank"}));
+        };
         refused([&] { upc::all_broadcast(a.pointer, b.pointer, odd ? 8 : 16); });
         refused([&] { upc::all_scatter(a.pointer, odd ? b.pointer : upc::Pointer<unsigned char>{}, 8); });
         refused([&] { upc::all_gather(a.pointer, b.pointer, 8, odd ? 0 : 4096); });
         refused([&] {
-            lapwing_upc_all_reduceD(a.pointer.raw(), b.pointer.raw(), odd ? LAPWING_UPC_ADD : LAPWING_UPC_XOR, 4, 1, nullptr, 0);
+            lapwing_upc_all_reduceD(a.pointer.raw(), b.pointer.raw(), odd ? LAPWING_UPC_ADD : LAPWING_UPC_XOR, 4, 1,
+                                    nullptr, 0);
         });
-        refused([&] { lapwing_upc_all_prefix_reduceD(a.pointer.raw(), b.pointer.raw(), LAPWING_UPC_ADD, 4, odd ? 1 : 2, nullptr, 0); });
+        refused([&] {
+            lapwing_upc_all_prefix_reduceD(a.pointer.raw(), b.pointer.raw(), LAPWING_UPC_ADD, 4, odd ? 1 : 2, nullptr,
+                                           0);
+        });
     }
 }

@@ -36,9 +36,11 @@ void pass_messages(const Data& data, const Flags& flags, int rounds) {
         if (upc::mythread() == 0) {
             data[last] = 10 * round;
             flags[last] = round;
-            while (+flags[0] != round) {}
+            while (+flags[0] != round) {
+            }
         } else if (upc::mythread() == last) {
-            while (+flags[last] != round) {}
+            while (+flags[last] != round) {
+            }
             REQUIRE(+data[last] == 10 * round);
             flags[0] = round;
         }
@@ -68,8 +70,8 @@ void store_buffering(const Words& words, int rounds) {
     upc::barrier();
 }
 
-/// Two threads each write a word; two others read both, in opposite orders: they do not see the writes in different orders (independent reads of
-/// independent writes).
+/// Two threads each write a word; two others read both, in opposite orders: they do not see the writes in different
+/// orders (independent reads of independent writes).
 template <class Words>
 void independent_reads(const Words& words, int rounds) {
     if (upc::threads() < 4) return;
@@ -189,9 +191,11 @@ TEST_CASE("strict accesses one by one") {
             if (upc::mythread() == 0) {
                 data[last] = 10 * round;
                 flags[last].put_strict(round);
-                while (flags[0].get_strict() != round) {}
+                while (flags[0].get_strict() != round) {
+                }
             } else if (upc::mythread() == last) {
-                while (flags[last].get_strict() != round) {}
+                while (flags[last].get_strict() != round) {
+                }
                 REQUIRE(data[last].get_relaxed() == 10 * round);
                 flags[0].put_strict(round);
             }
@@ -210,13 +214,16 @@ TEST_CASE("random programs without a cache, with one, and with MuPC's") {
 TEST_CASE("the heap is as large as the program says") {
     {
         const Started program{{.heap_bytes = 1 << 20, .local_heap_bytes = 8192}};
-        CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_all_alloc(static_cast<std::size_t>(upc::threads()), 2 << 20); }),
-                   test::says({"upc_all_alloc", "2097152", "LAPWING_UPC_HEAP"}));
-        CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_alloc(10000); }), test::says({"upc_alloc", "10000", "LAPWING_UPC_LOCAL_HEAP"}));
+        CHECK_THAT(
+            test::upc_error_of([] { (void)lapwing_upc_all_alloc(static_cast<std::size_t>(upc::threads()), 2 << 20); }),
+            test::says({"upc_all_alloc", "2097152", "LAPWING_UPC_HEAP"}));
+        CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_alloc(10000); }),
+                   test::says({"upc_alloc", "10000", "LAPWING_UPC_LOCAL_HEAP"}));
         upc::barrier();
     }
     lapwing_upc_set_error_handler([](const char* message) { throw test::UpcError{message}; });
-    CHECK_THAT(test::upc_error_of([] { const upc::Program program{{.heap_bytes = 100}}; }), test::says({"100 bytes", "4096"}));
+    CHECK_THAT(test::upc_error_of([] { const upc::Program program{{.heap_bytes = 100}}; }),
+               test::says({"100 bytes", "4096"}));
 }
 
 TEST_CASE("a thread that leaves by an exception holds nobody up") {
@@ -244,11 +251,14 @@ TEST_CASE("what can be cast, and what heaps of different sizes say") {
         for (int t = 0; t < upc::threads(); ++t) {
             const lapwing_upc_thread_info_t info = lapwing_upc_thread_info(static_cast<std::size_t>(t));
             const lapwing_upc_pointer p = lapwing_upc_all_alloc(static_cast<std::size_t>(upc::threads()), 8);
-            CHECK((info.guaranteedCastable == LAPWING_UPC_CASTABLE_ALL) == (lapwing_upc_cast({p.address, static_cast<std::uint32_t>(t), 0}) != nullptr));
+            CHECK((info.guaranteedCastable == LAPWING_UPC_CASTABLE_ALL) ==
+                  (lapwing_upc_cast({p.address, static_cast<std::uint32_t>(t), 0}) != nullptr));
             lapwing_upc_all_free(p);
         }
-        CHECK(lapwing_upc_thread_info(static_cast<std::size_t>(upc::mythread())).probablyCastable == LAPWING_UPC_CASTABLE_ALL);
-        CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_thread_info(1000); }), test::says({"upc_thread_info", "1000"}));
+        CHECK(lapwing_upc_thread_info(static_cast<std::size_t>(upc::mythread())).probablyCastable ==
+              LAPWING_UPC_CASTABLE_ALL);
+        CHECK_THAT(test::upc_error_of([] { (void)lapwing_upc_thread_info(1000); }),
+                   test::says({"upc_thread_info", "1000"}));
         upc::barrier();
     }
     int ranks = 0;
@@ -256,7 +266,9 @@ TEST_CASE("what can be cast, and what heaps of different sizes say") {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (ranks > 1)
-        CHECK_THAT(test::upc_error_of([&] { const upc::Program program{{.heap_bytes = rank == 0 ? 1U << 20 : 1U << 21}}; }), test::says({"sizes of the heaps"}));
+        CHECK_THAT(
+            test::upc_error_of([&] { const upc::Program program{{.heap_bytes = rank == 0 ? 1U << 20 : 1U << 21}}; }),
+            test::says({"sizes of the heaps"}));
 }
 
 TEST_CASE("records of accesses count reads, writes, hits and places") {
@@ -293,15 +305,21 @@ TEST_CASE("records of accesses count reads, writes, hits and places") {
 
 TEST_CASE("arithmetic that leaves an object, and objects that are gone, at assertion level 2") {
     const Started program;
-    const lapwing_upc_pointer array = lapwing_upc_all_alloc(static_cast<std::size_t>(2 * upc::threads()), 24); // two blocks of 3 for each thread
+    const lapwing_upc_pointer array =
+        lapwing_upc_all_alloc(static_cast<std::size_t>(2 * upc::threads()), 24); // two blocks of 3 for each thread
     const lapwing_upc_pointer behind = lapwing_upc_all_alloc(1, 8);
-    const auto add = [](const lapwing_upc_pointer& p, std::int64_t elements) { return upc::detail::checked_add(p, 8, 3, elements); };
+    const auto add = [](const lapwing_upc_pointer& p, std::int64_t elements) {
+        return upc::detail::checked_add(p, 8, 3, elements);
+    };
     const std::int64_t n = 6 * upc::threads();
-    for (std::int64_t i = 0; i < n; ++i) REQUIRE(lapwing_upc_equal(add(add(array, i), n - 1 - i), add(array, n - 1)) != 0);
+    for (std::int64_t i = 0; i < n; ++i)
+        REQUIRE(lapwing_upc_equal(add(add(array, i), n - 1 - i), add(array, n - 1)) != 0);
     CHECK_NOTHROW(add(array, n)); // the end
     CHECK_NOTHROW(add(add(array, n), -n));
-    CHECK_THAT(test::upc_error_of([&] { (void)add(array, n + 6 * upc::threads()); }), test::says({"pointer arithmetic", "leads out of the object"}));
-    CHECK_THAT(test::upc_error_of([&] { (void)add(array, -3 * upc::threads()); }), test::says({"leads out of the object"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)add(array, n + 6 * upc::threads()); }),
+               test::says({"pointer arithmetic", "leads out of the object"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)add(array, -3 * upc::threads()); }),
+               test::says({"leads out of the object"}));
     upc::barrier();
     if (upc::mythread() == 0) lapwing_upc_free(array);
     upc::barrier();

@@ -82,7 +82,9 @@ TEST_CASE("structures, shared pointers to shared, and casts between block sizes"
     {
         upc::SharedArray<Body, 3> bodies{20};
         upc::SharedArray<upc::Pointer<Body, 3>> list{static_cast<std::size_t>(program.threads)};
-        upc::forall(0, 20, bodies, [&](std::int64_t i) { bodies[i] = Body{0.5 * static_cast<double>(i), static_cast<std::int32_t>(i), -1}; });
+        upc::forall(0, 20, bodies, [&](std::int64_t i) {
+            bodies[i] = Body{0.5 * static_cast<double>(i), static_cast<std::int32_t>(i), -1};
+        });
         list[program.me] = bodies + (program.me + 5) % 20;
         upc::barrier();
         const int next = (program.me + 1) % program.threads;
@@ -119,7 +121,8 @@ TEST_CASE("a lock of a scope") {
         CHECK(sum[0] == 20 * program.threads * (program.threads + 1) / 2);
         upc::barrier();
     }
-    CHECK_THAT(test::upc_error_of([] { static_cast<void>(upc::Pointer<double>{}[0].get()); }), test::says({"null pointer"}));
+    CHECK_THAT(test::upc_error_of([] { static_cast<void>(upc::Pointer<double>{}[0].get()); }),
+               test::says({"null pointer"}));
     upc::barrier();
 }
 
@@ -160,9 +163,11 @@ TEST_CASE("pointers without a type become pointers to blocks of one element, or 
         lapwing_upc_pointer with_phase = elements.begin().raw();
         with_phase.phase = 3;
         const int n = 4 * upc::threads();
-        lapwing_upc_all_reduceI(sum.pointer().raw(), with_phase, LAPWING_UPC_ADD, static_cast<std::size_t>(n), 1, nullptr, 0);
+        lapwing_upc_all_reduceI(sum.pointer().raw(), with_phase, LAPWING_UPC_ADD, static_cast<std::size_t>(n), 1,
+                                nullptr, 0);
         CHECK(sum == n * (n - 1) / 2);
-        lapwing_upc_all_prefix_reduceI(sums.begin().raw(), with_phase, LAPWING_UPC_ADD, static_cast<std::size_t>(n), 1, nullptr, 0);
+        lapwing_upc_all_prefix_reduceI(sums.begin().raw(), with_phase, LAPWING_UPC_ADD, static_cast<std::size_t>(n), 1,
+                                       nullptr, 0);
         for (int i = 0; i < n; ++i) REQUIRE(+sums[i] == i * (i + 1) / 2);
         upc::barrier();
     }
@@ -251,9 +256,9 @@ TEST_CASE("members that are arrays, and what pointers in shared memory point to"
         for (int j = 0; j < 5; ++j) rows[me][j] = 100 * me + j;
         const upc::SharedArray<upc::Pointer<Node, upc::indefinite>> list{static_cast<std::size_t>(upc::threads())};
         list[me] = upc::alloc<Node>(1);
-        list[me]->*&Node::key = 7 * me;
+        list[me]->*& Node::key = 7 * me;
         upc::barrier();
-        list[me]->*&Node::next = +list[next];
+        list[me]->*& Node::next = +list[next];
         upc::barrier();
         for (int t = 0; t < upc::threads(); ++t) {
             REQUIRE(+*rows[t] == 100 * t);
@@ -272,18 +277,25 @@ TEST_CASE("members and elements of a null pointer are errors") {
     const upc::Pointer<Node> null;
     const upc::Pointer<Large, upc::indefinite> large;
     for (int k = 0; k < 2; ++k) { // also where the cache, and strict accesses, come first
-        CHECK_THAT(test::upc_error_of([&] { static_cast<void>(+(null->*&Node::key)); }), test::says({"thread", "null pointer"}));
-        CHECK_THAT(test::upc_error_of([&] { static_cast<void>(+(null->*&Node::next)); }), test::says({"null pointer", "before the heap"}));
+        CHECK_THAT(test::upc_error_of([&] { static_cast<void>(+(null->*&Node::key)); }),
+                   test::says({"thread", "null pointer"}));
+        CHECK_THAT(test::upc_error_of([&] { static_cast<void>(+(null->*&Node::next)); }),
+                   test::says({"null pointer", "before the heap"}));
         CHECK_THAT(test::upc_error_of([&] { (null->*&Node::many)[7] = 42; }), test::says({"null pointer"}));
-        CHECK_THAT(test::upc_error_of([&] { large->*&Large::last = 42; }), test::says({"null pointer"}));
-        CHECK_THAT(test::upc_error_of([&] { *(upc::Pointer<long>{} + upc::threads()) = 5; }), test::says({"null pointer"}));
-        CHECK_THAT(test::upc_error_of([&] { (upc::Pointer<long>{} + 9 * upc::threads())[0] = 5; }), test::says({"null pointer"}));
+        CHECK_THAT(test::upc_error_of([&] { large->*& Large::last = 42; }), test::says({"null pointer"}));
+        CHECK_THAT(test::upc_error_of([&] { *(upc::Pointer<long>{} + upc::threads()) = 5; }),
+                   test::says({"null pointer"}));
+        CHECK_THAT(test::upc_error_of([&] { (upc::Pointer<long>{} + 9 * upc::threads())[0] = 5; }),
+                   test::says({"null pointer"}));
         CHECK_THAT(test::upc_error_of([&] { (null->*&Node::key).put_strict(1); }), test::says({"null pointer"}));
         long x = 0;
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_memget(&x, {72, 0, 0}, 8); }), test::says({"upc_memget", "null pointer"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_memget(&x, {72, 0, 0}, 8); }),
+                   test::says({"upc_memget", "null pointer"}));
         CHECK(lapwing_upc_cast({72, static_cast<std::uint32_t>(upc::mythread()), 0}) == nullptr);
         upc::AtomicDomain<std::int64_t> domain;
-        CHECK_THAT(test::upc_error_of([&] { domain.add(upc::Reference<std::int64_t>{lapwing_upc_pointer{72, 0, 0}}, 1); }), test::says({"null pointer"}));
+        CHECK_THAT(
+            test::upc_error_of([&] { domain.add(upc::Reference<std::int64_t>{lapwing_upc_pointer{72, 0, 0}}, 1); }),
+            test::says({"null pointer"}));
     }
     upc::barrier();
     upc::free(upc::global_alloc<long>(10)); // the books are whole

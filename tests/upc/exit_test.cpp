@@ -1,4 +1,5 @@
-// How programs end: exit() anywhere, the end called again, upc_global_exit. A program of its own, since each of these ends it; the first argument says which.
+// How programs end: exit() anywhere, the end called again, upc_global_exit. A program of its own, since each of these
+// ends it; the first argument says which.
 #include <lapwing/runtime.hpp>
 #include <lapwing/upc.hpp>
 
@@ -57,7 +58,8 @@ int main(int argc, char** argv) {
         std::printf("last words\n");
         lapwing_upc_barrier(nullptr);
         if (is("global-exit") || upc::mythread() == upc::threads() - 1) lapwing_upc_global_exit(0);
-        for (volatile bool computes = true; computes;) {}
+        for (volatile bool computes = true; computes;) {
+        }
     }
     return 2;
 }

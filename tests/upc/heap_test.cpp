@@ -35,8 +35,10 @@ TEST_CASE("all threads allocate and free at once, and nothing overlaps") {
             made.bytes = static_cast<std::size_t>(random.number(1, random.number(0, 3) == 0 ? 5000 : 60));
             made.value = static_cast<unsigned char>(random.number(1, 255));
             // Of blocks only the first thread's are looked at: the others lie at the same addresses.
-            made.pointer = random.number(0, 1) == 0 ? lapwing_upc_global_alloc(static_cast<std::size_t>(random.number(1, program.threads)), made.bytes)
-                                                    : lapwing_upc_alloc(made.bytes);
+            made.pointer =
+                random.number(0, 1) == 0
+                    ? lapwing_upc_global_alloc(static_cast<std::size_t>(random.number(1, program.threads)), made.bytes)
+                    : lapwing_upc_alloc(made.bytes);
             REQUIRE(lapwing_upc_is_null(made.pointer) == 0);
             REQUIRE(made.pointer.address % 16 == 0);
             fill(made);
@@ -54,7 +56,8 @@ TEST_CASE("all threads allocate and free at once, and nothing overlaps") {
     for (const Allocation& allocation : mine) lapwing_upc_free(allocation.pointer);
     lapwing_upc_barrier(nullptr);
     // All of it is one piece again.
-    const lapwing_upc_pointer most = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), (std::size_t{64} << 20) - 32);
+    const lapwing_upc_pointer most =
+        lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), (std::size_t{64} << 20) - 32);
     CHECK(lapwing_upc_is_null(most) == 0);
     lapwing_upc_all_free(most);
     const lapwing_upc_pointer own = lapwing_upc_alloc((std::size_t{16} << 20) - 32);
@@ -65,10 +68,12 @@ TEST_CASE("all threads allocate and free at once, and nothing overlaps") {
 
 TEST_CASE("a thread frees what another one has allocated") {
     const test::UpcProgram program;
-    const lapwing_upc_pointer exchange = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), sizeof(lapwing_upc_pointer));
+    const lapwing_upc_pointer exchange =
+        lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), sizeof(lapwing_upc_pointer));
     const lapwing_upc_pointer made = lapwing_upc_alloc(100);
     // Pointers lie in shared memory themselves.
-    lapwing_upc_put({exchange.address, static_cast<std::uint32_t>((program.me + 1) % program.threads), 0}, &made, sizeof(made));
+    lapwing_upc_put({exchange.address, static_cast<std::uint32_t>((program.me + 1) % program.threads), 0}, &made,
+                    sizeof(made));
     lapwing_upc_barrier(nullptr);
     lapwing_upc_pointer given{};
     lapwing_upc_get(&given, {exchange.address, static_cast<std::uint32_t>(program.me), 0}, sizeof(given));
@@ -81,13 +86,19 @@ TEST_CASE("a thread frees what another one has allocated") {
 
 TEST_CASE("a heap that is exhausted, and what cannot be freed, say why, and the program goes on") {
     const test::UpcProgram program;
-    CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_global_alloc(static_cast<std::size_t>(program.threads), std::size_t{2} << 30); }),
+    CHECK_THAT(test::upc_error_of([&] {
+                   (void)lapwing_upc_global_alloc(static_cast<std::size_t>(program.threads), std::size_t{2} << 30);
+               }),
                test::says({"upc_global_alloc", "2147483648 bytes for each thread", "LAPWING_UPC_HEAP"}));
-    CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_all_alloc(SIZE_MAX, SIZE_MAX); }), test::says({"upc_all_alloc", "2^64"}));
-    CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_alloc(std::size_t{1} << 60); }), test::says({"upc_alloc", "LAPWING_UPC_LOCAL_HEAP"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_all_alloc(SIZE_MAX, SIZE_MAX); }),
+               test::says({"upc_all_alloc", "2^64"}));
+    CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_alloc(std::size_t{1} << 60); }),
+               test::says({"upc_alloc", "LAPWING_UPC_LOCAL_HEAP"}));
     const lapwing_upc_pointer p = lapwing_upc_alloc(1000);
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_free({p.address + 16, p.thread, 0}); }), test::says({"upc_free", "no allocation begins there"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_free({p.address + 3, p.thread, 0}); }), test::says({"no allocation begins there"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_free({p.address + 16, p.thread, 0}); }),
+               test::says({"upc_free", "no allocation begins there"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_free({p.address + 3, p.thread, 0}); }),
+               test::says({"no allocation begins there"}));
     lapwing_upc_free(p);
     CHECK_THAT(test::upc_error_of([&] { lapwing_upc_free(p); }), test::says({"freed before"}));
     lapwing_upc_free({});

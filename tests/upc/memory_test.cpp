@@ -14,22 +14,25 @@
 
 namespace {
 
-/// Element i of an object in blocks, by UPC's definition (language specification 1.3, section 6.5.1.1): block i / B is thread (i / B) mod THREADS's,
-/// its (i / B / THREADS)-th.
+/// Element i of an object in blocks, by UPC's definition (language specification 1.3, section 6.5.1.1): block i / B is
+/// thread (i / B) mod THREADS's, its (i / B / THREADS)-th.
 lapwing_upc_pointer element(std::uint64_t begin, std::uint64_t bytes, std::int64_t block, int threads, std::int64_t i) {
     if (block == 0) return {begin + static_cast<std::uint64_t>(i) * bytes, 0, 0};
     const std::int64_t number = i / block;
-    return {begin + static_cast<std::uint64_t>(number / threads * block + i % block) * bytes, static_cast<std::uint32_t>(number % threads),
-            static_cast<std::uint32_t>(i % block)};
+    return {begin + static_cast<std::uint64_t>(number / threads * block + i % block) * bytes,
+            static_cast<std::uint32_t>(number % threads), static_cast<std::uint32_t>(i % block)};
 }
 
 /// lapwing_upc_add(), which at assertion level 2 wants an object; these pointers are into none.
 lapwing_upc_pointer add(const lapwing_upc_pointer& p, std::size_t bytes, std::size_t block, std::int64_t elements) {
-    if constexpr (lapwing::assertion_level >= 2) return lapwing::upc::detail::heap_access.threads.add(p, bytes, block, elements);
+    if constexpr (lapwing::assertion_level >= 2)
+        return lapwing::upc::detail::heap_access.threads.add(p, bytes, block, elements);
     else return lapwing_upc_add(p, bytes, block, elements);
 }
 
-bool same(const lapwing_upc_pointer& a, const lapwing_upc_pointer& b) { return lapwing_upc_equal(a, b) != 0 && a.phase == b.phase; }
+bool same(const lapwing_upc_pointer& a, const lapwing_upc_pointer& b) {
+    return lapwing_upc_equal(a, b) != 0 && a.phase == b.phase;
+}
 
 } // namespace
 
@@ -48,7 +51,8 @@ TEST_CASE("pointers go through blocks and threads in UPC's order, both ways, by 
     }
     // Far away.
     const std::int64_t far = std::int64_t{1} << 40;
-    REQUIRE(same(add(element(4096, 8, 7, program.threads, 3), 8, 7, far), element(4096, 8, 7, program.threads, far + 3)));
+    REQUIRE(
+        same(add(element(4096, 8, 7, program.threads, 3), 8, 7, far), element(4096, 8, 7, program.threads, far + 3)));
 }
 
 TEST_CASE("the part of an object that a thread has") {
@@ -57,7 +61,8 @@ TEST_CASE("the part of an object that a thread has") {
         for (std::size_t total = 0; total < 60; ++total) {
             std::vector<std::size_t> own(static_cast<std::size_t>(program.threads));
             for (std::size_t byte = 0; byte < total; ++byte) ++own[block == 0 ? 0 : byte / block % own.size()];
-            for (std::size_t thread = 0; thread < own.size(); ++thread) REQUIRE(lapwing_upc_affinitysize(total, block, thread) == own[thread]);
+            for (std::size_t thread = 0; thread < own.size(); ++thread)
+                REQUIRE(lapwing_upc_affinitysize(total, block, thread) == own[thread]);
         }
 }
 
@@ -93,7 +98,10 @@ TEST_CASE("elements of an array in blocks are written and read by all threads, a
         void* const here = lapwing_upc_cast(p);
         // Memory that MPI_Win_allocate gives lies as MPI has it.
         if (lapwing::upc::detail::heap_window().team().network_path() != lapwing::Path::rma)
-            REQUIRE(reinterpret_cast<std::uintptr_t>(lapwing_upc_cast({array.address, static_cast<std::uint32_t>(program.me), 0})) % 64 == 0);
+            REQUIRE(reinterpret_cast<std::uintptr_t>(
+                        lapwing_upc_cast({array.address, static_cast<std::uint32_t>(program.me), 0})) %
+                        64 ==
+                    0);
         if (lapwing_upc_threadof(p) == static_cast<std::size_t>(program.me)) {
             REQUIRE(here != nullptr);
             REQUIRE(*static_cast<std::int64_t*>(here) == 1000 + i);
@@ -118,15 +126,19 @@ TEST_CASE("blocks of memory are moved between any two threads, and set") {
     const auto threads = static_cast<std::uint32_t>(program.threads);
     const lapwing_upc_pointer from = lapwing_upc_all_alloc(threads, bytes);
     const lapwing_upc_pointer to = lapwing_upc_all_alloc(threads, bytes);
-    auto* const own = static_cast<unsigned char*>(lapwing_upc_cast({from.address, static_cast<std::uint32_t>(program.me), 0}));
-    for (std::size_t k = 0; k < bytes; ++k) own[k] = static_cast<unsigned char>(k * 7 + static_cast<std::size_t>(program.me));
+    auto* const own =
+        static_cast<unsigned char*>(lapwing_upc_cast({from.address, static_cast<std::uint32_t>(program.me), 0}));
+    for (std::size_t k = 0; k < bytes; ++k)
+        own[k] = static_cast<unsigned char>(k * 7 + static_cast<std::size_t>(program.me));
     lapwing_upc_barrier(nullptr);
     // Thread 0 moves what thread t has to thread t + 1.
     if (program.me == 0)
-        for (std::uint32_t t = 0; t < threads; ++t) lapwing_upc_memcpy({to.address, (t + 1) % threads, 0}, {from.address, t, 0}, bytes);
+        for (std::uint32_t t = 0; t < threads; ++t)
+            lapwing_upc_memcpy({to.address, (t + 1) % threads, 0}, {from.address, t, 0}, bytes);
     lapwing_upc_barrier(nullptr);
     const auto before = static_cast<std::size_t>((program.me + program.threads - 1) % program.threads);
-    const auto* const copied = static_cast<const unsigned char*>(lapwing_upc_cast({to.address, static_cast<std::uint32_t>(program.me), 0}));
+    const auto* const copied =
+        static_cast<const unsigned char*>(lapwing_upc_cast({to.address, static_cast<std::uint32_t>(program.me), 0}));
     std::size_t wrong = 0;
     for (std::size_t k = 0; k < bytes; ++k) wrong += copied[k] == static_cast<unsigned char>(k * 7 + before) ? 0U : 1U;
     CHECK(wrong == 0);
@@ -152,10 +164,14 @@ TEST_CASE("blocks of memory are moved between any two threads, and set") {
 TEST_CASE("accesses to nothing, to no thread and beyond a part say so") {
     const test::UpcProgram program;
     double x = 0;
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_get(&x, {}, 8); }), test::says({"thread " + std::to_string(program.me), "get", "null pointer"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_put({65536, 77, 0}, &x, 8); }), test::says({"put", "thread 77", "threads 0 to"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_memget(&x, {65536, 0, 0}, std::size_t{1} << 50); }), test::says({"upc_memget", "leave the thread's part"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_own_pointer(&x); }), test::says({"own_pointer", "not in the calling thread's part"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_get(&x, {}, 8); }),
+               test::says({"thread " + std::to_string(program.me), "get", "null pointer"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_put({65536, 77, 0}, &x, 8); }),
+               test::says({"put", "thread 77", "threads 0 to"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_memget(&x, {65536, 0, 0}, std::size_t{1} << 50); }),
+               test::says({"upc_memget", "leave the thread's part"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_own_pointer(&x); }),
+               test::says({"own_pointer", "not in the calling thread's part"}));
     CHECK(lapwing_upc_is_null({}) != 0);
     CHECK(lapwing_upc_cast({}) == nullptr);
     lapwing_upc_barrier(nullptr);

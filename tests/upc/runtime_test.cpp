@@ -1,4 +1,5 @@
-// UPC on a program's Runtime: UPC's synchronisation orders the runtime's windows, and the runtime's orders UPC's objects.
+// UPC on a program's Runtime: UPC's synchronisation orders the runtime's windows, and the runtime's orders UPC's
+// objects.
 #include "tests/upc/upc_test.hpp"
 
 #include <lapwing/lock.hpp>
@@ -25,17 +26,23 @@ upc::ProgramOptions cached() { return {.cache = {.mode = lapwing::CacheMode::epo
 /// Both kinds of memory of all threads, both with a cache between nodes.
 struct Memories {
     explicit Memories(lapwing::Team& runtime)
-        : window{runtime, 8192, {.cache = {.mode = lapwing::CacheMode::epoch}}}, array{static_cast<std::size_t>(words * upc::threads())} {}
+        : window{runtime, 8192, {.cache = {.mode = lapwing::CacheMode::epoch}}},
+          array{static_cast<std::size_t>(words * upc::threads())} {}
 
-    std::int64_t word(int thread, std::int64_t k) { return window.get<std::int64_t>(Rank{thread}, Offset::of<std::int64_t>(static_cast<std::uint64_t>(k))); }
-    void set_word(int thread, std::int64_t k, std::int64_t value) { window.put(Rank{thread}, Offset::of<std::int64_t>(static_cast<std::uint64_t>(k)), value); }
+    std::int64_t word(int thread, std::int64_t k) {
+        return window.get<std::int64_t>(Rank{thread}, Offset::of<std::int64_t>(static_cast<std::uint64_t>(k)));
+    }
+    void set_word(int thread, std::int64_t k, std::int64_t value) {
+        window.put(Rank{thread}, Offset::of<std::int64_t>(static_cast<std::uint64_t>(k)), value);
+    }
     auto element(int thread, std::int64_t k) { return array[words * thread + k]; }
 
     lapwing::Window window;
     upc::SharedArray<std::int64_t, words> array;
 };
 
-/// Each thread writes to the next one, in the window and in the array; what all read behind a barrier is what was written.
+/// Each thread writes to the next one, in the window and in the array; what all read behind a barrier is what was
+/// written.
 template <class Barrier>
 int stale_behind(Memories& memories, Barrier barrier) {
     int stale = 0;
@@ -47,7 +54,8 @@ int stale_behind(Memories& memories, Barrier barrier) {
         }
         barrier();
         for (int t = 0; t < upc::threads(); ++t)
-            for (std::int64_t k = 0; k < words; k += 7) stale += (memories.word(t, k) != round ? 1 : 0) + (+memories.element(t, k) != round ? 1 : 0);
+            for (std::int64_t k = 0; k < words; k += 7)
+                stale += (memories.word(t, k) != round ? 1 : 0) + (+memories.element(t, k) != round ? 1 : 0);
         barrier();
     }
     return stale;
@@ -72,7 +80,8 @@ void count_under(Memories& memories, Lock& lock) {
     upc::barrier();
 }
 
-/// Thread 0 writes to the last one, and to itself, and raises a flag; what the last one reads behind it is what was written.
+/// Thread 0 writes to the last one, and to itself, and raises a flag; what the last one reads behind it is what was
+/// written.
 template <class Raise, class Wait>
 void pass_by(Memories& memories, Raise raise, Wait wait) {
     const int last = upc::threads() - 1;
@@ -106,9 +115,15 @@ void order_both(lapwing::Team& runtime) {
     CHECK(upc::mythread() == runtime.rank().value);
     Memories memories{upc::runtime()};
     CHECK(stale_behind(memories, [] { upc::barrier(); }) == 0);
-    CHECK(stale_behind(memories, [] { upc::notify(); upc::wait(); }) == 0);
+    CHECK(stale_behind(memories, [] {
+              upc::notify();
+              upc::wait();
+          }) == 0);
     CHECK(stale_behind(memories, [&] { runtime.barrier(); }) == 0);
-    CHECK(stale_behind(memories, [&] { runtime.notify(); runtime.wait(); }) == 0);
+    CHECK(stale_behind(memories, [&] {
+              runtime.notify();
+              runtime.wait();
+          }) == 0);
     {
         upc::Lock of_upc;
         count_under(memories, of_upc);
@@ -118,7 +133,8 @@ void order_both(lapwing::Team& runtime) {
         struct Attempts {
             upc::LockPointer& pointer;
             void lock() {
-                while (!pointer.try_lock()) {}
+                while (!pointer.try_lock()) {
+                }
             }
             void unlock() { pointer.unlock(); }
         } attempts{pointer};
@@ -128,10 +144,12 @@ void order_both(lapwing::Team& runtime) {
     const auto threads = static_cast<std::size_t>(upc::threads());
     {
         const upc::SharedArray<upc::strict<std::int64_t>> flags{threads};
-        pass_by(memories, [&](int t, std::int64_t round) { flags[t] = round; },
-                [&](int t, std::int64_t round) {
-                    while (+flags[t] != round) {}
-                });
+        pass_by(
+            memories, [&](int t, std::int64_t round) { flags[t] = round; },
+            [&](int t, std::int64_t round) {
+                while (+flags[t] != round) {
+                }
+            });
     }
     {
         const upc::SharedArray<std::int64_t> flags{threads};
@@ -141,18 +159,21 @@ void order_both(lapwing::Team& runtime) {
             domain.set(flags[t], round);
         };
         pass_by(memories, raise, [&](int t, std::int64_t round) {
-            while (domain.get(flags[t]) != round) {}
+            while (domain.get(flags[t]) != round) {
+            }
             upc::fence();
         });
-        pass_by(memories,
-                [&](int t, std::int64_t round) {
-                    runtime.fence();
-                    memories.window.atomic_write(Rank{t}, Offset{flag}, round);
-                },
-                [&](int t, std::int64_t round) {
-                    while (memories.window.atomic_read<std::int64_t>(Rank{t}, Offset{flag}) != round) {}
-                    runtime.fence();
-                });
+        pass_by(
+            memories,
+            [&](int t, std::int64_t round) {
+                runtime.fence();
+                memories.window.atomic_write(Rank{t}, Offset{flag}, round);
+            },
+            [&](int t, std::int64_t round) {
+                while (memories.window.atomic_read<std::int64_t>(Rank{t}, Offset{flag}) != round) {
+                }
+                runtime.fence();
+            });
     }
     upc::barrier();
     memories.window.close();

@@ -45,9 +45,11 @@ TEST_CASE("an attempt takes a free lock, and no other") {
     lapwing_upc_barrier(nullptr);
     if (program.me != 0) {
         CHECK(lapwing_upc_lock_attempt(lock) == 0);
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_unlock(lock); }), test::says({"upc_unlock", "does not hold the lock"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_unlock(lock); }),
+                   test::says({"upc_unlock", "does not hold the lock"}));
     } else {
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock(lock); }), test::says({"upc_lock", "holds the lock already"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock(lock); }),
+                   test::says({"upc_lock", "holds the lock already"}));
     }
     lapwing_upc_barrier(nullptr);
     if (program.me == 0) lapwing_upc_unlock(lock);
@@ -62,10 +64,14 @@ TEST_CASE("a lock is freed whether it is held or not, and is none any more") {
         const lapwing_upc_pointer lock = lapwing_upc_global_lock_alloc();
         lapwing_upc_lock(lock);
         lapwing_upc_lock_free(lock);
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_unlock(lock); }), test::says({"upc_unlock", "does not hold the lock"}));
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock(lock); }), test::says({"upc_lock", "there is no lock, or it was freed"}));
-        CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_lock_attempt(lock); }), test::says({"upc_lock_attempt", "it was freed"}));
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock_free(lock); }), test::says({"upc_lock_free", "it was freed"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_unlock(lock); }),
+                   test::says({"upc_unlock", "does not hold the lock"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock(lock); }),
+                   test::says({"upc_lock", "there is no lock, or it was freed"}));
+        CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_lock_attempt(lock); }),
+                   test::says({"upc_lock_attempt", "it was freed"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock_free(lock); }),
+                   test::says({"upc_lock_free", "it was freed"}));
     }
     lapwing_upc_barrier(nullptr);
     // Held by the last thread, and freed by the first, which makes another in its place.
@@ -89,7 +95,8 @@ TEST_CASE("a lock is freed whether it is held or not, and is none any more") {
     lapwing_upc_barrier(nullptr);
     lapwing_upc_pointer other{};
     lapwing_upc_get(&other, places, sizeof other);
-    if (program.me == last && last > 0) CHECK_THAT(test::upc_error_of([&] { lapwing_upc_unlock(lock); }), test::says({"upc_unlock", "it was freed"}));
+    if (program.me == last && last > 0)
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_unlock(lock); }), test::says({"upc_unlock", "it was freed"}));
     for (int round = 0; round < 20; ++round) {
         lapwing_upc_lock(other);
         lapwing_upc_unlock(other);
@@ -106,7 +113,8 @@ TEST_CASE("a lock is freed whether it is held or not, and is none any more") {
 TEST_CASE("what is no lock says so, and stays as it is") {
     const test::UpcProgram program;
     const lapwing_upc_pointer data = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), 64);
-    auto* const own = static_cast<std::int64_t*>(lapwing_upc_cast({data.address, static_cast<std::uint32_t>(program.me), 0}));
+    auto* const own =
+        static_cast<std::int64_t*>(lapwing_upc_cast({data.address, static_cast<std::uint32_t>(program.me), 0}));
     own[0] = 0;
     own[1] = 1;
     own[2] = -1;
@@ -115,11 +123,15 @@ TEST_CASE("what is no lock says so, and stays as it is") {
     for (const std::uint64_t offset : {0, 1, 8, 16}) {
         const lapwing_upc_pointer lock{data.address + offset, other, 0};
         CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock(lock); }), test::says({"upc_lock", "there is no lock"}));
-        CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_lock_attempt(lock); }), test::says({"upc_lock_attempt", "there is no lock"}));
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_unlock(lock); }), test::says({"upc_unlock", "there is no lock"}));
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock_free(lock); }), test::says({"upc_lock_free", "there is no lock"}));
+        CHECK_THAT(test::upc_error_of([&] { (void)lapwing_upc_lock_attempt(lock); }),
+                   test::says({"upc_lock_attempt", "there is no lock"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_unlock(lock); }),
+                   test::says({"upc_unlock", "there is no lock"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_lock_free(lock); }),
+                   test::says({"upc_lock_free", "there is no lock"}));
     }
-    CHECK_THAT(test::upc_error_of([] { lapwing_upc_lock({}); }), test::says({"upc_lock", "the null pointer is no lock"}));
+    CHECK_THAT(test::upc_error_of([] { lapwing_upc_lock({}); }),
+               test::says({"upc_lock", "the null pointer is no lock"}));
     CHECK_THAT(test::upc_error_of([] { lapwing_upc_lock({72, 0, 0}); }), test::says({"upc_lock"}));
     lapwing_upc_barrier(nullptr);
     CHECK(own[0] == 0);
@@ -134,20 +146,24 @@ TEST_CASE("collective calls with different arguments are errors on all threads")
     const bool odd_one = program.me == 1;
     const lapwing_upc_pointer p = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), 8);
     const lapwing_upc_pointer q = lapwing_upc_all_alloc(static_cast<std::size_t>(program.threads), 8);
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_free(odd_one ? q : p); }), test::says({"upc_all_free", "another thread passes another pointer"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_free(odd_one ? lapwing_upc_pointer{} : p); }), test::says({"upc_all_free", "another thread passes another pointer"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_free(odd_one ? q : p); }),
+               test::says({"upc_all_free", "another thread passes another pointer"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_free(odd_one ? lapwing_upc_pointer{} : p); }),
+               test::says({"upc_all_free", "another thread passes another pointer"}));
     lapwing_upc_all_free(p); // nothing was freed
     lapwing_upc_all_free(q);
     const lapwing_upc_pointer lock = lapwing_upc_all_lock_alloc();
     const lapwing_upc_pointer other = lapwing_upc_all_lock_alloc();
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_lock_free(odd_one ? other : lock); }), test::says({"upc_all_lock_free", "another thread passes another pointer"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_lock_free(odd_one ? other : lock); }),
+               test::says({"upc_all_lock_free", "another thread passes another pointer"}));
     lapwing_upc_all_lock_free(lock);
     lapwing_upc_all_lock_free(other);
     lapwing_upc_pointer made{};
     const std::string error = test::upc_error_of([&] { made = lapwing_upc_all_alloc(odd_one ? 1 : 100, 32); });
     lapwing_upc_barrier(nullptr);
     if (program.me == 0) lapwing_upc_free(made);
-    if (odd_one) CHECK_THAT(error, test::says({"upc_all_alloc", "1 blocks of 32 bytes", "thread 0 asks for 100 of 32"}));
+    if (odd_one)
+        CHECK_THAT(error, test::says({"upc_all_alloc", "1 blocks of 32 bytes", "thread 0 asks for 100 of 32"}));
 }
 
 TEST_CASE("who asks for a lock again and again does not keep its holder from its work") {
@@ -159,7 +175,8 @@ TEST_CASE("who asks for a lock again and again does not keep its holder from its
     while (lapwing_upc_lock_attempt(lock) == 0) ++attempts;
     for (int k = 0; k < 300; ++k) {
         std::int64_t value = 0;
-        lapwing_upc_get(&value, {data.address, static_cast<std::uint32_t>((program.me + 1) % program.threads), 0}, sizeof value);
+        lapwing_upc_get(&value, {data.address, static_cast<std::uint32_t>((program.me + 1) % program.threads), 0},
+                        sizeof value);
     }
     lapwing_upc_unlock(lock);
     // Attempts come less and less often: without that they are millions.
@@ -182,17 +199,23 @@ TEST_CASE("barriers with names, in two phases, and different names") {
     lapwing_upc_barrier(program.me == 0 ? nullptr : &name);
     if (program.threads > 1) {
         const int other = program.me == 1 ? 8 : 7;
-        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_barrier(&other); }), test::says({"thread " + std::to_string(program.me), ": upc_barrier", "the names differ", "7", "8"}));
+        CHECK_THAT(test::upc_error_of([&] { lapwing_upc_barrier(&other); }),
+                   test::says({"thread " + std::to_string(program.me), ": upc_barrier", "the names differ", "7", "8"}));
     }
     // The messages have UPC's words.
     const std::string who = "thread " + std::to_string(program.me) + " of " + std::to_string(program.threads);
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_wait(nullptr); }), test::says({who + ": upc_wait", "no upc_notify before it"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_wait(nullptr); }),
+               test::says({who + ": upc_wait", "no upc_notify before it"}));
     lapwing_upc_notify(&name);
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_notify(nullptr); }), test::says({who + ": upc_notify", "the upc_wait for the upc_notify before is missing"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_barrier(nullptr); }), test::says({who + ": upc_barrier", "the upc_wait for the upc_notify before is missing"}));
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_free({}); }), test::says({who + ": upc_barrier (or upc_notify and upc_wait)", "upc_wait"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_notify(nullptr); }),
+               test::says({who + ": upc_notify", "the upc_wait for the upc_notify before is missing"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_barrier(nullptr); }),
+               test::says({who + ": upc_barrier", "the upc_wait for the upc_notify before is missing"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_all_free({}); }),
+               test::says({who + ": upc_barrier (or upc_notify and upc_wait)", "upc_wait"}));
     const int eight = 8;
-    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_wait(&eight); }), test::says({who + ": upc_wait", "its name is 8", "upc_notify before it 7"}));
+    CHECK_THAT(test::upc_error_of([&] { lapwing_upc_wait(&eight); }),
+               test::says({who + ": upc_wait", "its name is 8", "upc_notify before it 7"}));
     lapwing_upc_wait(&name);
     lapwing_upc_barrier(nullptr);
     const std::uint64_t begin = lapwing_upc_ticks_now();
@@ -214,7 +237,8 @@ TEST_CASE("the end called again does nothing") {
     }
     lapwing_upc_end();
     lapwing_upc_end();
-    CHECK_THAT(test::upc_error_of([] { lapwing_upc_barrier(nullptr); }), test::says({"has not been started, or has ended"}));
+    CHECK_THAT(test::upc_error_of([] { lapwing_upc_barrier(nullptr); }),
+               test::says({"has not been started, or has ended"}));
     const test::UpcProgram again;
     lapwing_upc_barrier(nullptr);
 }

@@ -74,7 +74,8 @@ std::vector<Kind> kinds() {
     return {Kind::created, Kind::allocated, Kind::shared};
 }
 
-/// Whether MPI refuses a lock in an epoch of another kind. Open MPI 5's component for one machine does not, and needs none.
+/// Whether MPI refuses a lock in an epoch of another kind. Open MPI 5's component for one machine does not, and needs
+/// none.
 bool tells_of_epochs(Kind kind) {
     HostWindow host{kind, 64, 1};
     MPI_Win_set_errhandler(host.get(), MPI_ERRORS_RETURN);
@@ -95,14 +96,16 @@ void use(Runtime& runtime, Window& window, std::size_t bytes) {
     CHECK(window.local().size() == bytes);
     // Offsets count bytes, also those that no displacement unit divides.
     for (const std::uint64_t offset : {0U, 8U, 3U, 1021U}) {
-        std::vector<std::byte> source(1500, static_cast<std::byte>(runtime.rank().value + 1 + static_cast<int>(offset)));
+        std::vector<std::byte> source(1500,
+                                      static_cast<std::byte>(runtime.rank().value + 1 + static_cast<int>(offset)));
         window.put_bytes(to, Offset{offset}, source);
         std::vector<std::byte> back(1500);
         window.get_bytes(to, Offset{offset}, back);
         CHECK(back == source);
         runtime.barrier();
-        CHECK(std::ranges::all_of(window.local().subspan(offset, 1500),
-                                  [&](std::byte byte) { return byte == static_cast<std::byte>(from + 1 + static_cast<int>(offset)); }));
+        CHECK(std::ranges::all_of(window.local().subspan(offset, 1500), [&](std::byte byte) {
+            return byte == static_cast<std::byte>(from + 1 + static_cast<int>(offset));
+        }));
         runtime.barrier();
     }
     std::vector<std::byte> large(bytes - 1, std::byte{9});
@@ -185,8 +188,10 @@ TEST_CASE("atomics on memory that does not begin aligned on some rank are refuse
     MPI_Win_create(memory, 512, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &host);
     {
         Window window = Window::adopt(runtime, host, false, {.name = "askew"});
-        CHECK_THAT(message_of<lapwing::RangeError>([&] { (void)window.fetch_add(test::next(runtime), Offset{8}, std::int64_t{1}); }),
-                   says({runtime.who(), "Window(\"askew\").fetch_add", "8 bytes", "multiple of no more than 4 bytes", "align"}));
+        CHECK_THAT(message_of<lapwing::RangeError>(
+                       [&] { (void)window.fetch_add(test::next(runtime), Offset{8}, std::int64_t{1}); }),
+                   says({runtime.who(), "Window(\"askew\").fetch_add", "8 bytes", "multiple of no more than 4 bytes",
+                         "align"}));
         CHECK_THAT(message_of<lapwing::RangeError>([&] { window.add(test::next(runtime), Offset{8}, 1.0); }),
                    says({"Window(\"askew\").add"}));
         (void)window.fetch_add(Rank{1}, Offset{4}, std::int32_t{1});
@@ -203,20 +208,22 @@ TEST_CASE("windows that cannot be adopted are refused, and stay usable by the ho
     Runtime runtime;
     MPI_Win dynamic = MPI_WIN_NULL;
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic);
-    CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, dynamic, false, {.name = "d"}); }),
-               says({runtime.who(), "Window::adopt(\"d\")", "dynamic window", "adopt a created, allocated or shared one"}));
+    CHECK_THAT(
+        message_of<UsageError>([&] { (void)Window::adopt(runtime, dynamic, false, {.name = "d"}); }),
+        says({runtime.who(), "Window::adopt(\"d\")", "dynamic window", "adopt a created, allocated or shared one"}));
     MPI_Win_free(&dynamic);
     CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, MPI_WIN_NULL); }),
                says({runtime.who(), "Window::adopt", "MPI_WIN_NULL"}));
     {
-        // This program is not linked to the library that tells of the program's calls: tests/src/transparent_test.cpp is.
+        // This program is not linked to the library that tells of the program's calls: tests/src/transparent_test.cpp
+        // is.
         HostWindow host{Kind::created, 64, 1};
         CHECK_THAT(message_of<UsageError>([&] {
                        (void)Window::adopt(runtime, host.get(), false,
                                            {.name = "t", .cache = {.mode = lapwing::CacheMode::transparent}});
                    }),
-                   says({runtime.who(), "Window::adopt(\"t\")", "CacheMode::transparent", "link the program to lapwing::transparent",
-                         "CacheMode::epoch"}));
+                   says({runtime.who(), "Window::adopt(\"t\")", "CacheMode::transparent",
+                         "link the program to lapwing::transparent", "CacheMode::epoch"}));
         MPI_Win_fence(0, host.get()); // no epoch has been opened
     }
     if (runtime.size() > 1) {
@@ -244,7 +251,8 @@ TEST_CASE("windows that MPI allocated are reached by load and store inside a nod
     Window own{runtime, 64};
     const std::size_t own_rank = static_cast<std::size_t>(runtime.rank().value);
     for (const Kind kind : {Kind::allocated, Kind::shared})
-        for (const std::size_t bytes : {std::size_t{40'000}, 16 * own_rank, 4096 + 16 * own_rank, std::size_t{1} << 22}) {
+        for (const std::size_t bytes :
+             {std::size_t{40'000}, 16 * own_rank, 4096 + 16 * own_rank, std::size_t{1} << 22}) {
             INFO("kind " << static_cast<int>(kind) << ", " << bytes << " bytes");
             HostWindow host{kind, bytes, 1};
             Window window = Window::adopt(runtime, host.get(), false, {.name = "host's"});
@@ -256,7 +264,8 @@ TEST_CASE("windows that MPI allocated are reached by load and store inside a nod
             for (int rank = 0; rank < runtime.size(); ++rank) {
                 const std::uint64_t size = window.size(Rank{rank});
                 if (size == 0) continue;
-                CHECK((window.path(Rank{rank}) == lapwing::Path::direct) == (own.path(Rank{rank}) == lapwing::Path::direct));
+                CHECK((window.path(Rank{rank}) == lapwing::Path::direct) ==
+                      (own.path(Rank{rank}) == lapwing::Path::direct));
                 if (size > 16) CHECK(window.get<std::int64_t>(Rank{rank}, Offset{0}) == 100 + rank);
                 CHECK(window.get<std::int64_t>(Rank{rank}, Offset{size - 8}) == 200 + rank);
             }
@@ -316,10 +325,13 @@ TEST_CASE("allocated windows of any size are what the program sees, or are refus
 TEST_CASE("a window that Lapwing has locked is not adopted a second time, since one would end the other's epoch") {
     Runtime runtime;
     HostWindow host{Kind::created, 4096, 1};
-    const auto refused = says({runtime.who(), "Window::adopt(\"second\")", "is adopted already, as Window(\"first\")", "close it first"});
+    const auto refused = says(
+        {runtime.who(), "Window::adopt(\"second\")", "is adopted already, as Window(\"first\")", "close it first"});
     Window window = Window::adopt(runtime, host.get(), false, {.name = "first"});
     for (const bool locked : {false, true})
-        CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, host.get(), locked, {.name = "second"}); }), refused);
+        CHECK_THAT(
+            message_of<UsageError>([&] { (void)Window::adopt(runtime, host.get(), locked, {.name = "second"}); }),
+            refused);
     window.put(test::next(runtime), Offset{0}, runtime.rank().value);
     runtime.barrier();
     CHECK(window.local_as<int>()[0] == test::previous(runtime).value);
@@ -328,10 +340,12 @@ TEST_CASE("a window that Lapwing has locked is not adopted a second time, since 
     again.close();
 }
 
-TEST_CASE("atomics on windows that MPI allocated exclude the program's accumulates, also where puts and gets are loads and stores") {
+TEST_CASE("atomics on windows that MPI allocated exclude the program's accumulates, also where puts and gets are loads "
+          "and stores") {
     Runtime runtime;
     // Where MPI's atomics crash, and on the path service, Lapwing's are the processor's.
-    if (lapwing::mpi::compare_and_swap_crashes() || runtime.settings().text("LAPWING_PATH") == "service") return test::skip();
+    if (lapwing::mpi::compare_and_swap_crashes() || runtime.settings().text("LAPWING_PATH") == "service")
+        return test::skip();
     HostWindow host{Kind::allocated, 64, 1};
     Window window = Window::adopt(runtime, host.get());
     constexpr std::int64_t rounds = 300;
@@ -367,7 +381,7 @@ TEST_CASE("windows that must not be locked are refused, and stay usable by the h
     for (const bool locked : {false, true})
         if (heeded != 0)
             CHECK_THAT(message_of<UsageError>([&] { (void)Window::adopt(runtime, host, locked, {.name = "fenced"}); }),
-                   says({runtime.who(), "Window::adopt(\"fenced\")", "no_locks=true", "make it without"}));
+                       says({runtime.who(), "Window::adopt(\"fenced\")", "no_locks=true", "make it without"}));
     MPI_Win_fence(0, host);
     const std::int64_t value = 5;
     MPI_Put(&value, 8, MPI_BYTE, test::next(runtime).value, 0, 8, MPI_BYTE, host);
@@ -445,7 +459,8 @@ TEST_CASE("a window that the program frees before it is closed says so, and the 
                 runtime.barrier();
 #endif
                 host.reset();
-                const auto text = says({runtime.who(), "Window(\"early\")", "freed the window with MPI_Win_free before it was closed"});
+                const auto text = says(
+                    {runtime.who(), "Window(\"early\")", "freed the window with MPI_Win_free before it was closed"});
                 CHECK_THAT(message_of<UsageError>([&] { window.put(to, Offset{0}, 1.0); }), text);
                 CHECK_THAT(message_of<UsageError>([&] { (void)window.get<double>(runtime.rank(), Offset{0}); }), text);
                 CHECK_THAT(message_of<UsageError>([&] { (void)window.fetch_add(Rank{0}, Offset{0}, 1); }), text);

@@ -1,4 +1,5 @@
-// Memory begins at lines of the processor's cache, by whatever path other ranks reach it: types may need an alignment of 64.
+// Memory begins at lines of the processor's cache, by whatever path other ranks reach it: types may need an alignment
+// of 64.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 

@@ -62,8 +62,8 @@ void update(Window& window, Atomic operation, Rank target, Offset offset, T oper
 
 } // namespace
 
-TEMPLATE_TEST_CASE("updates without a result keep their order among the own operations on their bytes", "", std::int32_t,
-                   std::uint32_t, std::int64_t, std::uint64_t, float, double) {
+TEMPLATE_TEST_CASE("updates without a result keep their order among the own operations on their bytes", "",
+                   std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double) {
     using T = TestType;
     Runtime runtime;
     constexpr int places = 13;
@@ -80,7 +80,8 @@ TEMPLATE_TEST_CASE("updates without a result keep their order among the own oper
             update(window, operation, target, Offset::of<T>(place), operand);
             expected[place] = test::after_atomic(operation, expected[place], operand);
             if (random() % 100 == 0) CHECK(same_bits(window.get<T>(target, Offset::of<T>(place)), expected[place]));
-            if (random() % 100 == 0) CHECK(same_bits(window.fetch_add(target, Offset::of<T>(place), T{0}), expected[place]));
+            if (random() % 100 == 0)
+                CHECK(same_bits(window.fetch_add(target, Offset::of<T>(place), T{0}), expected[place]));
         }
         window.flush(target);
         CHECK(window.get<std::array<T, places>>(target, Offset{0}) == expected);
@@ -88,7 +89,8 @@ TEMPLATE_TEST_CASE("updates without a result keep their order among the own oper
     }
 }
 
-TEMPLATE_TEST_CASE("updates without a result by all ranks are all there after a barrier", "", std::int32_t, std::uint64_t) {
+TEMPLATE_TEST_CASE("updates without a result by all ranks are all there after a barrier", "", std::int32_t,
+                   std::uint64_t) {
     using T = TestType;
     Runtime runtime;
     Window window{runtime, 1024};
@@ -131,8 +133,8 @@ TEMPLATE_TEST_CASE("updates without a result by all ranks are all there after a 
     }
 }
 
-TEMPLATE_TEST_CASE("a list of atomics returns what each found, in its order", "", std::int32_t, std::uint32_t, std::int64_t,
-                   std::uint64_t, float, double) {
+TEMPLATE_TEST_CASE("a list of atomics returns what each found, in its order", "", std::int32_t, std::uint32_t,
+                   std::int64_t, std::uint64_t, float, double) {
     using T = TestType;
     Runtime runtime;
     constexpr std::size_t places = 40;
@@ -141,8 +143,8 @@ TEMPLATE_TEST_CASE("a list of atomics returns what each found, in its order", ""
     for (const Rank target : {runtime.rank(), test::next(runtime)}) {
         std::vector<T> expected(places, T{3});
         window.put(target, Offset{0}, expected);
-        for (const Atomic operation : {Atomic::add, Atomic::min, Atomic::max, Atomic::bit_and, Atomic::bit_or, Atomic::bit_xor,
-                                       Atomic::replace, Atomic::read}) {
+        for (const Atomic operation : {Atomic::add, Atomic::min, Atomic::max, Atomic::bit_and, Atomic::bit_or,
+                                       Atomic::bit_xor, Atomic::replace, Atomic::read}) {
             if (!possible<T>(operation)) continue;
             // More than a message holds, with places that come again and again.
             std::vector<Offset> offsets;
@@ -233,8 +235,10 @@ TEST_CASE("wrong lists of atomics are refused before anything happens") {
     };
     refused([&] { window.fetch(Atomic::add, target, std::vector{Offset{0}}, 1, before); }, {"1 offsets", "2 results"});
     refused([&] { window.fetch(Atomic::add, target, two, std::vector<std::int64_t>(3), before); }, {"3 operands"});
-    refused([&] { window.fetch(Atomic::add, target, std::vector{Offset{0}, Offset{64}}, 1, before); }, {"offset 64", "64 bytes"});
-    refused([&] { window.fetch(Atomic::add, target, std::vector{Offset{0}, Offset{4}}, 1, before); }, {"offset 4", "multiple of the 8"});
+    refused([&] { window.fetch(Atomic::add, target, std::vector{Offset{0}, Offset{64}}, 1, before); },
+            {"offset 64", "64 bytes"});
+    refused([&] { window.fetch(Atomic::add, target, std::vector{Offset{0}, Offset{4}}, 1, before); },
+            {"offset 4", "multiple of the 8"});
     refused([&] { window.fetch(Atomic::add, Rank{-1}, two, 1, before); }, {"rank -1"});
     std::vector<double> numbers(2);
     CHECK_THAT(test::message_of<lapwing::UsageError>([&] { window.fetch(Atomic::bit_or, target, two, 1.0, numbers); }),

@@ -33,7 +33,7 @@ using test::same_bits;
 
 constexpr std::array orders{std::memory_order_relaxed, std::memory_order_acquire, std::memory_order_release,
                             std::memory_order_acq_rel, std::memory_order_seq_cst};
-constexpr std::array operations{Operation::add, Operation::min,     Operation::max,    Operation::replace,
+constexpr std::array operations{Operation::add,  Operation::min,     Operation::max,    Operation::replace,
                                 Operation::read, Operation::bit_and, Operation::bit_or, Operation::bit_xor};
 
 /// Values at the ends of what T holds, where signed and unsigned differ.
@@ -41,16 +41,24 @@ template <class T>
 std::vector<T> values() {
     using Limits = std::numeric_limits<T>;
     if constexpr (std::is_floating_point_v<T>)
-        return {T{0}, -T{0}, T{1.5}, T{-2.25}, Limits::max(), Limits::lowest(), Limits::infinity(), Limits::denorm_min()};
+        return {
+            T{0}, -T{0}, T{1.5}, T{-2.25}, Limits::max(), Limits::lowest(), Limits::infinity(), Limits::denorm_min()};
     else
-        return {T{0}, T{1}, static_cast<T>(-1), Limits::max(), Limits::min(), static_cast<T>(Limits::max() - 1),
-                static_cast<T>(Limits::max() / 2 + 1), static_cast<T>(Limits::min() + 1), T{0x5A5A5A5A}};
+        return {T{0},
+                T{1},
+                static_cast<T>(-1),
+                Limits::max(),
+                Limits::min(),
+                static_cast<T>(Limits::max() - 1),
+                static_cast<T>(Limits::max() / 2 + 1),
+                static_cast<T>(Limits::min() + 1),
+                T{0x5A5A5A5A}};
 }
 
 } // namespace
 
-TEMPLATE_TEST_CASE("every operation returns the value from before and leaves the right one", "", std::int32_t, std::uint32_t,
-                   std::int64_t, std::uint64_t, float, double) {
+TEMPLATE_TEST_CASE("every operation returns the value from before and leaves the right one", "", std::int32_t,
+                   std::uint32_t, std::int64_t, std::uint64_t, float, double) {
     using T = TestType;
     Runtime runtime;
     Window window{runtime, 256};
@@ -59,7 +67,8 @@ TEMPLATE_TEST_CASE("every operation returns the value from before and leaves the
     for (const Rank target : {runtime.rank(), test::next(runtime)}) {
         std::size_t order = 0;
         for (const Operation operation : operations) {
-            const bool bits = operation == Operation::bit_and || operation == Operation::bit_or || operation == Operation::bit_xor;
+            const bool bits =
+                operation == Operation::bit_and || operation == Operation::bit_or || operation == Operation::bit_xor;
             if (std::is_floating_point_v<T> && bits) continue;
             for (const T before : values<T>())
                 for (const T operand : values<T>()) {
@@ -67,10 +76,11 @@ TEMPLATE_TEST_CASE("every operation returns the value from before and leaves the
                     // Which of two zeros is the smaller nobody says.
                     if (std::is_floating_point_v<T> && before == 0 && operand == 0) continue;
                     window.put(target, place, before);
-                    const T seen = test::call_atomic(operation, window, target, place, operand, orders[order++ % orders.size()]);
+                    const T seen =
+                        test::call_atomic(operation, window, target, place, operand, orders[order++ % orders.size()]);
                     const T left = window.get<T>(target, place);
-                    INFO("operation " << static_cast<int>(operation) << " of " << +before << " and " << +operand << ": saw " << +seen
-                                      << ", left " << +left);
+                    INFO("operation " << static_cast<int>(operation) << " of " << +before << " and " << +operand
+                                      << ": saw " << +seen << ", left " << +left);
                     CHECK(same_bits(seen, before));
                     CHECK((same_bits(left, after) || (std::is_floating_point_v<T> && left != left && after != after)));
                 }
@@ -79,7 +89,8 @@ TEMPLATE_TEST_CASE("every operation returns the value from before and leaves the
     }
 }
 
-TEMPLATE_TEST_CASE("compare_swap compares bit by bit", "", std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double) {
+TEMPLATE_TEST_CASE("compare_swap compares bit by bit", "", std::int32_t, std::uint32_t, std::int64_t, std::uint64_t,
+                   float, double) {
     using T = TestType;
     Runtime runtime;
     Window window{runtime, 256};
@@ -233,12 +244,13 @@ TEST_CASE("neighbours of an atomic value are not touched") {
     }
     runtime.barrier();
     if (runtime.rank() == Rank{1 % runtime.size()})
-        for (const std::size_t i : {11U, 16U, 19U, 24U, 31U, 40U, 43U, 48U}) CHECK(window.local()[i] == std::byte{0x77});
+        for (const std::size_t i : {11U, 16U, 19U, 24U, 31U, 40U, 43U, 48U})
+            CHECK(window.local()[i] == std::byte{0x77});
     runtime.barrier();
 }
 
-TEMPLATE_TEST_CASE("adds without a result are all there after a barrier, in few messages", "", std::int32_t, std::uint64_t, float,
-                   double) {
+TEMPLATE_TEST_CASE("adds without a result are all there after a barrier, in few messages", "", std::int32_t,
+                   std::uint64_t, float, double) {
     using T = TestType;
     Runtime runtime;
     constexpr std::uint64_t places = 100;
@@ -273,9 +285,11 @@ TEST_CASE("adds without a result to one rank do not wait for each other") {
     Window window{runtime, places * 8 + 8, {.name = "table"}};
     const Rank target = test::next(runtime);
     if (window.reachable(target).empty()) {
-        window.put(target, Offset{places * 8}, std::int64_t{7}); // under way, and of other bytes: nobody waits for it either
+        window.put(target, Offset{places * 8},
+                   std::int64_t{7}); // under way, and of other bytes: nobody waits for it either
         const auto before = window.statistics();
-        for (std::int64_t i = 0; i < times; ++i) window.add(target, Offset{static_cast<std::uint64_t>(i) % places * 8}, std::int64_t{1});
+        for (std::int64_t i = 0; i < times; ++i)
+            window.add(target, Offset{static_cast<std::uint64_t>(i) % places * 8}, std::int64_t{1});
         const auto after = window.statistics();
         CHECK(after[lapwing::Counter::atomic_add_messages] - before[lapwing::Counter::atomic_add_messages] > 30);
         CHECK(after[lapwing::Counter::conflicts] == before[lapwing::Counter::conflicts]);
@@ -328,7 +342,8 @@ TEST_CASE("an add without a result keeps its place among the own operations on i
     }
 }
 
-TEST_CASE("adds that were gathered for a rank that has left are told by the next release, and those for others arrive") {
+TEST_CASE(
+    "adds that were gathered for a rank that has left are told by the next release, and those for others arrive") {
     try {
         Runtime runtime;
         Window window{runtime, 64, {.name = "tally"}};
@@ -396,7 +411,8 @@ TEMPLATE_TEST_CASE("no update is lost under contention", "", std::int32_t, std::
         runtime.barrier();
         auto all = static_cast<double>(taken[0]);
         runtime.sum(std::span{&all, 1});
-        if (runtime.rank().value == home) CHECK(all + static_cast<double>(window.local_as<T>()[0]) == times * runtime.size());
+        if (runtime.rank().value == home)
+            CHECK(all + static_cast<double>(window.local_as<T>()[0]) == times * runtime.size());
         if (runtime.rank().value == home) window.local_as<T>()[0] = 0;
         runtime.barrier();
     }

@@ -26,7 +26,9 @@ namespace {
 
 constexpr std::size_t part = 400'000;
 
-std::byte pattern(int rank, std::size_t offset) { return static_cast<std::byte>(offset * 7 + static_cast<std::size_t>(rank) * 31); }
+std::byte pattern(int rank, std::size_t offset) {
+    return static_cast<std::byte>(offset * 7 + static_cast<std::size_t>(rank) * 31);
+}
 
 bool has_pattern(std::span<const std::byte> bytes, int rank, std::size_t offset) {
     for (std::size_t i = 0; i < bytes.size(); ++i)
@@ -66,7 +68,9 @@ TEST_CASE("transfers are complete when their completion says so, in whatever ord
         case 1:
             while (!get.completion.test()) std::this_thread::yield();
             break;
-        case 2: { const Completion dropped{std::move(get.completion)}; } break;
+        case 2: {
+            const Completion dropped{std::move(get.completion)};
+        } break;
         default: get.completion = Completion{}; break; // waits for what it stood for
         }
         CHECK(has_pattern(get.here, to.value, get.offset));
@@ -194,10 +198,11 @@ TEST_CASE("a notification is taken once, also when several threads wait for it")
 }
 
 TEST_CASE("a release completes the puts to every target, however many") {
-    // MPI reads a small put's copy at any time before a flush, and the next puts take its place after it: what a flush leaves
-    // out has another put's value in the end.
+    // MPI reads a small put's copy at any time before a flush, and the next puts take its place after it: what a flush
+    // leaves out has another put's value in the end.
     constexpr std::uint64_t batches = 32;
-    constexpr std::uint64_t puts = 250; // to places that are not neighbours: fewer than complete everything by themselves
+    constexpr std::uint64_t puts =
+        250; // to places that are not neighbours: fewer than complete everything by themselves
     Runtime runtime;
     const int own = runtime.rank().value;
     const int ranks = runtime.size();
@@ -251,7 +256,8 @@ TEST_CASE("a release has nothing left to do for a window whose messages are comp
     runtime.barrier();
 }
 
-TEST_CASE("what a thread has put and raised a counter with comes before its next get, whatever another thread flushes") {
+TEST_CASE(
+    "what a thread has put and raised a counter with comes before its next get, whatever another thread flushes") {
     Runtime runtime;
     Window window{runtime, 128, {.notification_counters = 1}};
     const Rank target{(runtime.rank().value + 1) % runtime.size()};

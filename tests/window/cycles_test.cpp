@@ -83,7 +83,8 @@ TEST_CASE("many windows at a time, closed in another order") {
     for (int round = 0; round < 3; ++round) {
         std::vector<Window> windows;
         for (int i = 0; i < 60; ++i) windows.emplace_back(runtime, 1024);
-        for (std::size_t i = 0; i < windows.size(); ++i) windows[i].put(test::next(runtime), Offset{0}, static_cast<int>(i));
+        for (std::size_t i = 0; i < windows.size(); ++i)
+            windows[i].put(test::next(runtime), Offset{0}, static_cast<int>(i));
         runtime.barrier();
         for (std::size_t i = 0; i < windows.size(); ++i) CHECK(windows[i].local_as<int>()[0] == static_cast<int>(i));
         runtime.barrier();

@@ -15,11 +15,11 @@
 
 namespace {
 
-using lapwing::transport::AddKind;
 using lapwing::messages::AddPayload;
-using lapwing::window::AddSender;
 using lapwing::mpi::AtomicOperation;
 using lapwing::mpi::AtomicType;
+using lapwing::transport::AddKind;
+using lapwing::window::AddSender;
 using lapwing::window::GatheredAdds;
 
 constexpr AddKind int64{AtomicOperation::add, AtomicType::int64};
@@ -30,7 +30,8 @@ class Ranks final : public AddSender {
 public:
     explicit Ranks(Limits limits) : limits_{limits} {}
     [[nodiscard]] Limits add_limits() const override { return limits_; }
-    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end, std::span<const AddPayload> adds) override {
+    void send_adds(int target, AddKind kind, std::uint64_t begin, std::uint64_t end,
+                   std::span<const AddPayload> adds) override {
         outside += adds.empty() || adds.size() > limits_.message ? 1 : 0;
         if (target == failing) throw lapwing::MpiError{"no way", 1};
         if (target == left) throw lapwing::PeerLeftError{"gone"};
@@ -79,8 +80,8 @@ TEST_CASE("adds to many ranks in random order travel in messages that shorten in
         CHECK(adds.empty());
         CHECK(ranks.sent == times);
         CHECK(ranks.outside == 0);
-        INFO(count << " ranks: " << static_cast<double>(times) / static_cast<double>(ranks.messages) << " adds a message, "
-                   << most_waiting << " at a time");
+        INFO(count << " ranks: " << static_cast<double>(times) / static_cast<double>(ranks.messages)
+                   << " adds a message, " << most_waiting << " at a time");
         CHECK(most_waiting * 16 <= memory);
         CHECK(most_waiting * 80 >= std::min(memory, count * 256 * 16)); // the memory is used
         // With room for about 3800 adds there are about 2 * 3800 / ranks in a message, and at most 256.

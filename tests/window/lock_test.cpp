@@ -65,8 +65,8 @@ TEST_CASE("ranks and their threads exclude each other, wherever the lock is at h
 }
 
 TEST_CASE("nobody is passed for ever by those who take the lock again at once") {
-    // Each rank goes on taking the lock until all have had their turns. Where who gives a lock up can take it again before
-    // those that wait, this does not end.
+    // Each rank goes on taking the lock until all have had their turns. Where who gives a lock up can take it again
+    // before those that wait, this does not end.
     Runtime runtime;
     Window window{runtime, 8 * static_cast<std::uint64_t>(runtime.size())};
     Lock lock{runtime};
@@ -104,7 +104,8 @@ TEST_CASE("a lock is granted in the order of the requests") {
         if (me == order.begin()) wait_for_last(order.back());
         const auto before = window.get<std::int64_t>(Rank{0}, Offset{0});
         window.put(Rank{0}, Offset{0}, before + 1);
-        window.put(Rank{0}, Offset::of<std::int64_t>(1 + static_cast<std::uint64_t>(before)), std::int64_t{runtime.rank().value});
+        window.put(Rank{0}, Offset::of<std::int64_t>(1 + static_cast<std::uint64_t>(before)),
+                   std::int64_t{runtime.rank().value});
         lock.unlock();
         runtime.barrier();
         std::vector<std::int64_t> granted(ranks);
@@ -175,7 +176,9 @@ TEST_CASE("locks are closed before they are opened, as windows are, and may be m
     Runtime runtime;
     solver.lock = Lock{runtime};
     CHECK(!solver.lock.closed());
-    { const std::lock_guard guard{solver.lock}; }
+    {
+        const std::lock_guard guard{solver.lock};
+    }
     runtime.barrier();
     solver.lock.close();
     CHECK(solver.lock.closed());
@@ -201,7 +204,9 @@ TEST_CASE("many locks are independent") {
     // A lock may be moved while it is free.
     Lock moved{std::move(locks.back())};
     locks.pop_back();
-    { const std::lock_guard guard{moved}; }
+    {
+        const std::lock_guard guard{moved};
+    }
     runtime.barrier();
     while (!locks.empty()) locks.pop_back(); // in the same order on all ranks
 }
@@ -213,7 +218,8 @@ TEST_CASE("hundreds of locks stand on a few windows, whose places are taken agai
     const int ranks = runtime.size();
     for (int round = 0; round < 2; ++round) {
         std::vector<std::unique_ptr<Lock>> locks;
-        for (std::size_t i = 0; i < count; ++i) locks.push_back(std::make_unique<Lock>(runtime, Rank{static_cast<int>(i) % ranks}));
+        for (std::size_t i = 0; i < count; ++i)
+            locks.push_back(std::make_unique<Lock>(runtime, Rank{static_cast<int>(i) % ranks}));
         // Every lock is one of its own: each rank holds those of its residue, the first and the last among them.
         const auto mine = [&](std::size_t i) { return static_cast<int>(i) % ranks == runtime.rank().value; };
         for (std::size_t i = 0; i < count; ++i)
@@ -240,7 +246,8 @@ TEST_CASE("hundreds of locks stand on a few windows, whose places are taken agai
     runtime.barrier();
 }
 
-TEST_CASE("locks that ranks close in different orders, or make with different homes, are told, and stay what they were") {
+TEST_CASE(
+    "locks that ranks close in different orders, or make with different homes, are told, and stay what they were") {
     Runtime runtime;
     Window window{runtime, 64};
     Lock first{runtime};

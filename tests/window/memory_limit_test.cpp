@@ -82,8 +82,8 @@ TEST_CASE("a window that one rank has no address space for is refused on all, an
         const ScopedAddressSpace little{runtime.rank().value == 1 ? 128 * mebibyte : 4096 * mebibyte};
         if (!test::agree(runtime, little.limited())) return;
         CHECK_THAT(message_of<RangeError>([&] { (Window{runtime, 512 * mebibyte, {.name = "large"}}); }),
-                   says({runtime.who(), "Window(\"large\")", "536870912 bytes asked for here", "rank 1 cannot have its part",
-                         "Cannot allocate memory", "ask for less", "ulimit -v"}));
+                   says({runtime.who(), "Window(\"large\")", "536870912 bytes asked for here",
+                         "rank 1 cannot have its part", "Cannot allocate memory", "ask for less", "ulimit -v"}));
     }
     Window window{runtime, 64};
     window.put(test::next(runtime), Offset{8}, runtime.rank().value + 1);
@@ -95,7 +95,8 @@ TEST_CASE("a window that one rank has no address space for is refused on all, an
 TEST_CASE("a window that is too large for a node's shared memory says so, and what to do") {
     Runtime runtime;
     const std::uint64_t available = free_shared_bytes();
-    const auto memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const auto memory =
+        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     if (!test::agree(runtime, available < memory && runtime.path(test::next(runtime)) == lapwing::Path::direct)) return;
     const auto ranks = static_cast<std::uint64_t>(runtime.size());
     CHECK_THAT(message_of<RangeError>([&] { (Window{runtime, available / ranks + (std::uint64_t{8} << 20)}); }),
@@ -128,8 +129,10 @@ TEST_CASE("a window without a name has its number in messages") {
     CHECK_THAT(refused(first), says({runtime.who() + ": Window(#1).put"}));
     CHECK_THAT(refused(second), says({runtime.who() + ": Window(#2).put"}));
     CHECK_THAT(refused(third.window()), says({runtime.who() + ": Window(#3).put"}));
-    CHECK_THAT(message_of<RangeError>([&] { (void)third.at(10 * runtime.size()); }), says({runtime.who() + ": GlobalArray(#3)"}));
+    CHECK_THAT(message_of<RangeError>([&] { (void)third.at(10 * runtime.size()); }),
+               says({runtime.who() + ": GlobalArray(#3)"}));
     CHECK_THAT(refused(named), says({runtime.who() + ": Window(\"a\").put"}));
-    CHECK_THAT(message_of<lapwing::UsageError>([&] { runtime.close(); }), says({"4 of its windows are open", "Window(#1)"}));
+    CHECK_THAT(message_of<lapwing::UsageError>([&] { runtime.close(); }),
+               says({"4 of its windows are open", "Window(#1)"}));
     runtime.barrier();
 }

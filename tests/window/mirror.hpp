@@ -20,8 +20,8 @@
 
 namespace test {
 
-/// A mirror of all segments of a window in plain memory. It keeps to what it is told, and notes of which bytes it was told, so that
-/// a write that is not told shows, and so does one that is told of bytes that it did not write.
+/// A mirror of all segments of a window in plain memory. It keeps to what it is told, and notes of which bytes it was
+/// told, so that a write that is not told shows, and so does one that is told of bytes that it did not write.
 class Mirror final : public lapwing::window::ReadCopies {
 public:
     /// Fills the mirror by gets.
@@ -76,8 +76,8 @@ public:
             for (std::uint64_t k = 0; k < count; ++k) bytes.emplace(target, offset + k);
         }
     };
-    /// "right" if since the last call exactly these bytes were told, but for own ones, and the mirror of them is what gets find; else
-    /// what is wrong.
+    /// "right" if since the last call exactly these bytes were told, but for own ones, and the mirror of them is what
+    /// gets find; else what is wrong.
     [[nodiscard]] std::string check(const Expected& expected) {
         for (const auto& [rank, at] : expected.bytes)
             if (rank != window_->map().own_rank && segment(rank).told[at] == Told::nothing)

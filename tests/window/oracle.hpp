@@ -1,11 +1,11 @@
 // Random programs of one-sided operations, and the plain arrays that they are checked against.
 //
-// Every rank makes the same program from the same seed and carries all of it out on an Image of its own; of that, it also
-// carries out its own part on real windows, and compares. A program is a sequence of phases. In a phase every byte of every
-// part belongs to one use (a Segment): it is written and read by one actor (a thread of a rank) alone, or only read, or
-// changed only in ways whose result does not depend on the order. So the program has no data race, and the state after
-// each phase, and every value that is read, is known. Within a phase an actor synchronises with nobody, and its
-// operations on the same bytes must still keep their order.
+// Every rank makes the same program from the same seed and carries all of it out on an Image of its own; of that, it
+// also carries out its own part on real windows, and compares. A program is a sequence of phases. In a phase every byte
+// of every part belongs to one use (a Segment): it is written and read by one actor (a thread of a rank) alone, or only
+// read, or changed only in ways whose result does not depend on the order. So the program has no data race, and the
+// state after each phase, and every value that is read, is known. Within a phase an actor synchronises with nobody, and
+// its operations on the same bytes must still keep their order.
 #pragma once
 
 #include <lapwing/window.hpp>
@@ -106,8 +106,8 @@ struct Segment {
     [[nodiscard]] std::uint64_t size() const { return end - begin; }
 };
 
-/// Sizes around those at which a path changes how it moves bytes: words, cache lines, staging (512), full packets of the
-/// sizes that the tests set (56 bytes more than their data), packets, and bulk.
+/// Sizes around those at which a path changes how it moves bytes: words, cache lines, staging (512), full packets of
+/// the sizes that the tests set (56 bytes more than their data), packets, and bulk.
 [[nodiscard]] inline std::uint64_t random_size(Random& random) {
     constexpr std::array<std::uint64_t, 4> packets{512, 1024, 8000, 8192};
     switch (random.below(12)) {
@@ -135,7 +135,8 @@ public:
         for (int place = 0; place < shape.places(); ++place) {
             const std::uint64_t size = shape.sizes[static_cast<std::size_t>(place)];
             for (std::uint64_t at = 0; at < size;) {
-                Segment segment{.place = place, .begin = at, .end = std::min(size, at + random_size(random)), .cuts = {}};
+                Segment segment{
+                    .place = place, .begin = at, .end = std::min(size, at + random_size(random)), .cuts = {}};
                 at = segment.end;
                 segment.actor = static_cast<int>(random.below(actors));
                 const std::uint64_t kind = random.below(100);

@@ -1,14 +1,14 @@
 // The property test of windows: random programs (see oracle.hpp) leave the memory, and read the values, that the same
 // program leaves and reads in plain arrays.
 //
-// A failure names the seed and the operation. TEST_SEED=n runs the program of that seed alone; TEST_PROGRAMS=n runs that
-// many; TEST_TRACE=1 prints each operation of this rank to standard error before it is made.
+// A failure names the seed and the operation. TEST_SEED=n runs the program of that seed alone; TEST_PROGRAMS=n runs
+// that many; TEST_TRACE=1 prints each operation of this rank to standard error before it is made.
 //
-// With TEST_ADOPTED=1 the windows are the program's, made by MPI_Win_create and adopted. With LAPWING_CACHE_ACQUIRE=thread each thread
-// acquires for itself where it begins.
+// With TEST_ADOPTED=1 the windows are the program's, made by MPI_Win_create and adopted. With
+// LAPWING_CACHE_ACQUIRE=thread each thread acquires for itself where it begins.
 //
-// With TEST_COPIES=1 every read of another rank's bytes is made a second time, from automatic copies of all segments (class
-// Prefetch), with TEST_COPIES=2 from manual ones, which are updated between the phases.
+// With TEST_COPIES=1 every read of another rank's bytes is made a second time, from automatic copies of all segments
+// (class Prefetch), with TEST_COPIES=2 from manual ones, which are updated between the phases.
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
@@ -148,8 +148,15 @@ struct Range {
 /// not depend on whether it is.
 class ActorRun {
 public:
-    ActorRun(const Shape& shape, const Plan& plan, Image& image, int actor, Random random, Real* real, std::string where)
-        : shape_{shape}, plan_{plan}, image_{image}, actor_{actor}, random_{random}, real_{real}, where_{std::move(where)} {}
+    ActorRun(const Shape& shape, const Plan& plan, Image& image, int actor, Random random, Real* real,
+             std::string where)
+        : shape_{shape},
+          plan_{plan},
+          image_{image},
+          actor_{actor},
+          random_{random},
+          real_{real},
+          where_{std::move(where)} {}
 
     void run(int steps) {
         if (real_ != nullptr && threads_acquire_for_themselves()) real_->team.acquire();
@@ -212,7 +219,9 @@ private:
 
     // ---- names and failures
 
-    [[nodiscard]] Window& window(int place) const { return real_->windows[static_cast<std::size_t>(place / shape_.ranks)]; }
+    [[nodiscard]] Window& window(int place) const {
+        return real_->windows[static_cast<std::size_t>(place / shape_.ranks)];
+    }
     [[nodiscard]] Rank rank(int place) const { return Rank{place % shape_.ranks}; }
     /// What is seen of a range is in its copy as well.
     void compare_copy(const char* what, const Range& range) {
@@ -229,22 +238,23 @@ private:
     }
     [[nodiscard]] std::string describe(const char* what, const Range& range) const {
         std::ostringstream text;
-        text << where_ << ", step " << step_ << ": " << what << " of " << range.size << " bytes at offset " << range.offset
-             << " of rank " << rank(range.place).value << " in window " << range.place / shape_.ranks << " ("
-             << name(window(range.place).path(rank(range.place))) << ")";
+        text << where_ << ", step " << step_ << ": " << what << " of " << range.size << " bytes at offset "
+             << range.offset << " of rank " << rank(range.place).value << " in window " << range.place / shape_.ranks
+             << " (" << name(window(range.place).path(rank(range.place))) << ")";
         return text.str();
     }
     void fail(const std::string& text) {
         if (failures_.size() < 5) failures_.push_back(text);
     }
-    void compare(const char* what, const Range& range, std::span<const std::byte> seen, std::span<const std::byte> expected) {
+    void compare(const char* what, const Range& range, std::span<const std::byte> seen,
+                 std::span<const std::byte> expected) {
         if (same(seen, expected)) return;
         const auto [at, wanted] = std::ranges::mismatch(seen, expected);
         const auto wrong = std::transform_reduce(seen.begin(), seen.end(), expected.begin(), 0, std::plus<>{},
                                                  [](std::byte a, std::byte b) { return a == b ? 0 : 1; });
         std::ostringstream text;
-        text << describe(what, range) << ": byte " << at - seen.begin() << " is " << std::to_integer<int>(*at) << ", not "
-             << std::to_integer<int>(*wanted) << "; " << wrong << " bytes differ";
+        text << describe(what, range) << ": byte " << at - seen.begin() << " is " << std::to_integer<int>(*at)
+             << ", not " << std::to_integer<int>(*wanted) << "; " << wrong << " bytes differ";
         fail(text.str());
     }
 
@@ -273,7 +283,8 @@ private:
         std::uint64_t first = segment.begin;
         std::uint64_t last = segment.end - range.size; // largest offset
         if (near && last_segment_ == index && last_offset_) {
-            first = std::max(first, *last_offset_ - std::min(*last_offset_, std::max<std::uint64_t>(range.size / 2, 4)));
+            first =
+                std::max(first, *last_offset_ - std::min(*last_offset_, std::max<std::uint64_t>(range.size / 2, 4)));
             last = std::max(first, std::min(last, *last_offset_ + std::max<std::uint64_t>(last_size_ / 2, 4)));
         }
         range.offset = std::min(first + place_in_segment % (last - first + 1), segment.end - range.size);
@@ -478,7 +489,7 @@ private:
     void own_atomic_of() {
         using Operation = lapwing::mpi::AtomicOperation;
         const auto range = choose_value(sizeof(T));
-        constexpr std::array operations{Operation::add, Operation::min,     Operation::max,     Operation::replace,
+        constexpr std::array operations{Operation::add,  Operation::min,     Operation::max,    Operation::replace,
                                         Operation::read, Operation::bit_and, Operation::bit_or, Operation::bit_xor};
         const Operation operation = operations[random_.below(std::is_integral_v<T> ? operations.size() : 5)];
         const std::uint64_t bits = random_.next();
@@ -503,8 +514,8 @@ private:
         store_as(*range, test::after_atomic(operation, before, operand));
         if (real_ == nullptr) return;
         trace("atomic", *range);
-        const T seen =
-            test::call_atomic(operation, window(range->place), rank(range->place), Offset{range->offset}, operand, order);
+        const T seen = test::call_atomic(operation, window(range->place), rank(range->place), Offset{range->offset},
+                                         operand, order);
         compare("atomic", *range, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
     }
 
@@ -728,7 +739,9 @@ private:
         case 0:
             while (!completion.test()) std::this_thread::yield();
             break;
-        case 1: { const lapwing::Completion ends_here{std::move(completion)}; } break;
+        case 1: {
+            const lapwing::Completion ends_here{std::move(completion)};
+        } break;
         case 2: completion = lapwing::Completion{}; break; // waits for what it stood for
         case 3: {
             lapwing::Completion other;
@@ -758,7 +771,8 @@ private:
         const NotifiedPut next = notified_puts_.back();
         notified_puts_.pop_back();
         const Segment& segment = plan_[next.segment];
-        const Range range{segment.place, segment.cuts[next.piece], segment.cuts[next.piece + 1] - segment.cuts[next.piece]};
+        const Range range{segment.place, segment.cuts[next.piece],
+                          segment.cuts[next.piece + 1] - segment.cuts[next.piece]};
         const bool after_put = random_.chance(40);
         const bool before_get = random_.chance(40);
         std::vector<std::byte> source(range.size);
@@ -933,7 +947,9 @@ public:
     }
 
 private:
-    [[nodiscard]] std::size_t place(int window, int rank) const { return static_cast<std::size_t>(window * shape_.ranks + rank); }
+    [[nodiscard]] std::size_t place(int window, int rank) const {
+        return static_cast<std::size_t>(window * shape_.ranks + rank);
+    }
 
     void run_phase(int phase, int steps, Image& image, Real& real) {
         const auto phase_number = static_cast<std::uint64_t>(phase);
@@ -944,7 +960,8 @@ private:
             where << "TEST_SEED=" << seed_ << ", phase " << phase << ", rank " << shape_.rank_of(actor) << " thread "
                   << shape_.thread_of(actor);
             return ActorRun{
-                shape_, plan, image, actor, Random{seed_, phase_number, 2, static_cast<std::uint64_t>(actor)}, there, where.str()};
+                shape_, plan,       image, actor, Random{seed_, phase_number, 2, static_cast<std::uint64_t>(actor)},
+                there,  where.str()};
         };
         // What the others leave behind is known before the own part starts: nothing of it depends on the order.
         for (int actor = 0; actor < shape_.actors(); ++actor)
@@ -957,7 +974,8 @@ private:
             try {
                 actor.run(steps);
             } catch (const std::exception& error) {
-                own.push_back("TEST_SEED=" + std::to_string(seed_) + ", phase " + std::to_string(phase) + ": " + error.what());
+                own.push_back("TEST_SEED=" + std::to_string(seed_) + ", phase " + std::to_string(phase) + ": " +
+                              error.what());
             }
             own.insert(own.end(), actor.failures().begin(), actor.failures().end());
         };
@@ -1013,8 +1031,8 @@ private:
     void compare(int phase, const char* how, int window, int rank, std::span<const std::byte> seen, Image& image) {
         const std::span<const std::byte> expected = image.part(static_cast<int>(place(window, rank)));
         std::ostringstream text;
-        text << "TEST_SEED=" << seed_ << ", after phase " << phase << ": the part of rank " << rank << " in window " << window
-             << ", by " << how << ", ";
+        text << "TEST_SEED=" << seed_ << ", after phase " << phase << ": the part of rank " << rank << " in window "
+             << window << ", by " << how << ", ";
         if (seen.size() != expected.size()) {
             text << "has " << seen.size() << " bytes, not " << expected.size();
             failures_.push_back(text.str());
@@ -1023,13 +1041,14 @@ private:
         if (same(seen, expected)) return;
         const auto [at, wanted] = std::ranges::mismatch(seen, expected);
         const auto offset = static_cast<std::uint64_t>(at - seen.begin());
-        text << "is wrong: byte " << offset << " is " << std::to_integer<int>(*at) << ", not " << std::to_integer<int>(*wanted);
+        text << "is wrong: byte " << offset << " is " << std::to_integer<int>(*at) << ", not "
+             << std::to_integer<int>(*wanted);
         const Plan plan{shape_, Random{seed_, static_cast<std::uint64_t>(phase), 1, 0}};
         for (std::size_t i = 0;; ++i) {
             const Segment& segment = plan[i];
             if (segment.place != static_cast<int>(place(window, rank)) || segment.end <= offset) continue;
-            text << "; it lies in [" << segment.begin << ", " << segment.end << "), use " << static_cast<int>(segment.use)
-                 << ", actor " << segment.actor;
+            text << "; it lies in [" << segment.begin << ", " << segment.end << "), use "
+                 << static_cast<int>(segment.use) << ", actor " << segment.actor;
             break;
         }
         failures_.push_back(text.str());

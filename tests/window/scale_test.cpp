@@ -1,7 +1,7 @@
 // What operations cost a rank where there are very many: counted by running Lapwing itself on as many simulated ranks.
 //
-// With --markdown it prints the tables of docs/architecture.md, which takes ten seconds and 2 GB. With --markdown and a number it
-// prints them for so many ranks instead of ten thousand.
+// With --markdown it prints the tables of docs/architecture.md, which takes ten seconds and 2 GB. With --markdown and a
+// number it prints them for so many ranks instead of ten thousand.
 #include "tests/support/session.hpp"
 #include "tests/window/simulated_job.hpp"
 
@@ -99,7 +99,9 @@ public:
     }
     [[nodiscard]] const Measured& operator[](std::string_view name) const { return *find(name); }
     [[nodiscard]] int ranks() const { return plan_.machines.ranks; }
-    [[nodiscard]] int nodes() const { return (ranks() + plan_.machines.ranks_of_machine - 1) / plan_.machines.ranks_of_machine; }
+    [[nodiscard]] int nodes() const {
+        return (ranks() + plan_.machines.ranks_of_machine - 1) / plan_.machines.ranks_of_machine;
+    }
     /// Of memory, bytes a rank on average.
     [[nodiscard]] double memory(std::string_view name) const {
         return static_cast<double>((*this)[name].total.memory) / ranks();
@@ -157,7 +159,8 @@ private:
             } catch (const PeerLeftError&) {
             }
         });
-        if (plan_.leaves_out.contains(departure_of_all)) return void(runtime.release()); // takes as long as all the rest
+        if (plan_.leaves_out.contains(departure_of_all))
+            return void(runtime.release()); // takes as long as all the rest
         measured(departure_of_all, [&] { leave(own); });
     }
 
@@ -165,7 +168,9 @@ private:
     std::vector<Measured> all_;
 };
 
-[[nodiscard]] std::uint64_t levels(int count) { return static_cast<std::uint64_t>(std::bit_width(static_cast<unsigned>(count - 1))); }
+[[nodiscard]] std::uint64_t levels(int count) {
+    return static_cast<std::uint64_t>(std::bit_width(static_cast<unsigned>(count - 1)));
+}
 
 /// What one more rank adds to the memory of each rank, in whole bytes.
 [[nodiscard]] long growth(const Results& few, const Results& many, std::string_view name) {
@@ -199,7 +204,9 @@ const Results& windows_of_mpi() {
 /// What nodes whose ranks do not follow each other add to the memory of each rank, for each rank of the team.
 [[nodiscard]] long growth_where_dealt() {
     const auto memory = [](bool dealt) {
-        return Results{{.machines = {.ranks = 1000, .ranks_of_machine = 10, .dealt = dealt}, .leaves_out = {lock_by_all}}}.memory(start_up);
+        return Results{
+            {.machines = {.ranks = 1000, .ranks_of_machine = 10, .dealt = dealt}, .leaves_out = {lock_by_all}}}
+            .memory(start_up);
     };
     return std::lround((memory(true) - memory(false)) / 1000);
 }
@@ -210,7 +217,8 @@ void set_environment() {
     for (char** entry = environ; *entry != nullptr; ++entry)
         if (std::strncmp(*entry, "LAPWING_", 8) == 0) ours.emplace_back(*entry, std::strcspn(*entry, "="));
     for (const std::string& name : ours) unsetenv(name.c_str());
-    setenv("LAPWING_SERVICE_PACKET", "512", 1); // ten thousand ranks need 2 GB with these, and 15 GB with those of 8000 bytes
+    setenv("LAPWING_SERVICE_PACKET", "512",
+           1); // ten thousand ranks need 2 GB with these, and 15 GB with those of 8000 bytes
     setenv("LAPWING_PROFILE", "none", 1);
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1000000", 1); // waits give up the processor at every look
 }
@@ -226,25 +234,30 @@ void print_row(const Results& results, const char* name, const char* remark = ""
         return bytes == 0 ? in_table(count) : fmt::format("{} ({})", in_table(count), in_table(bytes));
     };
     const std::string collectives = with_bytes(one->most.collectives, one->most.collective_bytes);
-    std::puts(fmt::format("| {} | {}{} | {} | {} | {} | {}{} |", name, in_table(static_cast<std::uint64_t>(results.ranks())), remark,
-                          in_table(one->steps), with_bytes(one->most.sent, one->most.sent_bytes),
-                          with_bytes(one->most.received, one->most.received_bytes), collectives,
-                          one->most.handles == 0 ? "" : fmt::format(", {} of them for communicators or windows", one->most.handles))
-                  .c_str());
+    std::puts(
+        fmt::format(
+            "| {} | {}{} | {} | {} | {} | {}{} |", name, in_table(static_cast<std::uint64_t>(results.ranks())), remark,
+            in_table(one->steps), with_bytes(one->most.sent, one->most.sent_bytes),
+            with_bytes(one->most.received, one->most.received_bytes), collectives,
+            one->most.handles == 0 ? "" : fmt::format(", {} of them for communicators or windows", one->most.handles))
+            .c_str());
 }
 
 void print_tables(int many) {
     const Results most{{.machines = {.ranks = many},
                         .ends = Ends::by_departure,
                         .leaves_out = {uneven_creation, window_close, departure_of_all}}};
-    std::puts("| operation | ranks | steps | messages sent (bytes) | received (bytes) | MPI's collective calls (bytes) |");
+    std::puts(
+        "| operation | ranks | steps | messages sent (bytes) | received (bytes) | MPI's collective calls (bytes) |");
     std::puts("|---|---|---|---|---|---|");
-    for (const char* const name : {start_up, barrier, creation, uneven_creation, release_few, release_one, lock_alone, lock_by_all,
-                                   window_close, team_close, departure, departure_of_all}) {
+    for (const char* const name : {start_up, barrier, creation, uneven_creation, release_few, release_one, lock_alone,
+                                   lock_by_all, window_close, team_close, departure, departure_of_all}) {
         print_row(hundred(), name);
         print_row(most.find(name) == nullptr ? thousand() : most, name);
-        if (std::set<std::string_view>{start_up, barrier, creation, team_close}.contains(name)) print_row(nodes(), name, ", 16 a node");
-        if (std::set<std::string_view>{start_up, creation, release_few, team_close}.contains(name)) print_row(windows_of_mpi(), name, ", path rma");
+        if (std::set<std::string_view>{start_up, barrier, creation, team_close}.contains(name))
+            print_row(nodes(), name, ", 16 a node");
+        if (std::set<std::string_view>{start_up, creation, release_few, team_close}.contains(name))
+            print_row(windows_of_mpi(), name, ", path rma");
     }
     std::puts("\n| a rank keeps | bytes |\n|---|---|");
     const auto keeps = [](const char* what, long bytes) { std::puts(fmt::format("| {} | {} |", what, bytes).c_str()); };
@@ -308,7 +321,7 @@ TEST_CASE("of what all ranks want of one, each of them sends and gets as much as
         CHECK(put.most_unread_bytes >= others);
         CHECK(put.most_unread_bytes <= 64 * others);
         const Measured& lock = (*results)[lock_by_all];
-        CHECK(lock.steps <= others + 8); // a rank has it a step after the one before it
+        CHECK(lock.steps <= others + 8);      // a rank has it a step after the one before it
         CHECK(lock.total.sent >= 2 * others); // to ask for it, and to pass it on
         CHECK(lock.total.sent <= 6 * others);
     }
@@ -328,7 +341,8 @@ TEST_CASE("a collective call of MPI brings as much to a rank of many as to one o
     CHECK(bytes(thousand()) == 8000);
 }
 
-TEST_CASE("the news of a departure reaches all ranks in as many steps as a barrier takes, by as many messages of each") {
+TEST_CASE(
+    "the news of a departure reaches all ranks in as many steps as a barrier takes, by as many messages of each") {
     for (const Results* results : {&hundred(), &thousand()}) {
         const std::uint64_t rounds = levels(results->ranks());
         INFO(results->ranks() << " ranks");

@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <chrono>
 #include <cxxabi.h>
 #include <deque>
 #include <exception>
@@ -47,7 +47,8 @@ using lapwing::messages::Progressing;
 
 using Members = std::vector<int>; ///< ranks of the job
 
-/// A collective call: the ranks come to it in any step, and leave it as many steps after the last of them as a tree has levels.
+/// A collective call: the ranks come to it in any step, and leave it as many steps after the last of them as a tree has
+/// levels.
 struct Collective {
     const char* call = "";
     std::size_t arrived = 0;
@@ -58,8 +59,8 @@ struct Collective {
 };
 
 struct Communicator {
-    std::shared_ptr<const Members> members;                                   ///< ascending
-    std::vector<std::uint32_t> calls;                                         ///< collective ones that each rank has begun
+    std::shared_ptr<const Members> members; ///< ascending
+    std::vector<std::uint32_t> calls;       ///< collective ones that each rank has begun
     std::unordered_map<std::uint32_t, std::shared_ptr<Collective>> under_way; ///< by their number
 
     [[nodiscard]] int size() const { return static_cast<int>(members->size()); }
@@ -147,14 +148,15 @@ struct Job {
     std::uint64_t step = 1;
     std::uint64_t idle_us = 0; ///< time that has passed while nothing was on its way
     std::deque<int> to_run;
-    std::vector<Message> sent; ///< in this step
+    std::vector<Message> sent;                                                  ///< in this step
     std::map<std::uint64_t, std::vector<std::shared_ptr<const Members>>> wakes; ///< by steps
     std::size_t meeting = 0;
     std::size_t finished = 0;
     std::uint64_t measuring_since = 0;
     const char* measuring = nullptr;
     std::vector<test::Measured> measured;
-    std::unique_ptr<std::byte[]> calibration = std::make_unique<std::byte[]>(lapwing::team::TeamState::calibration_bytes);
+    std::unique_ptr<std::byte[]> calibration =
+        std::make_unique<std::byte[]>(lapwing::team::TeamState::calibration_bytes);
 
     [[nodiscard]] Rank& self() { return ranks[static_cast<std::size_t>(current)]; }
 };
@@ -232,7 +234,8 @@ void run(int rank) {
     if (blocked || one.state == Rank::State::meets) {
         // Its progress thread has the processor.
         const Progressing::Clock::time_point now = Progressing::Clock::now();
-        while (one.thread != nullptr && one.thread->progress_round(now).moved) {}
+        while (one.thread != nullptr && one.thread->progress_round(now).moved) {
+        }
     } else if (one.state != Rank::State::finished) {
         job->in_fiber = true;
         one.state = Rank::State::runs;
@@ -371,7 +374,8 @@ void simulate() {
     }
 }
 
-// ---- MPI's handles: pointers or numbers ------------------------------------------------------------------------------
+// ---- MPI's handles: pointers or numbers
+// ------------------------------------------------------------------------------
 
 template <class Handle>
 Handle handle_of(std::size_t number) {
@@ -499,8 +503,8 @@ void give(const Collective& collective, void* result) {
     if (!collective.value.empty()) std::memcpy(result, collective.value.data(), collective.value.size());
 }
 
-std::shared_ptr<Collective> reduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm on,
-                                   const char* call) {
+std::shared_ptr<Collective> reduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op operation,
+                                   MPI_Comm on, const char* call) {
     const std::size_t bytes = static_cast<std::size_t>(count) * size_of(type);
     Communicator& communicator = ::communicator(on);
     auto collective = join(communicator, call, bytes);
@@ -511,7 +515,8 @@ std::shared_ptr<Collective> reduce(const void* from, void* to, int count, MPI_Da
     return collective;
 }
 
-std::shared_ptr<Collective> broadcast(void* memory, int count, MPI_Datatype type, int root, MPI_Comm on, const char* call) {
+std::shared_ptr<Collective> broadcast(void* memory, int count, MPI_Datatype type, int root, MPI_Comm on,
+                                      const char* call) {
     const std::size_t bytes = static_cast<std::size_t>(count) * size_of(type);
     Communicator& communicator = ::communicator(on);
     auto collective = join(communicator, call, bytes);
@@ -534,12 +539,14 @@ MPI_Comm split(MPI_Comm from, int color, int key) {
         for (std::size_t i = 0; i < collective->keys.size(); ++i) {
             const auto [its_color, its_key] = collective->keys[i];
             if (its_color == MPI_UNDEFINED) continue;
-            if (!parts[its_color].empty() && its_key < last_key[its_color]) fail("a split that does not keep the order of ranks");
+            if (!parts[its_color].empty() && its_key < last_key[its_color])
+                fail("a split that does not keep the order of ranks");
             last_key[its_color] = its_key;
             parts[its_color].push_back((*communicator.members)[i]);
         }
         std::map<int, std::size_t> made;
-        for (auto& [one, members] : parts) made[one] = add_communicator(std::make_shared<const Members>(std::move(members)));
+        for (auto& [one, members] : parts)
+            made[one] = add_communicator(std::make_shared<const Members>(std::move(members)));
         for (std::size_t i = 0; i < collective->keys.size(); ++i)
             if (collective->keys[i].first != MPI_UNDEFINED) collective->made[i] = made[collective->keys[i].first];
     }
@@ -567,7 +574,8 @@ MPI_Win make_window(MPI_Comm on, void* memory, MPI_Aint size) {
         MPI_Aint all = 0;
         for (const MPI_Aint one : window.sizes) all += one;
         constexpr std::size_t page = 4096;
-        window.memory = static_cast<std::byte*>(std::aligned_alloc(page, (static_cast<std::size_t>(all) + page) / page * page));
+        window.memory =
+            static_cast<std::byte*>(std::aligned_alloc(page, (static_cast<std::size_t>(all) + page) / page * page));
         MPI_Aint at = 0;
         for (std::size_t i = 0; i < window.bases.size(); ++i) {
             window.bases[i] = window.memory + at;
@@ -604,7 +612,8 @@ void finish(MPI_Request& handle, MPI_Status* status) {
 
 // ---- the job --------------------------------------------------------------------------------------------------------
 
-std::vector<test::Measured> test::run_simulated(const SimulatedMachines& machines, const std::function<void(int)>& program) {
+std::vector<test::Measured> test::run_simulated(const SimulatedMachines& machines,
+                                                const std::function<void(int)>& program) {
     Job all;
     all.machines = machines;
     all.program = &program;
@@ -637,7 +646,8 @@ void test::measured(const char* name, const std::function<void()>& operation) {
     meet();
 }
 
-// ---- what stands in the place of the system's ------------------------------------------------------------------------
+// ---- what stands in the place of the system's
+// ------------------------------------------------------------------------
 
 extern "C" {
 /// What a wait of Lapwing's does between two looks.
@@ -671,7 +681,8 @@ struct Before {
 [[gnu::noinline]] void* allocate(std::size_t size, std::size_t alignment) {
     if (account != nullptr) account->memory += static_cast<std::int64_t>(size);
     // Of TeamState's calibration nobody reads or writes anything here: all ranks may have the same.
-    if (account != nullptr && size == lapwing::team::TeamState::calibration_bytes && alignment == lapwing::support::buffer_alignment)
+    if (account != nullptr && size == lapwing::team::TeamState::calibration_bytes &&
+        alignment == lapwing::support::buffer_alignment)
         return job->calibration.get();
     const std::size_t unit = std::max(alignment, sizeof(Before));
     void* const block = std::aligned_alloc(unit, unit + (size + unit - 1) / unit * unit);
@@ -694,7 +705,9 @@ struct Before {
 } // namespace
 
 void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size, static_cast<std::size_t>(alignment)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+    return allocate(size, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { release(memory); }
 void operator delete(void* memory, std::size_t) noexcept { release(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
@@ -821,7 +834,8 @@ int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_
     give(*collective, to);
     return MPI_SUCCESS;
 }
-int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm on, MPI_Request* request) {
+int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm on,
+                   MPI_Request* request) {
     const Outside outside;
     *request = start(reduce(from, to, count, type, operation, on, "MPI_Iallreduce"), to);
     return MPI_SUCCESS;
@@ -844,7 +858,8 @@ int MPI_Allgather(const void* from, int count, MPI_Datatype type, void* to, int,
     const std::size_t bytes = static_cast<std::size_t>(count) * size_of(type);
     const auto collective = join(communicator, "MPI_Allgather", bytes * communicator.members->size());
     collective->value.resize(bytes * communicator.members->size());
-    std::memcpy(collective->value.data() + static_cast<std::size_t>(communicator.rank_of(job->current)) * bytes, from, bytes);
+    std::memcpy(collective->value.data() + static_cast<std::size_t>(communicator.rank_of(job->current)) * bytes, from,
+                bytes);
     arrive(communicator, collective);
     block_in(*collective);
     give(*collective, to);
@@ -852,13 +867,17 @@ int MPI_Allgather(const void* from, int count, MPI_Datatype type, void* to, int,
 }
 
 // Messages.
-int MPI_Isend(const void* memory, int count, MPI_Datatype type, int target, int tag, MPI_Comm on, MPI_Request* request) {
+int MPI_Isend(const void* memory, int count, MPI_Datatype type, int target, int tag, MPI_Comm on,
+              MPI_Request* request) {
     const Outside outside;
     const std::size_t bytes = static_cast<std::size_t>(count) * size_of(type);
     const auto* const begin = static_cast<const std::byte*>(memory);
     const Communicator& communicator = ::communicator(on);
-    job->sent.push_back({communicator_number(on), communicator.rank_of(job->current),
-                         (*communicator.members)[static_cast<std::size_t>(target)], tag, {begin, begin + bytes}});
+    job->sent.push_back({communicator_number(on),
+                         communicator.rank_of(job->current),
+                         (*communicator.members)[static_cast<std::size_t>(target)],
+                         tag,
+                         {begin, begin + bytes}});
     ++job->self().spent.sent;
     job->self().spent.sent_bytes += bytes;
     const std::size_t number = take_request();
@@ -925,7 +944,9 @@ int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint* lower, MPI_Aint* extent) {
     *extent = static_cast<MPI_Aint>(size_of(type));
     return MPI_SUCCESS;
 }
-int MPI_Type_get_true_extent(MPI_Datatype type, MPI_Aint* lower, MPI_Aint* extent) { return MPI_Type_get_extent(type, lower, extent); }
+int MPI_Type_get_true_extent(MPI_Datatype type, MPI_Aint* lower, MPI_Aint* extent) {
+    return MPI_Type_get_extent(type, lower, extent);
+}
 
 // Windows, as far as their creation goes.
 int MPI_Info_create(MPI_Info* info) {
@@ -979,44 +1000,51 @@ int MPI_Win_flush(int, MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_flush_local(int, MPI_Win) { return MPI_SUCCESS; }
 int MPI_Win_flush_all(MPI_Win) { return MPI_SUCCESS; }
 int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int, MPI_Datatype, MPI_Win to) {
-    std::memcpy(window(to).bases[static_cast<std::size_t>(target)] + at, from, static_cast<std::size_t>(count) * size_of(type));
+    std::memcpy(window(to).bases[static_cast<std::size_t>(target)] + at, from,
+                static_cast<std::size_t>(count) * size_of(type));
     return MPI_SUCCESS;
 }
 int MPI_Get(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int, MPI_Datatype, MPI_Win from) {
-    std::memcpy(to, window(from).bases[static_cast<std::size_t>(target)] + at, static_cast<std::size_t>(count) * size_of(type));
+    std::memcpy(to, window(from).bases[static_cast<std::size_t>(target)] + at,
+                static_cast<std::size_t>(count) * size_of(type));
     return MPI_SUCCESS;
 }
-int MPI_Rput(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there, MPI_Win to,
-             MPI_Request* request) {
+int MPI_Rput(const void* from, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+             MPI_Datatype type_there, MPI_Win to, MPI_Request* request) {
     *request = MPI_REQUEST_NULL;
     return MPI_Put(from, count, type, target, at, there, type_there, to);
 }
-int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there, MPI_Win from,
-             MPI_Request* request) {
+int MPI_Rget(void* to, int count, MPI_Datatype type, int target, MPI_Aint at, int there, MPI_Datatype type_there,
+             MPI_Win from, MPI_Request* request) {
     *request = MPI_REQUEST_NULL;
     return MPI_Get(to, count, type, target, at, there, type_there, from);
 }
 /// Of requests of windows' operations, which are complete already.
 int MPI_Waitall(int, MPI_Request*, MPI_Status*) { return MPI_SUCCESS; }
-int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation, MPI_Win on) {
+int MPI_Fetch_and_op(const void* operand, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op operation,
+                     MPI_Win on) {
     for (unsigned k = 0; k < lapwing::mpi::TrustedAtomics::operation_count; ++k)
         for (unsigned t = 0; t < lapwing::mpi::TrustedAtomics::type_count; ++t) {
             const auto of{static_cast<lapwing::mpi::AtomicOperation>(k)};
             const auto atomic{static_cast<lapwing::mpi::AtomicType>(t)};
             if (lapwing::mpi::mpi_operation(of) != operation || lapwing::mpi::mpi_type(atomic) != type) continue;
-            lapwing::mpi::processor_fetch(of, atomic, window(on).bases[static_cast<std::size_t>(target)] + at, operand, before);
+            lapwing::mpi::processor_fetch(of, atomic, window(on).bases[static_cast<std::size_t>(target)] + at, operand,
+                                          before);
             return MPI_SUCCESS;
         }
     return MPI_ERR_OP;
 }
-int MPI_Accumulate(const void* operand, int, MPI_Datatype type, int target, MPI_Aint at, int, MPI_Datatype, MPI_Op operation, MPI_Win on) {
+int MPI_Accumulate(const void* operand, int, MPI_Datatype type, int target, MPI_Aint at, int, MPI_Datatype,
+                   MPI_Op operation, MPI_Win on) {
     std::int64_t before = 0;
     return MPI_Fetch_and_op(operand, &before, type, target, at, operation, on);
 }
-int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Win on) {
+int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type, int target,
+                         MPI_Aint at, MPI_Win on) {
     const bool wide = type == MPI_INT64_T || type == MPI_UINT64_T;
     lapwing::mpi::processor_compare_swap(wide ? lapwing::mpi::AtomicType::uint64 : lapwing::mpi::AtomicType::uint32,
-                                         window(on).bases[static_cast<std::size_t>(target)] + at, expected, desired, before);
+                                         window(on).bases[static_cast<std::size_t>(target)] + at, expected, desired,
+                                         before);
     return MPI_SUCCESS;
 }
 }

@@ -52,9 +52,7 @@ void by_every_put(Runtime& runtime, Window& window, Source& source, Check check)
         switch (call) {
         case 0: window.put(target, Offset{8}, source); break;
         case 1: window.start_put(target, Offset{8}, source).wait(); break;
-        default:
-            window.put_notify(target, Offset{8}, source, 0);
-            window.wait_notified(0);
+        default: window.put_notify(target, Offset{8}, source, 0); window.wait_notified(0);
         }
         runtime.barrier();
         INFO("call " << call);
@@ -173,10 +171,13 @@ TEST_CASE("offsets and ranks of signed numbers") {
     Window of_signed{runtime, bytes};
     CHECK(of_signed.size(own) == 8);
     // A negative place lies outside, and is told as it was written.
-    CHECK_THAT(test::message_of<lapwing::RangeError>([&] { window.put(own, Offset{-8}, 1); }), test::says({"sign it is -8)", "40 bytes"}));
-    CHECK_THAT(test::message_of<lapwing::RangeError>([&] { window.put(own, Offset::of<int>(-2), 1); }), test::says({"sign it is -8)"}));
+    CHECK_THAT(test::message_of<lapwing::RangeError>([&] { window.put(own, Offset{-8}, 1); }),
+               test::says({"sign it is -8)", "40 bytes"}));
+    CHECK_THAT(test::message_of<lapwing::RangeError>([&] { window.put(own, Offset::of<int>(-2), 1); }),
+               test::says({"sign it is -8)"}));
     CHECK(Offset::of<double>(std::numeric_limits<std::int64_t>::min()).bytes >= std::uint64_t{1} << 63);
-    CHECK(Offset::of<double>(std::numeric_limits<std::uint64_t>::max()).bytes == std::numeric_limits<std::uint64_t>::max());
+    CHECK(Offset::of<double>(std::numeric_limits<std::uint64_t>::max()).bytes ==
+          std::numeric_limits<std::uint64_t>::max());
     CHECK_THROWS_AS((Window{runtime, std::int64_t{-1}}), lapwing::RangeError);
     runtime.barrier();
 }
@@ -303,8 +304,9 @@ TEST_CASE("reductions and broadcasts of single numbers") {
     CHECK(runtime.max(own == 0 ? std::uint64_t{1} << 63 : 1) == std::uint64_t{1} << 63);
     CHECK(runtime.max(std::uint32_t{0xffffffff}) == 0xffffffff);
     if (size > 1)
-        CHECK_THAT(test::message_of<lapwing::RangeError>([&] { (void)runtime.sum(std::numeric_limits<std::int32_t>::max()); }),
-                   test::says({runtime.who(), "Team::sum", std::to_string(size * std::int64_t{0x7fffffff}), "32 bits"}));
+        CHECK_THAT(
+            test::message_of<lapwing::RangeError>([&] { (void)runtime.sum(std::numeric_limits<std::int32_t>::max()); }),
+            test::says({runtime.who(), "Team::sum", std::to_string(size * std::int64_t{0x7fffffff}), "32 bits"}));
 
     const Rank last{size - 1};
     CHECK(runtime.broadcast(10 * own, last) == 10 * (size - 1));

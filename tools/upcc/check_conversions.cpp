@@ -1,4 +1,5 @@
-// Constraints of section 6.4: casts, assignments, comparisons and differences of pointers, and the operators that tell sizes.
+// Constraints of section 6.4: casts, assignments, comparisons and differences of pointers, and the operators that tell
+// sizes.
 #include "checks.hpp"
 
 using namespace clang;
@@ -13,9 +14,11 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
         if (whole == nullptr) return;
         if (record != nullptr && !record->isUnion()) {
             auto field = record->field_begin();
-            for (unsigned k = 0; k < whole->getNumInits() && field != record->field_end(); ++k, ++field) conversion(field->getType(), whole->getInit(k), what);
+            for (unsigned k = 0; k < whole->getNumInits() && field != record->field_end(); ++k, ++field)
+                conversion(field->getType(), whole->getInit(k), what);
         } else if (to->isArrayType()) {
-            for (unsigned k = 0; k < whole->getNumInits(); ++k) conversion(context_.getAsArrayType(to)->getElementType(), whole->getInit(k), what);
+            for (unsigned k = 0; k < whole->getNumInits(); ++k)
+                conversion(context_.getAsArrayType(to)->getElementType(), whole->getInit(k), what);
         }
         return;
     }
@@ -24,9 +27,12 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
         conversion(to, choice->getFalseExpr(), what);
         return;
     }
-    if (isa<ImplicitValueInitExpr, StmtExpr, BinaryConditionalOperator>(from) || !Types::points_to_shared(to) || is_null(from)) return;
+    if (isa<ImplicitValueInitExpr, StmtExpr, BinaryConditionalOperator>(from) || !Types::points_to_shared(to) ||
+        is_null(from))
+        return;
     QualType source = from->getType();
-    if (source->isArrayType() && Types::is_shared(source)) source = context_.getPointerType(context_.getAsArrayType(source)->getElementType());
+    if (source->isArrayType() && Types::is_shared(source))
+        source = context_.getPointerType(context_.getAsArrayType(source)->getElementType());
     if (!Types::points_to_shared(source)) {
         if (source->isIntegerType()) error(from->getExprLoc(), what + " a number to a pointer-to-shared takes a cast");
         return;
@@ -34,7 +40,8 @@ void Checks::conversion(QualType to, const Expr* from, const std::string& what) 
     const QualType a = Types::pointee(to);
     const QualType b = Types::pointee(source);
     if (types_.element(a)->isVoidType() || types_.element(b)->isVoidType() || same_layout(a, b)) return;
-    error(from->getExprLoc(), what + " between pointers-to-shared of block sizes " + layout_text(types_.layout(b), b) + " and " + layout_text(types_.layout(a), a) + " takes a cast");
+    error(from->getExprLoc(), what + " between pointers-to-shared of block sizes " + layout_text(types_.layout(b), b) +
+                                  " and " + layout_text(types_.layout(a), a) + " takes a cast");
 }
 
 void Checks::cast(const CStyleCastExpr* cast) {
@@ -42,11 +49,14 @@ void Checks::cast(const CStyleCastExpr* cast) {
     const Expr* const inner = cast->getSubExpr();
     if (cast->getTypeInfoAsWritten() != nullptr) type(cast->getTypeInfoAsWritten()->getTypeLoc(), false);
     if (Types::is_shared(cast->getTypeAsWritten()) && !cast->getTypeAsWritten()->isPointerType())
-        error(cast->getExprLoc(), "a value has no shared type; cast to the type without shared, or to a pointer-to-shared");
-    if (!Types::points_to_shared(to) || Types::points_to_shared(inner->getType()) || is_null(inner->IgnoreImpCasts())) return;
+        error(cast->getExprLoc(),
+              "a value has no shared type; cast to the type without shared, or to a pointer-to-shared");
+    if (!Types::points_to_shared(to) || Types::points_to_shared(inner->getType()) || is_null(inner->IgnoreImpCasts()))
+        return;
     const QualType from = inner->getType();
     if (from->isPointerType() || from->isArrayType())
-        error(cast->getExprLoc(), "a pointer-to-private cannot be cast to a pointer-to-shared: '" + types_.in_upc(from) + "' to '" + types_.in_upc(to) + "'");
+        error(cast->getExprLoc(), "a pointer-to-private cannot be cast to a pointer-to-shared: '" +
+                                      types_.in_upc(from) + "' to '" + types_.in_upc(to) + "'");
 }
 
 void Checks::operation(const BinaryOperator* operation) {
@@ -56,16 +66,21 @@ void Checks::operation(const BinaryOperator* operation) {
     const bool right_points = Types::points_to_shared(right->getType());
     if (operation->getOpcode() == BO_Assign) return conversion(left->getType(), right, "assigning");
     if (!left_points && !right_points) return;
-    const auto points_to_void = [&](const Expr* e, bool points) { return points && types_.element(Types::pointee(e->getType()))->isVoidType(); };
-    const bool arithmetic = operation->isAdditiveOp() || operation->getOpcode() == BO_AddAssign || operation->getOpcode() == BO_SubAssign;
+    const auto points_to_void = [&](const Expr* e, bool points) {
+        return points && types_.element(Types::pointee(e->getType()))->isVoidType();
+    };
+    const bool arithmetic =
+        operation->isAdditiveOp() || operation->getOpcode() == BO_AddAssign || operation->getOpcode() == BO_SubAssign;
     const bool compares = operation->isComparisonOp();
     if (arithmetic && (points_to_void(left, left_points) || points_to_void(right, right_points)))
-        return error(operation->getOperatorLoc(), "there is no arithmetic on a pointer to shared void; cast it to the type of the elements");
+        return error(operation->getOperatorLoc(),
+                     "there is no arithmetic on a pointer to shared void; cast it to the type of the elements");
     if (!compares && operation->getOpcode() != BO_Sub) return;
     const Expr* const a = left->IgnoreParenImpCasts();
     const Expr* const b = right->IgnoreParenImpCasts();
     if (left_points != right_points) {
-        if (compares && left->getType()->isPointerType() && right->getType()->isPointerType() && !is_null(a) && !is_null(b))
+        if (compares && left->getType()->isPointerType() && right->getType()->isPointerType() && !is_null(a) &&
+            !is_null(b))
             error(operation->getOperatorLoc(), "a pointer-to-shared and a pointer-to-private cannot be compared");
         return;
     }
@@ -74,29 +89,39 @@ void Checks::operation(const BinaryOperator* operation) {
     if (from_a->isArrayType()) from_a = left->getType();
     if (from_b->isArrayType()) from_b = right->getType();
     if (is_null(a) || is_null(b) || !Types::points_to_shared(from_a) || !Types::points_to_shared(from_b)) {
-        if ((a->getType()->isPointerType() && !Types::points_to_shared(from_a) && !is_null(a)) || (b->getType()->isPointerType() && !Types::points_to_shared(from_b) && !is_null(b)))
+        if ((a->getType()->isPointerType() && !Types::points_to_shared(from_a) && !is_null(a)) ||
+            (b->getType()->isPointerType() && !Types::points_to_shared(from_b) && !is_null(b)))
             error(operation->getOperatorLoc(), "a pointer-to-shared and a pointer-to-private cannot be compared");
         return;
     }
-    if (isa<ConditionalOperator, BinaryConditionalOperator, StmtExpr>(a) || isa<ConditionalOperator, BinaryConditionalOperator, StmtExpr>(b)) return;
+    if (isa<ConditionalOperator, BinaryConditionalOperator, StmtExpr>(a) ||
+        isa<ConditionalOperator, BinaryConditionalOperator, StmtExpr>(b))
+        return;
     const QualType pointee_a = Types::pointee(from_a);
     const QualType pointee_b = Types::pointee(from_b);
     if (types_.element(pointee_a)->isVoidType() || types_.element(pointee_b)->isVoidType()) {
-        if (operation->isRelationalOp()) error(operation->getOperatorLoc(), "pointers to shared void have no order; cast them to the type of the elements");
+        if (operation->isRelationalOp())
+            error(operation->getOperatorLoc(),
+                  "pointers to shared void have no order; cast them to the type of the elements");
         return;
     }
     const std::string both = "'" + types_.in_upc(from_a) + "' and '" + types_.in_upc(from_b) + "'";
     const std::string what = operation->getOpcode() == BO_Sub ? "subtracted" : "compared";
     if (!context_.hasSameUnqualifiedType(types_.without_shared(pointee_a), types_.without_shared(pointee_b)))
         error(operation->getOperatorLoc(), "pointers-to-shared of different types cannot be " + what + ": " + both);
-    else if (!same_layout(pointee_a, pointee_b)) error(operation->getOperatorLoc(), "pointers-to-shared of different block sizes cannot be " + what + ": " + both);
+    else if (!same_layout(pointee_a, pointee_b))
+        error(operation->getOperatorLoc(),
+              "pointers-to-shared of different block sizes cannot be " + what + ": " + both);
 }
 
 void Checks::call(const CallExpr* call) {
-    if (const FunctionDecl* const callee = call->getDirectCallee(); callee != nullptr && callee->getName().startswith("lapwing_upcc_") && call->getNumArgs() == 1) {
+    if (const FunctionDecl* const callee = call->getDirectCallee();
+        callee != nullptr && callee->getName().startswith("lapwing_upcc_") && call->getNumArgs() == 1) {
         const Expr* const name = call->getArg(0)->IgnoreParenImpCasts();
         const std::string statement = "upc_" + callee->getName().drop_front(13).drop_back(1).str();
-        if (!name->getType()->isIntegerType()) error(name->getExprLoc(), "the expression of " + statement + " must be an integer, and is '" + types_.in_upc(name->getType()) + "'");
+        if (!name->getType()->isIntegerType())
+            error(name->getExprLoc(), "the expression of " + statement + " must be an integer, and is '" +
+                                          types_.in_upc(name->getType()) + "'");
         return;
     }
     const auto* const pointer = call->getCallee()->getType()->getAs<PointerType>();
@@ -105,14 +130,20 @@ void Checks::call(const CallExpr* call) {
     // By declaration: its types have their layouts.
     const FunctionDecl* const callee = call->getDirectCallee();
     for (unsigned k = 0; k < call->getNumArgs() && k < prototype->getNumParams(); ++k)
-        conversion(callee != nullptr && k < callee->getNumParams() ? callee->getParamDecl(k)->getType() : prototype->getParamType(k), call->getArg(k), "passing");
+        conversion(callee != nullptr && k < callee->getNumParams() ? callee->getParamDecl(k)->getType()
+                                                                   : prototype->getParamType(k),
+                   call->getArg(k), "passing");
 }
 
 void Checks::size(const UnaryExprOrTypeTraitExpr* size) {
     const auto found = prepared_.size_operators.find(offset(size->getOperatorLoc()));
     if (found == prepared_.size_operators.end()) return;
-    const std::string name = found->second == SizeOperator::local ? "upc_localsizeof" : found->second == SizeOperator::block ? "upc_blocksizeof" : "upc_elemsizeof";
-    if (!Types::is_shared(size->getTypeOfArgument())) error(size->getOperatorLoc(), name + " is for shared objects and types, and this is '" + types_.in_upc(size->getTypeOfArgument()) + "'");
+    const std::string name = found->second == SizeOperator::local   ? "upc_localsizeof"
+                             : found->second == SizeOperator::block ? "upc_blocksizeof"
+                                                                    : "upc_elemsizeof";
+    if (!Types::is_shared(size->getTypeOfArgument()))
+        error(size->getOperatorLoc(), name + " is for shared objects and types, and this is '" +
+                                          types_.in_upc(size->getTypeOfArgument()) + "'");
 }
 
 } // namespace upcc

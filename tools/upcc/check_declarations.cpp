@@ -22,11 +22,17 @@ void Checks::layouts() {
             if (!name.consume_front("lapwing_upcc_layout_") || name.getAsInteger(10, number)) continue;
             const std::size_t source = prepared_.layouts[number].source;
             const llvm::APSInt& block = value->getInitVal();
-            const auto problem = [&](const std::string& text) { report_.add_at_source(Report::Kind::error, source, text); };
-            if (names_threads(value->getInitExpr())) problem("THREADS is no constant here, and a block size must be one; use [*], or compile for a fixed number of threads (-T)");
-            else if (block.isNegative()) problem("the block size of a shared type cannot be negative: it is " + toString(block, 10));
+            const auto problem = [&](const std::string& text) {
+                report_.add_at_source(Report::Kind::error, source, text);
+            };
+            if (names_threads(value->getInitExpr()))
+                problem("THREADS is no constant here, and a block size must be one; use [*], or compile for a fixed "
+                        "number of threads (-T)");
+            else if (block.isNegative())
+                problem("the block size of a shared type cannot be negative: it is " + toString(block, 10));
             else if (block.getActiveBits() > 63 || block.getZExtValue() > largest_block)
-                problem("the block size " + toString(block, 10) + " is larger than UPC_MAX_BLOCK_SIZE, " + std::to_string(largest_block));
+                problem("the block size " + toString(block, 10) + " is larger than UPC_MAX_BLOCK_SIZE, " +
+                        std::to_string(largest_block));
             else types_.set_block(number, block.getZExtValue());
         }
     }
@@ -34,7 +40,8 @@ void Checks::layouts() {
 
 void Checks::constant(const Expr* expression, const std::string& what) {
     if (names_threads(expression))
-        error(expression->getExprLoc(), "THREADS is no constant here, and " + what + " must be one; compile for a fixed number of threads (-T)");
+        error(expression->getExprLoc(),
+              "THREADS is no constant here, and " + what + " must be one; compile for a fixed number of threads (-T)");
 }
 
 /// Layouts and qualifiers wherever they stand in a type.
@@ -44,7 +51,9 @@ void Checks::type(TypeLoc type, bool declares_array) {
     bool below_pointer = false;
     for (TypeLoc here = type; !here.isNull(); here = here.getNextTypeLoc()) {
         if (here.getAs<FunctionTypeLoc>()) {
-            if (Types::is_shared(here.getAs<FunctionTypeLoc>().getReturnLoc().getType())) error(type.getBeginLoc(), "a function cannot return a shared object; it can return a pointer-to-shared");
+            if (Types::is_shared(here.getAs<FunctionTypeLoc>().getReturnLoc().getType()))
+                error(type.getBeginLoc(),
+                      "a function cannot return a shared object; it can return a pointer-to-shared");
             return;
         }
         const QualType t = here.getType();
@@ -53,17 +62,22 @@ void Checks::type(TypeLoc type, bool declares_array) {
             const QualType to = here.getAs<PointerTypeLoc>().getPointeeLoc().getType();
             if (!Types::is_shared(to)) continue;
             const Layout layout = types_.layout(to);
-            if (layout.kind == Layout::Kind::even) error(here.getBeginLoc(), "the block size [*] belongs to arrays; a pointer-to-shared needs a number, or []");
-            if (types_.element(to)->isVoidType() && layout.number != layout_default && layout.kind != Layout::Kind::missing)
+            if (layout.kind == Layout::Kind::even)
+                error(here.getBeginLoc(),
+                      "the block size [*] belongs to arrays; a pointer-to-shared needs a number, or []");
+            if (types_.element(to)->isVoidType() && layout.number != layout_default &&
+                layout.kind != Layout::Kind::missing)
                 error(here.getBeginLoc(), "'shared void*' points to anything shared, and has no block size");
             continue;
         }
         static_cast<void>(t);
     }
-    if (!below_pointer && Types::is_shared(whole) && !declares_array && types_.layout(whole).kind == Layout::Kind::even && !whole->isArrayType())
+    if (!below_pointer && Types::is_shared(whole) && !declares_array &&
+        types_.layout(whole).kind == Layout::Kind::even && !whole->isArrayType())
         error(type.getBeginLoc(), "the block size [*] belongs to arrays");
     if (Types::is_shared(whole)) return;
-    if (types_.qualifier(whole) != Qualifier::none) error(type.getBeginLoc(), "strict and relaxed are for shared types alone");
+    if (types_.qualifier(whole) != Qualifier::none)
+        error(type.getBeginLoc(), "strict and relaxed are for shared types alone");
 }
 
 std::string Checks::layout_text(const Layout& layout, QualType) const {
@@ -84,7 +98,8 @@ void Checks::dimensions(const VarDecl* variable) {
     if (threads_ != 0 || !t->isArrayType() || types_.layout(t).is_indefinite()) return;
     int multiples = 0;
     bool incomplete = false;
-    for (QualType inner = t.getCanonicalType(); inner->isArrayType(); inner = context_.getAsArrayType(inner)->getElementType()) {
+    for (QualType inner = t.getCanonicalType(); inner->isArrayType();
+         inner = context_.getAsArrayType(inner)->getElementType()) {
         const auto* const array = context_.getAsConstantArrayType(inner);
         if (array == nullptr) {
             incomplete = true;
@@ -94,18 +109,23 @@ void Checks::dimensions(const VarDecl* variable) {
         for (; count != 0 && count % any_threads == 0; count /= any_threads) ++multiples;
         if (count > any_threads / 2 && names_threads(nullptr)) multiples = 0;
     }
-    if (multiples > 1) error(variable->getLocation(), "THREADS occurs more than once in the dimensions of a shared array");
+    if (multiples > 1)
+        error(variable->getLocation(), "THREADS occurs more than once in the dimensions of a shared array");
     else if (multiples == 0 && !incomplete)
-        error(variable->getLocation(), "with any number of threads, one dimension of a shared array must be a multiple of THREADS; or make its block size [], or compile for a fixed number (-T)");
+        error(variable->getLocation(), "with any number of threads, one dimension of a shared array must be a multiple "
+                                       "of THREADS; or make its block size [], or compile for a fixed number (-T)");
 }
 
 void Checks::variable(const VarDecl* variable) {
     const QualType t = variable->getType();
-    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo()) type(written->getTypeLoc(), t->isArrayType());
+    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo())
+        type(written->getTypeLoc(), t->isArrayType());
     if (isa<ParmVarDecl>(variable)) return;
-    if (const VarDecl* const before = variable->getPreviousDecl(); before != nullptr && Types::is_shared(t) && !same_layout(t, before->getType()))
-        error(variable->getLocation(), "'" + variable->getName().str() + "' has the block size " + layout_text(types_.layout(t), t) + " here, and " + layout_text(types_.layout(before->getType()), t) +
-                                           " in its declaration before");
+    if (const VarDecl* const before = variable->getPreviousDecl();
+        before != nullptr && Types::is_shared(t) && !same_layout(t, before->getType()))
+        error(variable->getLocation(),
+              "'" + variable->getName().str() + "' has the block size " + layout_text(types_.layout(t), t) +
+                  " here, and " + layout_text(types_.layout(before->getType()), t) + " in its declaration before");
     if (Types::is_shared(t)) {
         if (variable->hasGlobalStorage()) dimensions(variable);
         return;
@@ -114,18 +134,22 @@ void Checks::variable(const VarDecl* variable) {
     if (threads_ != 0) return;
     // Private objects: an automatic array may have any size, others a constant one.
     const bool initialised = variable->getInit() != nullptr && t->isArrayType();
-    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo(); written != nullptr && (variable->hasGlobalStorage() || initialised))
+    if (const TypeSourceInfo* const written = variable->getTypeSourceInfo();
+        written != nullptr && (variable->hasGlobalStorage() || initialised))
         for (TypeLoc here = written->getTypeLoc(); !here.isNull(); here = here.getNextTypeLoc())
-            if (const auto array = here.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr && !Types::is_shared(array.getType()))
+            if (const auto array = here.getAs<ArrayTypeLoc>();
+                array && array.getSizeExpr() != nullptr && !Types::is_shared(array.getType()))
                 constant(array.getSizeExpr(), "the size of a private array with static storage");
-    if (variable->hasGlobalStorage() && variable->getInit() != nullptr && !types_.holds_pointer_to_shared(t)) constant(variable->getInit(), "the initial value of an object with static storage");
+    if (variable->hasGlobalStorage() && variable->getInit() != nullptr && !types_.holds_pointer_to_shared(t))
+        constant(variable->getInit(), "the initial value of an object with static storage");
 }
 
 void Checks::member(const FieldDecl* member) {
     if (const TypeSourceInfo* const written = member->getTypeSourceInfo()) {
         type(written->getTypeLoc(), false);
         for (TypeLoc here = written->getTypeLoc(); !here.isNull(); here = here.getNextTypeLoc())
-            if (const auto array = here.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr) constant(array.getSizeExpr(), "the size of a member");
+            if (const auto array = here.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr)
+                constant(array.getSizeExpr(), "the size of a member");
     }
     if (member->isBitField()) constant(member->getBitWidth(), "the width of a bit-field");
 }
@@ -137,8 +161,10 @@ void Checks::function(const FunctionDecl* function) {
     for (unsigned k = 0; k < function->getNumParams(); ++k) {
         const QualType here = function->getParamDecl(k)->getType();
         const QualType there = before->getParamDecl(k)->getType();
-        if (Types::points_to_shared(here) && Types::points_to_shared(there) && !same_layout(Types::pointee(here), Types::pointee(there)))
-            error(function->getParamDecl(k)->getLocation(), "the parameter has another block size than in the declaration before");
+        if (Types::points_to_shared(here) && Types::points_to_shared(there) &&
+            !same_layout(Types::pointee(here), Types::pointee(there)))
+            error(function->getParamDecl(k)->getLocation(),
+                  "the parameter has another block size than in the declaration before");
     }
 }
 

@@ -13,7 +13,8 @@ void Checks::forall(const ForStmt* loop) {
     if (affinity == nullptr) return;
     const QualType t = affinity->getType();
     if (Types::points_to_shared(t) || t->isIntegerType() || (t->isArrayType() && Types::is_shared(t))) return;
-    error(affinity->getBeginLoc(), "the affinity of upc_forall must be an integer or a pointer-to-shared, and is '" + types_.in_upc(t) + "'");
+    error(affinity->getBeginLoc(),
+          "the affinity of upc_forall must be an integer or a pointer-to-shared, and is '" + types_.in_upc(t) + "'");
 }
 
 namespace {
@@ -57,8 +58,10 @@ void Checks::jumps(const FunctionDecl* function) {
         const auto label = found.labels.find(jump->getLabel());
         if (label == found.labels.end() || label->second == from) continue;
         bool leaves = label->second == nullptr;
-        for (const ForStmt* outer = from; outer != nullptr; outer = found.around[outer]) leaves = leaves || outer == label->second;
-        error(jump->getBeginLoc(), leaves ? "goto leaves upc_forall: all its threads go through all of it" : "goto enters upc_forall: all its threads begin it together");
+        for (const ForStmt* outer = from; outer != nullptr; outer = found.around[outer])
+            leaves = leaves || outer == label->second;
+        error(jump->getBeginLoc(), leaves ? "goto leaves upc_forall: all its threads go through all of it"
+                                          : "goto enters upc_forall: all its threads begin it together");
     }
 }
 
@@ -80,7 +83,9 @@ enum class Phase { unknown, outside, notified };
         bool found = false;
         bool VisitCallExpr(CallExpr* call) {
             const FunctionDecl* const callee = call->getDirectCallee();
-            const bool library = callee != nullptr && (sources->isInSystemHeader(callee->getLocation()) || callee->getBuiltinID() != 0) && barrier_name(call).empty();
+            const bool library = callee != nullptr &&
+                                 (sources->isInSystemHeader(callee->getLocation()) || callee->getBuiltinID() != 0) &&
+                                 barrier_name(call).empty();
             found = found || !library;
             return !found;
         }
@@ -108,13 +113,15 @@ void Checks::barriers(const FunctionDecl* function) {
         for (const Stmt* const statement : block->body()) {
             const StringRef name = barrier_name(statement);
             if (name == "notify") {
-                if (phase == Phase::notified) error(statement->getBeginLoc(), "upc_notify after upc_notify, without upc_wait between them");
+                if (phase == Phase::notified)
+                    error(statement->getBeginLoc(), "upc_notify after upc_notify, without upc_wait between them");
                 phase = Phase::notified;
             } else if (name == "wait") {
                 if (phase == Phase::outside) error(statement->getBeginLoc(), "upc_wait without upc_notify before it");
                 phase = Phase::outside;
             } else if (name == "barrier") {
-                if (phase == Phase::notified) error(statement->getBeginLoc(), "upc_barrier between upc_notify and upc_wait");
+                if (phase == Phase::notified)
+                    error(statement->getBeginLoc(), "upc_barrier between upc_notify and upc_wait");
                 phase = Phase::outside;
             } else if (name != "fence" && may_synchronise(statement, context_.getSourceManager())) {
                 phase = Phase::unknown;

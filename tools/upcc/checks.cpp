@@ -18,7 +18,9 @@ bool Checks::is_null(const Expr* expression) const {
 bool Checks::names_threads(const Stmt* expression) const {
     struct Finder : RecursiveASTVisitor<Finder> {
         bool found = false;
-        bool VisitDeclRefExpr(DeclRefExpr* reference) { return !(found = found || reference->getDecl()->getName() == "THREADS"); }
+        bool VisitDeclRefExpr(DeclRefExpr* reference) {
+            return !(found = found || reference->getDecl()->getName() == "THREADS");
+        }
     } finder;
     if (threads_ == 0 && expression != nullptr) finder.TraverseStmt(const_cast<Stmt*>(expression));
     return finder.found;
@@ -58,11 +60,13 @@ public:
         return go_on;
     }
     bool VisitReturnStmt(ReturnStmt* statement) {
-        if (statement->getRetValue() != nullptr && function_ != nullptr) checks_.conversion(function_->getReturnType(), statement->getRetValue(), "returning");
+        if (statement->getRetValue() != nullptr && function_ != nullptr)
+            checks_.conversion(function_->getReturnType(), statement->getRetValue(), "returning");
         return true;
     }
     bool VisitEnumConstantDecl(EnumConstantDecl* constant) {
-        if (constant->getInitExpr() != nullptr && !constant->getName().startswith("lapwing_") && constant->getName() != "THREADS")
+        if (constant->getInitExpr() != nullptr && !constant->getName().startswith("lapwing_") &&
+            constant->getName() != "THREADS")
             checks_.constant(constant->getInitExpr(), "an enumeration constant");
         return true;
     }

@@ -9,8 +9,8 @@
 #include <clang/AST/Stmt.h>
 #include <clang/AST/TypeLoc.h>
 #include <clang/Basic/DiagnosticIDs.h>
-#include <clang/Basic/DiagnosticSema.h>
 #include <clang/Basic/DiagnosticParse.h>
+#include <clang/Basic/DiagnosticSema.h>
 #include <clang/Basic/TargetInfo.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/CompilerInvocation.h>

@@ -43,7 +43,8 @@ Configuration Configuration::of(const fs::path& program) {
             if (equals == line.npos || line[0] == '#') continue;
             std::string value = line.substr(equals + 1);
             // An installation may be moved as a whole.
-            for (std::size_t at; (at = value.find("@prefix@")) != value.npos;) value.replace(at, 8, directory.parent_path().string());
+            for (std::size_t at; (at = value.find("@prefix@")) != value.npos;)
+                value.replace(at, 8, directory.parent_path().string());
             result.values_[line.substr(0, equals)] = value;
         }
         return result;
@@ -64,9 +65,12 @@ std::vector<std::string> Configuration::list(const std::string& key) const {
     return out;
 }
 
-Driver::Driver(Options options, Configuration configuration) : options_{std::move(options)}, configuration_{std::move(configuration)} {
+Driver::Driver(Options options, Configuration configuration)
+    : options_{std::move(options)}, configuration_{std::move(configuration)} {
     std::string name = (fs::temp_directory_path() / "lapwing-upcc.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw BadOption{"no directory for temporary files can be made in " + fs::temp_directory_path().string() + "; TMPDIR names another"};
+    if (mkdtemp(name.data()) == nullptr)
+        throw BadOption{"no directory for temporary files can be made in " + fs::temp_directory_path().string() +
+                        "; TMPDIR names another"};
     directory_ = name;
 }
 
@@ -91,7 +95,8 @@ std::string Driver::temporary(const std::string& source, const std::string& suff
     return options_.save_temporaries ? name : (directory_ / (std::to_string(files_) + name)).string();
 }
 
-/// What the translator's header declares, without its macros: the program's headers come after it as if it were not there.
+/// What the translator's header declares, without its macros: the program's headers come after it as if it were not
+/// there.
 std::string Driver::prelude() {
     if (!prelude_.empty()) return prelude_;
     const std::string file = (directory_ / "prelude.i").string();
@@ -106,15 +111,20 @@ std::string Driver::prelude() {
 
 bool Driver::preprocess(const std::string& source, const std::string& to) {
     std::vector<std::string> words{configuration_.value("clang"), "-E", "-x", "c", "-std=" + options_.standard};
-    words.insert(words.end(), {"-D__UPC__=1", "-D__UPC_VERSION__=201311L", "-D__LAPWING_UPC__=1", "-DUPC_MAX_BLOCK_SIZE=2147483647"});
-    for (const char* const library : {"COLLECTIVE", "TICK", "ATOMIC", "CASTABLE", "NB"}) words.push_back(std::string{"-D__UPC_"} + library + "__=1");
-    if (options_.threads > 0) words.insert(words.end(), {"-D__UPC_STATIC_THREADS__=1", "-DTHREADS=" + std::to_string(options_.threads)});
+    words.insert(words.end(), {"-D__UPC__=1", "-D__UPC_VERSION__=201311L", "-D__LAPWING_UPC__=1",
+                               "-DUPC_MAX_BLOCK_SIZE=2147483647"});
+    for (const char* const library : {"COLLECTIVE", "TICK", "ATOMIC", "CASTABLE", "NB"})
+        words.push_back(std::string{"-D__UPC_"} + library + "__=1");
+    if (options_.threads > 0)
+        words.insert(words.end(), {"-D__UPC_STATIC_THREADS__=1", "-DTHREADS=" + std::to_string(options_.threads)});
     else words.emplace_back("-D__UPC_DYNAMIC_THREADS__=1");
     // The prelude has declared them.
-    for (const char* const header : {"", "ATOMIC_", "COLLECTIVE_", "POINTER_", "RECORDING_", "TYPES_", "INLINE_"}) words.push_back(std::string{"-DLAPWING_UPC_"} + header + "H");
+    for (const char* const header : {"", "ATOMIC_", "COLLECTIVE_", "POINTER_", "RECORDING_", "TYPES_", "INLINE_"})
+        words.push_back(std::string{"-DLAPWING_UPC_"} + header + "H");
     words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
     for (const std::string& word : options_.compiler)
-        if (word.rfind("-O", 0) == 0 || word.rfind("-m", 0) == 0 || word.rfind("-f", 0) == 0 || word == "-pthread") words.push_back(word);
+        if (word.rfind("-O", 0) == 0 || word.rfind("-m", 0) == 0 || word.rfind("-f", 0) == 0 || word == "-pthread")
+            words.push_back(word);
     for (const std::string& word : includes()) words.push_back(word);
     words.push_back(source);
     return command(words, to) == 0;
@@ -125,7 +135,8 @@ bool Driver::compile(const std::string& source, bool translated, const std::stri
     if (translated) {
         words.insert(words.end(), {"-x", "cpp-output", "-w"});
         // The source has been warned of them.
-        for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion", "incompatible-function-pointer-types", "return-type"})
+        for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion",
+                                      "incompatible-function-pointer-types", "return-type"})
             words.push_back(std::string{"-Wno-error="} + old);
     } else {
         words.insert(words.end(), options_.preprocessor.begin(), options_.preprocessor.end());
@@ -159,8 +170,9 @@ std::string Driver::object_of(const std::string& input) {
         return {};
     }
     const bool compiles = options_.until == Options::Until::compile;
-    const std::string object = compiles ? (options_.output.empty() ? fs::path{input}.stem().string() + ".o" : options_.output)
-                                        : (directory_ / (std::to_string(files_) + ".o")).string();
+    const std::string object =
+        compiles ? (options_.output.empty() ? fs::path{input}.stem().string() + ".o" : options_.output)
+                 : (directory_ / (std::to_string(files_) + ".o")).string();
     const bool is_preprocessed = fs::path{input}.extension() == ".i";
     const std::string preprocessed = is_preprocessed ? input : temporary(input, ".i");
     if (options_.until == Options::Until::preprocess) return preprocess(input, options_.output) ? "-" : "";
@@ -168,11 +180,15 @@ std::string Driver::object_of(const std::string& input) {
     const bool upc = options_.all_are_upc || fs::path{input}.extension() != ".c" || is_upc(contents(preprocessed));
     if (!upc) return compile(input, false, object) ? object : "";
     const bool stops = options_.until == Options::Until::translate;
-    const std::string translated = stops ? (options_.output.empty() ? fs::path{input}.stem().string() + ".trans.i" : options_.output) : temporary(input, ".trans.i");
+    const std::string translated =
+        stops ? (options_.output.empty() ? fs::path{input}.stem().string() + ".trans.i" : options_.output)
+              : temporary(input, ".trans.i");
     if (!translate_file(input, preprocessed, translated)) return {};
     if (stops) return translated;
     if (compile(translated, true, object)) return object;
-    std::cerr << "lapwing-upcc: " << input << ": the C that it was translated to does not compile, which is an error in lapwing-upcc; --save-temps keeps it\n";
+    std::cerr << "lapwing-upcc: " << input
+              << ": the C that it was translated to does not compile, which is an error in lapwing-upcc; --save-temps "
+                 "keeps it\n";
     return {};
 }
 

@@ -36,7 +36,8 @@ private:
     [[nodiscard]] std::string object_of(const std::string& input);
     [[nodiscard]] bool preprocess(const std::string& source, const std::string& to);
     [[nodiscard]] bool compile(const std::string& source, bool translated, const std::string& to);
-    [[nodiscard]] bool translate_file(const std::string& source, const std::string& preprocessed, const std::string& to);
+    [[nodiscard]] bool translate_file(const std::string& source, const std::string& preprocessed,
+                                      const std::string& to);
     [[nodiscard]] bool link(const std::vector<std::string>& objects);
     [[nodiscard]] std::string prelude();
     [[nodiscard]] std::string temporary(const std::string& source, const std::string& suffix);

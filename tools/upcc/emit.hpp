@@ -13,10 +13,12 @@
 
 namespace upcc {
 
-/// Writes the program as C: the text that was parsed, with other text for what is shared. What has nothing shared in it stays as it was written.
+/// Writes the program as C: the text that was parsed, with other text for what is shared. What has nothing shared in it
+/// stays as it was written.
 class Emitter {
 public:
-    Emitter(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads, std::string file);
+    Emitter(clang::ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads,
+            std::string file);
 
     [[nodiscard]] std::string translation_unit();
 
@@ -32,8 +34,12 @@ private:
     // emit_text.cpp
     [[nodiscard]] std::size_t offset(clang::SourceLocation location) const;
     [[nodiscard]] std::size_t end_offset(clang::SourceLocation last) const;
-    [[nodiscard]] std::string source(std::size_t begin, std::size_t end) const { return prepared_.text.substr(begin, end - begin); }
-    [[nodiscard]] std::string source(clang::SourceRange range) const { return source(offset(range.getBegin()), end_offset(range.getEnd())); }
+    [[nodiscard]] std::string source(std::size_t begin, std::size_t end) const {
+        return prepared_.text.substr(begin, end - begin);
+    }
+    [[nodiscard]] std::string source(clang::SourceRange range) const {
+        return source(offset(range.getBegin()), end_offset(range.getEnd()));
+    }
     /// The parsed text from begin to end, with the pieces in their places. Lines keep their numbers.
     [[nodiscard]] std::string splice(std::size_t begin, std::size_t end, Pieces pieces) const;
     [[nodiscard]] std::string line_marker(std::size_t at) const;
@@ -61,11 +67,14 @@ private:
     [[nodiscard]] std::string get(const clang::Expr* lvalue);
     [[nodiscard]] std::string put(const clang::Expr* lvalue, const std::string& value);
     [[nodiscard]] std::string load(const std::string& value_type, const std::string& place, bool strict) const;
-    [[nodiscard]] std::string store(const std::string& value_type, const std::string& place, const std::string& value, bool strict) const;
+    [[nodiscard]] std::string store(const std::string& value_type, const std::string& place, const std::string& value,
+                                    bool strict) const;
     [[nodiscard]] bool is_strict(const clang::Expr* lvalue);
     [[nodiscard]] const clang::MemberExpr* bit_field(const clang::Expr* lvalue) const;
-    [[nodiscard]] std::string bit_field_update(const clang::MemberExpr* member, const std::string& before, const std::string& statement, const std::string& result);
-    [[nodiscard]] std::string plus(const std::string& pointer, const clang::Expr* typed, const std::string& elements, bool minus = false);
+    [[nodiscard]] std::string bit_field_update(const clang::MemberExpr* member, const std::string& before,
+                                               const std::string& statement, const std::string& result);
+    [[nodiscard]] std::string plus(const std::string& pointer, const clang::Expr* typed, const std::string& elements,
+                                   bool minus = false);
     [[nodiscard]] std::string minus(const clang::BinaryOperator* difference);
     [[nodiscard]] std::string convert(const clang::CastExpr* cast);
     /// In elements, as C. `of`: where the type comes from.
@@ -96,7 +105,8 @@ private:
     void add_statement(const clang::Stmt* statement, Pieces& pieces);
     void add_expression(const clang::Expr* expression, Pieces& pieces, bool as_condition = false);
     [[nodiscard]] std::string for_loop(const clang::ForStmt* loop);
-    [[nodiscard]] std::string forall_body(const clang::ForStmt* loop, const clang::Expr* affinity, const std::string& is_nested);
+    [[nodiscard]] std::string forall_body(const clang::ForStmt* loop, const clang::Expr* affinity,
+                                          const std::string& is_nested);
     [[nodiscard]] std::string declaration_statement(const clang::DeclStmt* statement);
     [[nodiscard]] static bool calls(const clang::Stmt* statement);
 
@@ -135,8 +145,8 @@ private:
     Report& report_;
     int threads_; ///< 0: any number
     std::string file_;
-    std::set<const clang::TagDecl*> named_;   ///< anonymous structures that have a name by now
-    std::string initialisers_;                ///< of pointers-to-shared: statements for the start of the program
+    std::set<const clang::TagDecl*> named_; ///< anonymous structures that have a name by now
+    std::string initialisers_;              ///< of pointers-to-shared: statements for the start of the program
     int objects_ = 0;
     int foralls_ = 0; ///< around the statement, with an affinity
 };

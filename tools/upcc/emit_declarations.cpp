@@ -6,16 +6,25 @@ using namespace clang;
 
 namespace upcc {
 
-Emitter::Emitter(ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads, std::string file)
-    : context_{context}, sources_{context.getSourceManager()}, prepared_{prepared}, types_{types}, report_{report}, threads_{threads}, file_{std::move(file)} {}
+Emitter::Emitter(ASTContext& context, const Prepared& prepared, Types& types, Report& report, int threads,
+                 std::string file)
+    : context_{context},
+      sources_{context.getSourceManager()},
+      prepared_{prepared},
+      types_{types},
+      report_{report},
+      threads_{threads},
+      file_{std::move(file)} {}
 
 bool Emitter::must_be_written(const Decl* declaration) const {
     if (const auto* const variable = dyn_cast<VarDecl>(declaration)) {
-        const bool dynamic = variable->hasGlobalStorage() && variable->getInit() != nullptr && types_.holds_pointer_to_shared(variable->getType());
+        const bool dynamic = variable->hasGlobalStorage() && variable->getInit() != nullptr &&
+                             types_.holds_pointer_to_shared(variable->getType());
         return dynamic || types_.mentions_shared(variable->getType());
     }
     if (const auto* const value = dyn_cast<ValueDecl>(declaration)) return types_.mentions_shared(value->getType());
-    if (const auto* const definition = dyn_cast<TypedefNameDecl>(declaration)) return types_.mentions_shared(definition->getUnderlyingType());
+    if (const auto* const definition = dyn_cast<TypedefNameDecl>(declaration))
+        return types_.mentions_shared(definition->getUnderlyingType());
     return false;
 }
 
@@ -51,11 +60,13 @@ void Emitter::declaration_pieces(const Decl* declaration, Pieces& pieces) {
         if (one->isCompleteDefinition()) record_pieces(one, pieces);
     } else if (const auto* const one = dyn_cast<FunctionDecl>(declaration)) {
         for (const ParmVarDecl* const parameter : one->parameters())
-            if (parameter->getTypeSourceInfo() != nullptr) type_pieces(parameter->getTypeSourceInfo()->getTypeLoc(), pieces);
+            if (parameter->getTypeSourceInfo() != nullptr)
+                type_pieces(parameter->getTypeSourceInfo()->getTypeLoc(), pieces);
         if (one->doesThisDeclarationHaveABody()) add_statement(one->getBody(), pieces);
     } else if (const auto* const one = dyn_cast<DeclaratorDecl>(declaration)) {
         if (one->getTypeSourceInfo() != nullptr) type_pieces(one->getTypeSourceInfo()->getTypeLoc(), pieces);
-        if (const auto* const variable = dyn_cast<VarDecl>(one); variable != nullptr && variable->getInit() != nullptr) add_expression(variable->getInit(), pieces);
+        if (const auto* const variable = dyn_cast<VarDecl>(one); variable != nullptr && variable->getInit() != nullptr)
+            add_expression(variable->getInit(), pieces);
     } else if (const auto* const one = dyn_cast<TypedefNameDecl>(declaration)) {
         type_pieces(one->getTypeSourceInfo()->getTypeLoc(), pieces);
     }
@@ -66,11 +77,13 @@ std::string Emitter::written(const Decl* declaration) {
     if (const auto* const one = dyn_cast<FunctionDecl>(declaration)) return function(one);
     if (const auto* const one = dyn_cast<VarDecl>(declaration)) return variable(one);
     if (const auto* const one = dyn_cast<TypedefNameDecl>(declaration)) return type_definition(one);
-    if (const auto* const one = dyn_cast<RecordDecl>(declaration)) return one->isCompleteDefinition() ? record(one) + ";" : record_name(one) + ";";
+    if (const auto* const one = dyn_cast<RecordDecl>(declaration))
+        return one->isCompleteDefinition() ? record(one) + ";" : record_name(one) + ";";
     return source(declaration->getSourceRange()) + ";";
 }
 
-// --- structures --------------------------------------------------------------------------------------------------------
+// --- structures
+// --------------------------------------------------------------------------------------------------------
 
 std::string Emitter::record(const RecordDecl* record) {
     Pieces pieces;
@@ -94,18 +107,21 @@ void Emitter::record_pieces(const RecordDecl* record, Pieces& pieces) {
     // Members that share their specifiers.
     const Group members{record->decls_begin(), record->decls_end()};
     for (const auto& [group, begin, group_end] : groups(members)) {
-        const bool written = std::any_of(group.begin(), group.end(), [&](const Decl* one) { return isa<FieldDecl>(one) && must_be_written(one); });
+        const bool written = std::any_of(group.begin(), group.end(),
+                                         [&](const Decl* one) { return isa<FieldDecl>(one) && must_be_written(one); });
         if (!written) {
             for (const Decl* const one : group) {
                 if (isa<IndirectFieldDecl>(one)) continue;
                 declaration_pieces(one, pieces);
-                if (const auto* const bits = dyn_cast<FieldDecl>(one); bits != nullptr && bits->isBitField()) add_expression(bits->getBitWidth(), pieces);
+                if (const auto* const bits = dyn_cast<FieldDecl>(one); bits != nullptr && bits->isBitField())
+                    add_expression(bits->getBitWidth(), pieces);
             }
             continue;
         }
         std::string text;
         for (const Decl* const one : group) {
-            if (const auto* const inner = dyn_cast<RecordDecl>(one); inner != nullptr && inner->isCompleteDefinition()) text += this->record(inner) + ";";
+            if (const auto* const inner = dyn_cast<RecordDecl>(one); inner != nullptr && inner->isCompleteDefinition())
+                text += this->record(inner) + ";";
             if (const auto* const member = dyn_cast<FieldDecl>(one)) text += field(member);
         }
         pieces.push_back({begin, behind_semicolon(group_end), text});
@@ -118,12 +134,16 @@ std::string Emitter::type_definition(const TypedefNameDecl* definition) {
     return "typedef " + declare(types_.is_shared(type) ? types_.without_shared(type) : type, name) + ";";
 }
 
-// --- variables ---------------------------------------------------------------------------------------------------------
+// --- variables
+// ---------------------------------------------------------------------------------------------------------
 
 namespace {
 
 [[nodiscard]] std::string storage(StorageClass storage) {
-    return storage == SC_Extern ? "extern " : storage == SC_Static ? "static " : storage == SC_PrivateExtern ? "__private_extern__ " : "";
+    return storage == SC_Extern          ? "extern "
+           : storage == SC_Static        ? "static "
+           : storage == SC_PrivateExtern ? "__private_extern__ "
+                                         : "";
 }
 
 } // namespace
@@ -138,16 +158,24 @@ std::string Emitter::shared_object(const VarDecl* variable) {
     std::string image_elements = "0";
     std::string out;
     if (const Expr* const value = variable->getInit(); value != nullptr && types_.holds_pointer_to_shared(t)) {
-        const bool null = value->IgnoreParenCasts()->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
-        if (!null && variable->isStaticLocal()) error(variable->getLocation(), "a static shared object in a function cannot begin as a pointer-to-shared; declare it at file scope");
+        const bool null = value->IgnoreParenCasts()->isNullPointerConstant(
+                              context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
+        if (!null && variable->isStaticLocal())
+            error(variable->getLocation(),
+                  "a static shared object in a function cannot begin as a pointer-to-shared; declare it at file scope");
         else if (!null)
-            initialisers_ += "if (MYTHREAD == 0) { static " + declare(types_.without_shared(t), "") + " lapwing_t; " + declare(types_.without_shared(t), "lapwing_i") + " = " + expression(value) +
-                             "; (void)lapwing_t; for (size_t lapwing_k = 0; lapwing_k < sizeof lapwing_i / " + element + "; ++lapwing_k) lapwing_upc_put(lapwing_upc_plus(" +
-                             variable->getName().str() + ", " + element + ", " + block(t, nullptr) + ", (ptrdiff_t)lapwing_k), (char*)&lapwing_i + lapwing_k * " + element + ", " + element + "); }\n";
+            initialisers_ += "if (MYTHREAD == 0) { static " + declare(types_.without_shared(t), "") + " lapwing_t; " +
+                             declare(types_.without_shared(t), "lapwing_i") + " = " + expression(value) +
+                             "; (void)lapwing_t; for (size_t lapwing_k = 0; lapwing_k < sizeof lapwing_i / " + element +
+                             "; ++lapwing_k) lapwing_upc_put(lapwing_upc_plus(" + variable->getName().str() + ", " +
+                             element + ", " + block(t, nullptr) +
+                             ", (ptrdiff_t)lapwing_k), (char*)&lapwing_i + lapwing_k * " + element + ", " + element +
+                             "); }\n";
     } else if (value != nullptr) {
         // The first dimension may be a multiple of THREADS: it has as many as are given.
         QualType shape = types_.without_shared(t);
-        if (const auto* const array = context_.getAsConstantArrayType(shape); array != nullptr && threads_ == 0 && array->getSize().getZExtValue() % any_threads == 0)
+        if (const auto* const array = context_.getAsConstantArrayType(shape);
+            array != nullptr && threads_ == 0 && array->getSize().getZExtValue() % any_threads == 0)
             shape = context_.getIncompleteArrayType(array->getElementType(), ArrayType::Normal, 0);
         image = "lapwing_upcc_image_" + number_of;
         out += "static " + declare(shape, image) + " = " + expression(value) + "; ";
@@ -159,10 +187,15 @@ std::string Emitter::shared_object(const VarDecl* variable) {
     const bool times = threads_ == 0 && count != 0 && count % any_threads == 0;
     const Layout layout = types_.layout(t);
     const PresumedLoc place = sources_.getPresumedLoc(variable->getLocation());
-    const std::string block_size = layout.kind == Layout::Kind::even ? "(size_t)-1" : layout.is_indefinite() ? "0" : std::to_string(layout.block);
-    return out + "static const struct lapwing_upcc_object " + name + " = { &" + variable->getName().str() + ", " + element + ", " + std::to_string(times ? count / any_threads : count) + "u, " +
-           block_size + ", " + image + ", " + image_elements + ", \"" + variable->getName().str() + "\", \"" + quoted(place.getFilename()) + "\", " + std::to_string(place.getLine()) + ", " +
-           (times ? "1" : "0") + " }; static const struct lapwing_upcc_object* " + name + "_entry __attribute__((used, section(\"lapwing_upcc_objects\"))) = &" + name + ";";
+    const std::string block_size = layout.kind == Layout::Kind::even ? "(size_t)-1"
+                                   : layout.is_indefinite()          ? "0"
+                                                                     : std::to_string(layout.block);
+    return out + "static const struct lapwing_upcc_object " + name + " = { &" + variable->getName().str() + ", " +
+           element + ", " + std::to_string(times ? count / any_threads : count) + "u, " + block_size + ", " + image +
+           ", " + image_elements + ", \"" + variable->getName().str() + "\", \"" + quoted(place.getFilename()) +
+           "\", " + std::to_string(place.getLine()) + ", " + (times ? "1" : "0") +
+           " }; static const struct lapwing_upcc_object* " + name +
+           "_entry __attribute__((used, section(\"lapwing_upcc_objects\"))) = &" + name + ";";
 }
 
 std::string Emitter::shared_variable(const VarDecl* variable) {
@@ -177,13 +210,19 @@ std::string Emitter::shared_variable(const VarDecl* variable) {
     return pointer + " " + shared_object(variable);
 }
 
-/// A private object with static storage that has a pointer-to-shared inside, whose value is known when the program runs.
+/// A private object with static storage that has a pointer-to-shared inside, whose value is known when the program
+/// runs.
 std::string Emitter::static_pointer(const VarDecl* variable, const std::string& declaration) {
     const Expr* const value = variable->getInit();
     const std::string name = variable->getName().str();
-    if (value->IgnoreParenCasts()->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull) return declaration + ";";
-    if (!touches_shared(value) && !types_.points_to_shared(types_.element(variable->getType()))) return declaration + " = " + expression(value) + ";";
-    const std::string assign = "{ " + declare(variable->getType().getUnqualifiedType(), "lapwing_i") + " = " + expression(value) + "; __builtin_memcpy((void*)&" + name + ", &lapwing_i, sizeof lapwing_i); }";
+    if (value->IgnoreParenCasts()->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) !=
+        Expr::NPCK_NotNull)
+        return declaration + ";";
+    if (!touches_shared(value) && !types_.points_to_shared(types_.element(variable->getType())))
+        return declaration + " = " + expression(value) + ";";
+    const std::string assign = "{ " + declare(variable->getType().getUnqualifiedType(), "lapwing_i") + " = " +
+                               expression(value) + "; __builtin_memcpy((void*)&" + name +
+                               ", &lapwing_i, sizeof lapwing_i); }";
     if (!variable->isStaticLocal()) {
         initialisers_ += assign + "\n";
         return declaration + ";";
@@ -197,20 +236,27 @@ std::string Emitter::variable(const VarDecl* variable) {
     const std::string name = variable->getName().str();
     if (Types::is_shared(t)) return variable->hasGlobalStorage() ? shared_variable(variable) : std::string{};
     QualType declared = t;
-    if (const auto* const array = context_.getAsConstantArrayType(t); array != nullptr && variable->getInit() != nullptr && variable->hasGlobalStorage()) declared = t;
-    const std::string head = storage(variable->getStorageClass()) + (variable->getTLSKind() != VarDecl::TLS_None ? "__thread " : "") + declare(declared, name) + attributes(variable);
+    if (const auto* const array = context_.getAsConstantArrayType(t);
+        array != nullptr && variable->getInit() != nullptr && variable->hasGlobalStorage())
+        declared = t;
+    const std::string head = storage(variable->getStorageClass()) +
+                             (variable->getTLSKind() != VarDecl::TLS_None ? "__thread " : "") +
+                             declare(declared, name) + attributes(variable);
     if (variable->getInit() == nullptr) return head + ";";
     if (variable->hasGlobalStorage() && types_.holds_pointer_to_shared(t)) return static_pointer(variable, head);
     return head + " = " + expression(variable->getInit()) + ";";
 }
 
-// --- functions ---------------------------------------------------------------------------------------------------------
+// --- functions
+// ---------------------------------------------------------------------------------------------------------
 
 std::string Emitter::attributes(const Decl* declaration) const {
     std::string out;
     for (const Attr* const attribute : declaration->attrs()) {
-        if (const auto* const label = dyn_cast<AsmLabelAttr>(attribute)) out += " __asm__(\"" + label->getLabel().str() + "\")";
-        else if (!attribute->isImplicit() && !attribute->isInherited() && attribute->getRange().isValid() && isa<InheritableAttr>(attribute))
+        if (const auto* const label = dyn_cast<AsmLabelAttr>(attribute))
+            out += " __asm__(\"" + label->getLabel().str() + "\")";
+        else if (!attribute->isImplicit() && !attribute->isInherited() && attribute->getRange().isValid() &&
+                 isa<InheritableAttr>(attribute))
             out += " __attribute__((" + source(attribute->getRange()) + "))";
     }
     return out;
@@ -227,8 +273,10 @@ std::string Emitter::function_head(const FunctionDecl* function) {
     }
     if (function->isVariadic() && function->hasWrittenPrototype()) parameters += ", ...";
     if (function->getNumParams() == 0 && function->hasWrittenPrototype()) parameters = "void";
-    const std::string specifiers = storage(function->getStorageClass()) + (function->isInlineSpecified() ? "inline " : "");
-    const std::string head = specifiers + declare(function->getReturnType(), function->getName().str() + "(" + parameters + ")");
+    const std::string specifiers =
+        storage(function->getStorageClass()) + (function->isInlineSpecified() ? "inline " : "");
+    const std::string head =
+        specifiers + declare(function->getReturnType(), function->getName().str() + "(" + parameters + ")");
     const bool definition = function->doesThisDeclarationHaveABody();
     // In front of a definition, behind a declaration.
     const std::string more = attributes(function);
@@ -242,7 +290,8 @@ std::string Emitter::function(const FunctionDecl* function) {
     return function_head(function) + line_marker(offset(body->getBeginLoc())) + statement(body);
 }
 
-// --- all ---------------------------------------------------------------------------------------------------------------
+// --- all
+// ---------------------------------------------------------------------------------------------------------------
 
 std::string Emitter::end_of_file() {
     std::string out = "\n";
@@ -251,8 +300,10 @@ std::string Emitter::end_of_file() {
         out += "static void lapwing_upcc_initialise(void) {\n" + initialisers_ + "}\n";
         initialise = "lapwing_upcc_initialise";
     }
-    return out + "static const struct lapwing_upcc_source lapwing_upcc_this = { \"" + quoted(file_) + "\", " + std::to_string(threads_) + ", " + initialise +
-           " }; static const struct lapwing_upcc_source* lapwing_upcc_this_entry __attribute__((used, section(\"lapwing_upcc_sources\"))) = &lapwing_upcc_this;\n";
+    return out + "static const struct lapwing_upcc_source lapwing_upcc_this = { \"" + quoted(file_) + "\", " +
+           std::to_string(threads_) + ", " + initialise +
+           " }; static const struct lapwing_upcc_source* lapwing_upcc_this_entry __attribute__((used, "
+           "section(\"lapwing_upcc_sources\"))) = &lapwing_upcc_this;\n";
 }
 
 std::string Emitter::translation_unit() {
@@ -264,14 +315,18 @@ std::string Emitter::translation_unit() {
     }
     Pieces pieces;
     for (const auto& [group, begin, last] : groups(all)) {
-        const bool body = isa<FunctionDecl>(group.back()) && cast<FunctionDecl>(group.back())->doesThisDeclarationHaveABody();
-        const bool write = std::any_of(group.begin(), group.end(), [&](const Decl* one) { return must_be_written(one); });
+        const bool body =
+            isa<FunctionDecl>(group.back()) && cast<FunctionDecl>(group.back())->doesThisDeclarationHaveABody();
+        const bool write =
+            std::any_of(group.begin(), group.end(), [&](const Decl* one) { return must_be_written(one); });
         const std::size_t end = write && !body ? behind_semicolon(last) : last;
         pieces.push_back({begin, end, this->group(group, begin, end)});
     }
-    const std::string threads = threads_ == 0 ? "extern const int THREADS __asm__(\"lapwing_upc_thread_count\");\n" : "enum { THREADS = " + std::to_string(threads_) + " };\n";
+    const std::string threads = threads_ == 0 ? "extern const int THREADS __asm__(\"lapwing_upc_thread_count\");\n"
+                                              : "enum { THREADS = " + std::to_string(threads_) + " };\n";
     const std::size_t prelude_end = prepared_.text.rfind("# 1 \"<THREADS>\"", prepared_.program_begin);
-    return source(0, prelude_end) + threads + splice(prepared_.program_begin, prepared_.program_end, pieces) + end_of_file();
+    return source(0, prelude_end) + threads + splice(prepared_.program_begin, prepared_.program_end, pieces) +
+           end_of_file();
 }
 
 } // namespace upcc

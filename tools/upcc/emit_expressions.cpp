@@ -26,7 +26,8 @@ bool Emitter::touches_shared(const Expr* expression) const {
 
 void Emitter::add_expression(const Expr* e, Pieces& pieces, bool as_condition) {
     if (e == nullptr || e->getBeginLoc().isInvalid()) return;
-    pieces.push_back({offset(e->getBeginLoc()), end_offset(e->getEndLoc()), as_condition ? condition(e) : expression(e)});
+    pieces.push_back(
+        {offset(e->getBeginLoc()), end_offset(e->getEndLoc()), as_condition ? condition(e) : expression(e)});
 }
 
 /// As it was written, with its parts.
@@ -37,19 +38,24 @@ std::string Emitter::plain(const Stmt* node) {
     for (const Stmt* const child : node->children()) {
         const auto* const part = dyn_cast_or_null<Expr>(child);
         if (part == nullptr) continue;
-        add_expression(part, pieces, (logical != nullptr && logical->isLogicalOp()) || (conditional != nullptr && part == conditional->getCond()));
+        add_expression(part, pieces,
+                       (logical != nullptr && logical->isLogicalOp()) ||
+                           (conditional != nullptr && part == conditional->getCond()));
     }
     return splice(offset(node->getBeginLoc()), end_offset(node->getEndLoc()), pieces);
 }
 
 /// Where C asks whether it is zero.
-std::string Emitter::condition(const Expr* e) { return Types::points_to_shared(e->getType()) ? "(!lapwing_upc_null(" + expression(e) + "))" : expression(e); }
+std::string Emitter::condition(const Expr* e) {
+    return Types::points_to_shared(e->getType()) ? "(!lapwing_upc_null(" + expression(e) + "))" : expression(e);
+}
 
 std::string Emitter::implicit_cast(const ImplicitCastExpr* cast) {
     const Expr* const inner = cast->getSubExpr();
     const bool from_shared = Types::is_shared(inner->getType());
     // `p == NULL` and `c ? p : NULL`, where that is a private pointer.
-    if (Types::points_to_shared(cast->getType()) && !Types::points_to_shared(inner->getType()) && !from_shared && inner->getType()->isPointerType() &&
+    if (Types::points_to_shared(cast->getType()) && !Types::points_to_shared(inner->getType()) && !from_shared &&
+        inner->getType()->isPointerType() &&
         inner->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull)
         return null_pointer;
     switch (cast->getCastKind()) {
@@ -80,7 +86,8 @@ std::string Emitter::explicit_cast(const CStyleCastExpr* cast) {
     if (to && cast->getCastKind() == CK_NullToPointer) return null_pointer;
     if (to && from) return convert(cast);
     if (to) {
-        if (inner->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull) return null_pointer;
+        if (inner->isNullPointerConstant(context_, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull)
+            return null_pointer;
         // A number: what a cast to a number gave.
         return "((lapwing_upc_pointer){(uint64_t)(" + expression(inner) + "), (uint32_t)MYTHREAD, 0})";
     }
@@ -91,23 +98,29 @@ std::string Emitter::explicit_cast(const CStyleCastExpr* cast) {
         if (target->isBooleanType()) return "(!lapwing_upc_null(" + expression(inner) + "))";
         return "((" + type(target) + ")lapwing_upc_addrfield(" + expression(inner) + "))";
     }
-    if (types_.mentions_shared(type_written)) return "((" + type(types_.without_shared(type_written)) + ")" + expression(inner) + ")";
+    if (types_.mentions_shared(type_written))
+        return "((" + type(types_.without_shared(type_written)) + ")" + expression(inner) + ")";
     return plain(cast);
 }
 
 std::string Emitter::compound_assignment(const BinaryOperator* operation) {
     const Expr* const left = operation->getLHS();
     const std::string right = expression(operation->getRHS());
-    const std::string sign = BinaryOperator::getOpcodeStr(BinaryOperator::getOpForCompoundAssignment(operation->getOpcode())).str();
+    const std::string sign =
+        BinaryOperator::getOpcodeStr(BinaryOperator::getOpForCompoundAssignment(operation->getOpcode())).str();
     const std::string value = value_type(left->getType());
     const bool strict = is_strict(left);
     if (const MemberExpr* const member = bit_field(left))
-        return bit_field_update(member, "", "lapwing_s." + member->getMemberDecl()->getName().str() + " " + sign + "= (" + right + ");", "");
+        return bit_field_update(
+            member, "", "lapwing_s." + member->getMemberDecl()->getName().str() + " " + sign + "= (" + right + ");",
+            "");
     const std::string at = "({ lapwing_upc_pointer lapwing_a = " + place(left) + "; ";
     const std::string old = load(value, "lapwing_a", strict);
     if (Types::points_to_shared(left->getType()))
-        return at + store(value, "lapwing_a", plus(old, left, right, operation->getOpcode() == BO_SubAssign), strict) + "; })";
-    return at + value + " lapwing_n = " + old + " " + sign + " (" + right + "); " + store(value, "lapwing_a", "lapwing_n", strict) + "; })";
+        return at + store(value, "lapwing_a", plus(old, left, right, operation->getOpcode() == BO_SubAssign), strict) +
+               "; })";
+    return at + value + " lapwing_n = " + old + " " + sign + " (" + right + "); " +
+           store(value, "lapwing_a", "lapwing_n", strict) + "; })";
 }
 
 std::string Emitter::binary(const BinaryOperator* operation) {
@@ -119,15 +132,19 @@ std::string Emitter::binary(const BinaryOperator* operation) {
     if (operation->isAssignmentOp() && Types::is_shared(left->getType()))
         return kind == BO_Assign ? put(left, expression(right)) : compound_assignment(operation);
     if (left_points && (kind == BO_AddAssign || kind == BO_SubAssign))
-        return "({ lapwing_upc_pointer* lapwing_p = &(" + expression(left) + "); *lapwing_p = " + plus("*lapwing_p", left, expression(right), kind == BO_SubAssign) + "; })";
+        return "({ lapwing_upc_pointer* lapwing_p = &(" + expression(left) +
+               "); *lapwing_p = " + plus("*lapwing_p", left, expression(right), kind == BO_SubAssign) + "; })";
     if (kind == BO_Add && left_points) return plus(expression(left), left, expression(right));
     if (kind == BO_Add && right_points) return plus(expression(right), right, expression(left));
-    if (kind == BO_Sub && left_points) return right_points ? minus(operation) : plus(expression(left), left, expression(right), true);
+    if (kind == BO_Sub && left_points)
+        return right_points ? minus(operation) : plus(expression(left), left, expression(right), true);
     if (operation->isEqualityOp() && (left_points || right_points))
-        return std::string{kind == BO_NE ? "(!" : "("} + "lapwing_upc_same(" + expression(left) + ", " + expression(right) + "))";
+        return std::string{kind == BO_NE ? "(!" : "("} + "lapwing_upc_same(" + expression(left) + ", " +
+               expression(right) + "))";
     if (operation->isRelationalOp() && left_points) {
         const QualType to = Types::pointee(left->getType());
-        return "(lapwing_upc_minus(" + expression(left) + ", " + expression(right) + ", " + element_bytes(to) + ", " + block(to, left) + ") " + operation->getOpcodeStr().str() + " 0)";
+        return "(lapwing_upc_minus(" + expression(left) + ", " + expression(right) + ", " + element_bytes(to) + ", " +
+               block(to, left) + ") " + operation->getOpcodeStr().str() + " 0)";
     }
     return plain(operation);
 }
@@ -138,26 +155,32 @@ std::string Emitter::increment(const UnaryOperator* operation) {
     const bool up = operation->isIncrementOp();
     const bool pointer = Types::points_to_shared(inner->getType());
     const std::string value = value_type(inner->getType());
-    const std::string next = pointer ? plus("lapwing_o", inner, up ? "1" : "-1") : std::string{"lapwing_o "} + (up ? "+ 1" : "- 1");
+    const std::string next =
+        pointer ? plus("lapwing_o", inner, up ? "1" : "-1") : std::string{"lapwing_o "} + (up ? "+ 1" : "- 1");
     if (Types::is_shared(inner->getType())) {
         const bool strict = is_strict(inner);
         if (const MemberExpr* const member = bit_field(inner)) {
             const std::string name = "lapwing_s." + member->getMemberDecl()->getName().str();
             if (before) return bit_field_update(member, "", name + (up ? "++;" : "--;"), "");
-            return bit_field_update(member, "__typeof__(" + name + " + 0) lapwing_o = " + name + "; ", name + (up ? "++;" : "--;"), "lapwing_o");
+            return bit_field_update(member, "__typeof__(" + name + " + 0) lapwing_o = " + name + "; ",
+                                    name + (up ? "++;" : "--;"), "lapwing_o");
         }
-        return "({ lapwing_upc_pointer lapwing_a = " + place(inner) + "; " + value + " lapwing_o = " + load(value, "lapwing_a", strict) + ", lapwing_n = " + next + "; (void)" +
+        return "({ lapwing_upc_pointer lapwing_a = " + place(inner) + "; " + value +
+               " lapwing_o = " + load(value, "lapwing_a", strict) + ", lapwing_n = " + next + "; (void)" +
                store(value, "lapwing_a", "lapwing_n", strict) + "; " + (before ? "lapwing_n" : "lapwing_o") + "; })";
     }
     if (pointer)
-        return "({ lapwing_upc_pointer* lapwing_p = &(" + expression(inner) + "), lapwing_o = *lapwing_p; *lapwing_p = " + next + "; " + (before ? "*lapwing_p" : "lapwing_o") + "; })";
+        return "({ lapwing_upc_pointer* lapwing_p = &(" + expression(inner) +
+               "), lapwing_o = *lapwing_p; *lapwing_p = " + next + "; " + (before ? "*lapwing_p" : "lapwing_o") +
+               "; })";
     return plain(operation);
 }
 
 std::string Emitter::unary(const UnaryOperator* operation) {
     const Expr* const inner = operation->getSubExpr();
     if (operation->getOpcode() == UO_AddrOf && Types::is_shared(inner->getType())) return place(inner);
-    if (operation->getOpcode() == UO_LNot && Types::points_to_shared(inner->getType())) return "lapwing_upc_null(" + expression(inner) + ")";
+    if (operation->getOpcode() == UO_LNot && Types::points_to_shared(inner->getType()))
+        return "lapwing_upc_null(" + expression(inner) + ")";
     if (operation->isIncrementDecrementOp()) return increment(operation);
     return plain(operation);
 }
@@ -168,7 +191,8 @@ std::string Emitter::conditional(const BinaryConditionalOperator* conditional) {
     const Expr* const common = conditional->getCommon();
     const std::string test = Types::points_to_shared(common->getType()) ? "!lapwing_upc_null(lapwing_c)" : "lapwing_c";
     const std::string value = types_.is_shared(common->getType()) ? get(common) : expression(common);
-    return "({ __typeof__(" + value + ") lapwing_c = " + value + "; " + test + " ? lapwing_c : (" + expression(conditional->getFalseExpr()) + "); })";
+    return "({ __typeof__(" + value + ") lapwing_c = " + value + "; " + test + " ? lapwing_c : (" +
+           expression(conditional->getFalseExpr()) + "); })";
 }
 
 /// The C library's functions with any number of arguments know no pointers-to-shared: printf("%p") prints the address.
@@ -193,20 +217,26 @@ std::string Emitter::expression(const Expr* e) {
     if (const auto* const one = dyn_cast<CStyleCastExpr>(e)) return explicit_cast(one);
     if (const auto* const one = dyn_cast<UnaryExprOrTypeTraitExpr>(e)) return size_of(one);
     if (const auto* const one = dyn_cast<BinaryOperator>(e)) return binary(one);
-    if (const auto* const one = dyn_cast<UnaryOperator>(e); one != nullptr && !(Types::is_shared(e->getType()) && e->isGLValue())) return unary(one);
+    if (const auto* const one = dyn_cast<UnaryOperator>(e);
+        one != nullptr && !(Types::is_shared(e->getType()) && e->isGLValue()))
+        return unary(one);
     if (const auto* const one = dyn_cast<ParenExpr>(e)) return "(" + expression(one->getSubExpr()) + ")";
     // Not read: before a comma, say.
     if (Types::is_shared(e->getType()) && e->isGLValue()) return place(e);
     if (const auto* const one = dyn_cast<CallExpr>(e)) return call(one);
     if (const auto* const one = dyn_cast<BinaryConditionalOperator>(e)) return conditional(one);
     if (const auto* const one = dyn_cast<ConstantExpr>(e)) return expression(one->getSubExpr());
-    if (const auto* const one = dyn_cast<InitListExpr>(e)) return plain(one->getSyntacticForm() != nullptr ? one->getSyntacticForm() : one);
+    if (const auto* const one = dyn_cast<InitListExpr>(e))
+        return plain(one->getSyntacticForm() != nullptr ? one->getSyntacticForm() : one);
     if (const auto* const one = dyn_cast<CompoundLiteralExpr>(e))
-        return types_.mentions_shared(one->getType()) ? "(" + type(one->getType()) + ")" + expression(one->getInitializer()) : plain(one);
+        return types_.mentions_shared(one->getType())
+                   ? "(" + type(one->getType()) + ")" + expression(one->getInitializer())
+                   : plain(one);
     if (const auto* const one = dyn_cast<VAArgExpr>(e); one != nullptr && types_.mentions_shared(e->getType()))
         return "__builtin_va_arg(" + expression(one->getSubExpr()) + ", " + type(e->getType()) + ")";
     if (const auto* const one = dyn_cast<StmtExpr>(e)) return "(" + statement(one->getSubStmt()) + ")";
-    if (const auto* const one = dyn_cast<GenericSelectionExpr>(e); one != nullptr && touches_shared(e)) return "(" + expression(one->getResultExpr()) + ")";
+    if (const auto* const one = dyn_cast<GenericSelectionExpr>(e); one != nullptr && touches_shared(e))
+        return "(" + expression(one->getResultExpr()) + ")";
     if (isa<PredefinedExpr, OffsetOfExpr>(e)) return source(e->getSourceRange());
     return plain(e);
 }

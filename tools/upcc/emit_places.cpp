@@ -34,7 +34,8 @@ std::string Emitter::step(QualType pointee) {
     for (QualType t = pointee.getCanonicalType(); t->isArrayType(); t = context_.getAsArrayType(t)->getElementType()) {
         const auto* const array = context_.getAsConstantArrayType(t);
         if (array != nullptr) factor += "*(ptrdiff_t)(" + number(array->getSize()) + ")";
-        else if (const auto* const variable = context_.getAsVariableArrayType(t)) factor += "*(ptrdiff_t)(" + expression(variable->getSizeExpr()) + ")";
+        else if (const auto* const variable = context_.getAsVariableArrayType(t))
+            factor += "*(ptrdiff_t)(" + expression(variable->getSizeExpr()) + ")";
     }
     return factor;
 }
@@ -48,28 +49,35 @@ std::string Emitter::block(QualType shared, const Expr* of) {
     const Layout layout = types_.layout(shared);
     if (layout.is_indefinite() || types_.element(shared)->isVoidType()) return "0";
     if (layout.kind == Layout::Kind::blocks) return std::to_string(layout.block);
-    if (const VarDecl* const variable = of == nullptr ? nullptr : root(of); variable != nullptr && types_.layout(variable->getType()).kind == Layout::Kind::even)
+    if (const VarDecl* const variable = of == nullptr ? nullptr : root(of);
+        variable != nullptr && types_.layout(variable->getType()).kind == Layout::Kind::even)
         return block_of_array(variable->getType());
-    if (of != nullptr) error(of->getExprLoc(), "the block size [*] needs an array that is seen here; pointers have a block size of their own");
+    if (of != nullptr)
+        error(of->getExprLoc(),
+              "the block size [*] needs an array that is seen here; pointers have a block size of their own");
     return "1";
 }
 
 std::string Emitter::plus(const std::string& pointer, const Expr* typed, const std::string& elements, bool minus) {
     const QualType to = Types::pointee(typed->getType());
-    return "lapwing_upc_plus(" + pointer + ", " + element_bytes(to) + ", " + block(to, typed) + ", " + (minus ? "-" : "") + "(ptrdiff_t)(" + elements + ")" + step(to) + ")";
+    return "lapwing_upc_plus(" + pointer + ", " + element_bytes(to) + ", " + block(to, typed) + ", " +
+           (minus ? "-" : "") + "(ptrdiff_t)(" + elements + ")" + step(to) + ")";
 }
 
 std::string Emitter::minus(const BinaryOperator* difference) {
     const Expr* const left = difference->getLHS();
     const QualType to = Types::pointee(left->getType());
     const std::string factor = step(to);
-    const std::string elements = "lapwing_upc_minus(" + expression(left) + ", " + expression(difference->getRHS()) + ", " + element_bytes(to) + ", " + block(to, left) + ")";
+    const std::string elements = "lapwing_upc_minus(" + expression(left) + ", " + expression(difference->getRHS()) +
+                                 ", " + element_bytes(to) + ", " + block(to, left) + ")";
     return factor.empty() ? elements : "(" + elements + "/(1" + factor + "))";
 }
 
 std::string Emitter::member_place(const MemberExpr* member) {
     const auto* const field = cast<FieldDecl>(member->getMemberDecl());
-    const auto base_place = [&](const MemberExpr* of) { return of->isArrow() ? expression(of->getBase()) : place(of->getBase()); };
+    const auto base_place = [&](const MemberExpr* of) {
+        return of->isArrow() ? expression(of->getBase()) : place(of->getBase());
+    };
     if (field->isAnonymousStructOrUnion()) return base_place(member);
     // Through anonymous structures, whose members offsetof knows by the one around them.
     const MemberExpr* outer = member;
@@ -78,18 +86,22 @@ std::string Emitter::member_place(const MemberExpr* member) {
         outer = inner;
     }
     const QualType whole = outer->isArrow() ? Types::pointee(outer->getBase()->getType()) : outer->getBase()->getType();
-    return "lapwing_upc_inside(" + base_place(outer) + ", __builtin_offsetof(" + value_type(whole) + ", " + field->getName().str() + "))";
+    return "lapwing_upc_inside(" + base_place(outer) + ", __builtin_offsetof(" + value_type(whole) + ", " +
+           field->getName().str() + "))";
 }
 
 std::string Emitter::place(const Expr* lvalue) {
     lvalue = lvalue->IgnoreParens();
     if (const auto* const reference = dyn_cast<DeclRefExpr>(lvalue)) return reference->getDecl()->getName().str();
-    if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue)) return plus(expression(subscript->getBase()), subscript->getBase(), expression(subscript->getIdx()));
+    if (const auto* const subscript = dyn_cast<ArraySubscriptExpr>(lvalue))
+        return plus(expression(subscript->getBase()), subscript->getBase(), expression(subscript->getIdx()));
     if (const auto* const member = dyn_cast<MemberExpr>(lvalue)) return member_place(member);
     if (const auto* const unary = dyn_cast<UnaryOperator>(lvalue)) {
         if (unary->getOpcode() == UO_Deref) return expression(unary->getSubExpr());
         if (unary->getOpcode() == UO_Extension || unary->getOpcode() == UO_Real) return place(unary->getSubExpr());
-        if (unary->getOpcode() == UO_Imag) return "lapwing_upc_inside(" + place(unary->getSubExpr()) + ", sizeof(" + value_type(lvalue->getType()) + "))";
+        if (unary->getOpcode() == UO_Imag)
+            return "lapwing_upc_inside(" + place(unary->getSubExpr()) + ", sizeof(" + value_type(lvalue->getType()) +
+                   "))";
     }
     error(lvalue->getExprLoc(), "this is not supported as a shared object");
     return "0";
@@ -115,11 +127,14 @@ bool Emitter::is_strict(const Expr* lvalue) {
 }
 
 std::string Emitter::load(const std::string& value_type, const std::string& place, bool strict) const {
-    return "({ " + value_type + " lapwing_v; lapwing_upc_" + (strict ? "get_strict" : "load") + "(&lapwing_v, " + place + ", sizeof lapwing_v); lapwing_v; })";
+    return "({ " + value_type + " lapwing_v; lapwing_upc_" + (strict ? "get_strict" : "load") + "(&lapwing_v, " +
+           place + ", sizeof lapwing_v); lapwing_v; })";
 }
 
-std::string Emitter::store(const std::string& value_type, const std::string& place, const std::string& value, bool strict) const {
-    return "({ " + value_type + " lapwing_v = (" + value + "); lapwing_upc_" + (strict ? "put_strict" : "store") + "(" + place + ", &lapwing_v, sizeof lapwing_v); lapwing_v; })";
+std::string Emitter::store(const std::string& value_type, const std::string& place, const std::string& value,
+                           bool strict) const {
+    return "({ " + value_type + " lapwing_v = (" + value + "); lapwing_upc_" + (strict ? "put_strict" : "store") + "(" +
+           place + ", &lapwing_v, sizeof lapwing_v); lapwing_v; })";
 }
 
 const MemberExpr* Emitter::bit_field(const Expr* lvalue) const {
@@ -131,7 +146,8 @@ std::string Emitter::get(const Expr* lvalue) {
     if (const MemberExpr* const member = bit_field(lvalue)) {
         const Expr* const base = member->getBase();
         const QualType whole = member->isArrow() ? Types::pointee(base->getType()) : base->getType();
-        const std::string bytes = load(value_type(whole), member->isArrow() ? expression(base) : place(base), is_strict(lvalue));
+        const std::string bytes =
+            load(value_type(whole), member->isArrow() ? expression(base) : place(base), is_strict(lvalue));
         return "(" + bytes + "." + member->getMemberDecl()->getName().str() + ")";
     }
     return load(value_type(lvalue->getType()), place(lvalue), is_strict(lvalue));
@@ -139,12 +155,15 @@ std::string Emitter::get(const Expr* lvalue) {
 
 std::string Emitter::put(const Expr* lvalue, const std::string& value) {
     if (const MemberExpr* const member = bit_field(lvalue))
-        return bit_field_update(member, "", "lapwing_s." + member->getMemberDecl()->getName().str() + " = (" + value + ");", "");
+        return bit_field_update(member, "",
+                                "lapwing_s." + member->getMemberDecl()->getName().str() + " = (" + value + ");", "");
     return store(value_type(lvalue->getType()), place(lvalue), value, is_strict(lvalue));
 }
 
-/// Reads the bytes that have the bit-field, and no others, and writes them back after `statement`, which changes lapwing_s.
-std::string Emitter::bit_field_update(const MemberExpr* member, const std::string& before, const std::string& statement, const std::string& result) {
+/// Reads the bytes that have the bit-field, and no others, and writes them back after `statement`, which changes
+/// lapwing_s.
+std::string Emitter::bit_field_update(const MemberExpr* member, const std::string& before, const std::string& statement,
+                                      const std::string& result) {
     const Expr* const base = member->getBase();
     const QualType whole = member->isArrow() ? Types::pointee(base->getType()) : base->getType();
     const std::string name = member->getMemberDecl()->getName().str();
@@ -152,11 +171,16 @@ std::string Emitter::bit_field_update(const MemberExpr* member, const std::strin
     const std::string type = value_type(whole);
     const std::string bytes = "((char*)&lapwing_s + lapwing_first), lapwing_last - lapwing_first + 1";
     const std::string at = "lapwing_upc_inside(lapwing_a, lapwing_first)";
-    return "({ lapwing_upc_pointer lapwing_a = " + (member->isArrow() ? expression(base) : place(base)) + "; " + type + " lapwing_m, lapwing_s; size_t lapwing_first, lapwing_last; " +
-           "__builtin_memset(&lapwing_m, 0, sizeof lapwing_m); __builtin_memset(&lapwing_s, 0, sizeof lapwing_s); lapwing_m." + name + " = -1; " +
-           "lapwing_upcc_bytes_set(&lapwing_m, sizeof lapwing_m, &lapwing_first, &lapwing_last); lapwing_upc_get" + (strict ? "_strict" : "") +
-           "(((char*)&lapwing_s + lapwing_first), " + at + ", lapwing_last - lapwing_first + 1); " + before + statement + " lapwing_upc_put" + (strict ? "_strict" : "") + "(" + at + ", " +
-           bytes + "); " + (result.empty() ? "lapwing_s." + name : result) + "; })";
+    return "({ lapwing_upc_pointer lapwing_a = " + (member->isArrow() ? expression(base) : place(base)) + "; " + type +
+           " lapwing_m, lapwing_s; size_t lapwing_first, lapwing_last; " +
+           "__builtin_memset(&lapwing_m, 0, sizeof lapwing_m); __builtin_memset(&lapwing_s, 0, sizeof lapwing_s); "
+           "lapwing_m." +
+           name + " = -1; " +
+           "lapwing_upcc_bytes_set(&lapwing_m, sizeof lapwing_m, &lapwing_first, &lapwing_last); lapwing_upc_get" +
+           (strict ? "_strict" : "") + "(((char*)&lapwing_s + lapwing_first), " + at +
+           ", lapwing_last - lapwing_first + 1); " + before + statement + " lapwing_upc_put" +
+           (strict ? "_strict" : "") + "(" + at + ", " + bytes + "); " +
+           (result.empty() ? "lapwing_s." + name : result) + "; })";
 }
 
 /// Between pointers-to-shared: another layout, or size of an element, loses the phase.
@@ -171,11 +195,15 @@ std::string Emitter::convert(const CastExpr* cast) {
         return one || target.is_indefinite() ? "lapwing_upc_phase_zero(" + pointer + ")" : pointer;
     }
     const Layout source = types_.layout(from);
-    const bool alike = (source.is_indefinite() && target.is_indefinite()) || (source.kind == target.kind && source.block == target.block);
+    const bool alike = (source.is_indefinite() && target.is_indefinite()) ||
+                       (source.kind == target.kind && source.block == target.block);
     const QualType a = types_.element(to);
     const QualType b = types_.element(from);
-    const bool same_size = !a->isIncompleteType() && !b->isIncompleteType() && context_.getTypeSizeInChars(a) == context_.getTypeSizeInChars(b);
-    return alike && (same_size || a->isIncompleteType() || b->isIncompleteType()) ? pointer : "lapwing_upc_phase_zero(" + pointer + ")";
+    const bool same_size = !a->isIncompleteType() && !b->isIncompleteType() &&
+                           context_.getTypeSizeInChars(a) == context_.getTypeSizeInChars(b);
+    return alike && (same_size || a->isIncompleteType() || b->isIncompleteType())
+               ? pointer
+               : "lapwing_upc_phase_zero(" + pointer + ")";
 }
 
 std::string Emitter::size_of_shared(QualType type) { return "(" + element_bytes(type) + step(type) + ")"; }
@@ -184,9 +212,13 @@ std::string Emitter::size_of(const UnaryExprOrTypeTraitExpr* size) {
     const QualType t = size->getTypeOfArgument();
     const auto found = prepared_.size_operators.find(offset(size->getOperatorLoc()));
     if (found == prepared_.size_operators.end()) {
-        if (types_.is_shared(t)) return size->getKind() == UETT_SizeOf ? "((size_t)" + size_of_shared(t) + ")" : "_Alignof(" + value_type(types_.element(t)) + ")";
-        const bool rewritten = types_.mentions_shared(t) || (!size->isArgumentType() && touches_shared(size->getArgumentExpr()));
-        return rewritten ? std::string{size->getKind() == UETT_SizeOf ? "sizeof(" : "_Alignof("} + type(t) + ")" : plain(size);
+        if (types_.is_shared(t))
+            return size->getKind() == UETT_SizeOf ? "((size_t)" + size_of_shared(t) + ")"
+                                                  : "_Alignof(" + value_type(types_.element(t)) + ")";
+        const bool rewritten =
+            types_.mentions_shared(t) || (!size->isArgumentType() && touches_shared(size->getArgumentExpr()));
+        return rewritten ? std::string{size->getKind() == UETT_SizeOf ? "sizeof(" : "_Alignof("} + type(t) + ")"
+                         : plain(size);
     }
     const Expr* const of = size->isArgumentType() ? nullptr : size->getArgumentExpr();
     const Layout layout = types_.layout(t);

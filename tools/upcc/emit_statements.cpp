@@ -20,17 +20,22 @@ bool Emitter::calls(const Stmt* statement) {
     return finder.found;
 }
 
-/// The body of a upc_forall for the iterations that are the thread's: of the outermost one that has an affinity, and of no other.
+/// The body of a upc_forall for the iterations that are the thread's: of the outermost one that has an affinity, and of
+/// no other.
 std::string Emitter::forall_body(const ForStmt* loop, const Expr* affinity, const std::string& is_nested) {
     const bool points = Types::points_to_shared(affinity->getType());
     const std::string value = expression(affinity);
-    const std::string owns = points ? "lapwing_upcc_owns_place(" + value + ")" : "lapwing_upcc_owns_number((long long)(" + value + "))";
+    const std::string owns =
+        points ? "lapwing_upcc_owns_place(" + value + ")" : "lapwing_upcc_owns_number((long long)(" + value + "))";
     ++foralls_;
     const std::string body = statement(loop->getBody());
     --foralls_;
     std::string out = "if (!(" + (is_nested.empty() ? "" : is_nested + " || ") + owns + ")) ; else ";
     if (!calls(loop->getBody())) return out + body;
-    return out + "{ int lapwing_outer __attribute__((cleanup(lapwing_upcc_leave_forall), unused)) = lapwing_upcc_forall_depth++; " + body + " }";
+    return out +
+           "{ int lapwing_outer __attribute__((cleanup(lapwing_upcc_leave_forall), unused)) = "
+           "lapwing_upcc_forall_depth++; " +
+           body + " }";
 }
 
 std::string Emitter::for_loop(const ForStmt* loop) {
@@ -56,14 +61,16 @@ std::string Emitter::for_loop(const ForStmt* loop) {
     } else {
         affinity = forall_affinity(loop);
         const Expr* const step = forall_step(loop);
-        pieces.push_back({offset(loop->getInc()->getBeginLoc()), end_offset(loop->getInc()->getEndLoc()), step != nullptr ? expression(step) : std::string{}});
+        pieces.push_back({offset(loop->getInc()->getBeginLoc()), end_offset(loop->getInc()->getEndLoc()),
+                          step != nullptr ? expression(step) : std::string{}});
     }
     std::string nested;
     const bool shares = affinity != nullptr && foralls_ == 0;
     if (shares) {
         nested = "lapwing_nested_" + std::to_string(offset(loop->getBeginLoc()));
         before += "const int " + nested + " = lapwing_upcc_forall_depth != 0; ";
-        pieces.push_back({offset(loop->getBody()->getBeginLoc()), statement_end(loop->getBody()), forall_body(loop, affinity, nested)});
+        pieces.push_back({offset(loop->getBody()->getBeginLoc()), statement_end(loop->getBody()),
+                          forall_body(loop, affinity, nested)});
     } else {
         add_statement(loop->getBody(), pieces);
     }

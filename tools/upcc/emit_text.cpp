@@ -7,14 +7,17 @@ using namespace clang;
 
 namespace upcc {
 
-std::size_t Emitter::offset(SourceLocation location) const { return sources_.getFileOffset(sources_.getFileLoc(location)); }
+std::size_t Emitter::offset(SourceLocation location) const {
+    return sources_.getFileOffset(sources_.getFileLoc(location));
+}
 
 std::size_t Emitter::end_offset(SourceLocation last) const {
     return offset(Lexer::getLocForEndOfToken(sources_.getFileLoc(last), 0, sources_, context_.getLangOpts()));
 }
 
 std::string Emitter::line_marker(std::size_t at) const {
-    const PresumedLoc place = sources_.getPresumedLoc(sources_.getLocForStartOfFile(sources_.getMainFileID()).getLocWithOffset(static_cast<int>(at)));
+    const PresumedLoc place = sources_.getPresumedLoc(
+        sources_.getLocForStartOfFile(sources_.getMainFileID()).getLocWithOffset(static_cast<int>(at)));
     if (place.isInvalid()) return "\n";
     return "\n# " + std::to_string(place.getLine()) + " \"" + quoted(place.getFilename()) + "\"\n";
 }
@@ -50,7 +53,8 @@ std::size_t Emitter::behind_semicolon(std::size_t at) const {
 std::size_t Emitter::statement_end(const Stmt* statement) const {
     if (isa<CompoundStmt, DeclStmt>(statement)) return end_offset(statement->getEndLoc());
     if (isa<NullStmt>(statement)) return offset(statement->getBeginLoc()) + 1;
-    if (const auto* const one = dyn_cast<IfStmt>(statement)) return statement_end(one->getElse() != nullptr ? one->getElse() : one->getThen());
+    if (const auto* const one = dyn_cast<IfStmt>(statement))
+        return statement_end(one->getElse() != nullptr ? one->getElse() : one->getThen());
     if (const auto* const one = dyn_cast<ForStmt>(statement)) return statement_end(one->getBody());
     if (const auto* const one = dyn_cast<WhileStmt>(statement)) return statement_end(one->getBody());
     if (const auto* const one = dyn_cast<SwitchStmt>(statement)) return statement_end(one->getBody());

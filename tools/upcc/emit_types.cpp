@@ -15,20 +15,24 @@ std::string Emitter::qualifiers(QualType type) {
 /// A multiple of the prime that THREADS is in the parse is one of THREADS.
 std::string Emitter::number(const llvm::APInt& value) const {
     const std::uint64_t count = value.getZExtValue();
-    if (threads_ == 0 && count != 0 && count % any_threads == 0) return std::to_string(count / any_threads) + "*THREADS";
+    if (threads_ == 0 && count != 0 && count % any_threads == 0)
+        return std::to_string(count / any_threads) + "*THREADS";
     return std::to_string(count);
 }
 
 std::string Emitter::record_name(const TagDecl* record) {
     if (record->getIdentifier() != nullptr) return record->getKindName().str() + " " + record->getName().str();
-    if (const TypedefNameDecl* const name = record->getTypedefNameForAnonDecl(); name != nullptr && !types_.is_shared(name->getUnderlyingType())) return name->getName().str();
+    if (const TypedefNameDecl* const name = record->getTypedefNameForAnonDecl();
+        name != nullptr && !types_.is_shared(name->getUnderlyingType()))
+        return name->getName().str();
     return record->getKindName().str() + " lapwing_upcc_unnamed_" + std::to_string(offset(record->getBeginLoc()));
 }
 
 std::string Emitter::function_declarator(const FunctionType* function, const std::string& name) {
     std::string parameters;
     if (const auto* const prototype = dyn_cast<FunctionProtoType>(function)) {
-        for (const QualType parameter : prototype->param_types()) parameters += (parameters.empty() ? "" : ", ") + type(parameter);
+        for (const QualType parameter : prototype->param_types())
+            parameters += (parameters.empty() ? "" : ", ") + type(parameter);
         if (prototype->isVariadic()) parameters += ", ...";
         if (prototype->getNumParams() == 0) parameters = "void";
     }
@@ -46,17 +50,22 @@ std::string Emitter::declare(QualType t, const std::string& name) {
         const std::string inner = "*" + before + (t.isLocalRestrictQualified() ? "restrict " : "") + name;
         return declare(to, to->isArrayType() || to->isFunctionType() ? "(" + inner + ")" : inner);
     }
-    if (const auto* const array = dyn_cast<ConstantArrayType>(here)) return declare(array->getElementType(), name + "[" + number(array->getSize()) + "]");
-    if (const auto* const array = dyn_cast<IncompleteArrayType>(here)) return declare(array->getElementType(), name + "[]");
+    if (const auto* const array = dyn_cast<ConstantArrayType>(here))
+        return declare(array->getElementType(), name + "[" + number(array->getSize()) + "]");
+    if (const auto* const array = dyn_cast<IncompleteArrayType>(here))
+        return declare(array->getElementType(), name + "[]");
     if (const auto* const array = dyn_cast<VariableArrayType>(here))
-        return declare(array->getElementType(), name + "[" + (array->getSizeExpr() != nullptr ? expression(array->getSizeExpr()) : "") + "]");
+        return declare(array->getElementType(),
+                       name + "[" + (array->getSizeExpr() != nullptr ? expression(array->getSizeExpr()) : "") + "]");
     if (const auto* const function = dyn_cast<FunctionType>(here)) return function_declarator(function, name);
     if (const auto* const tagged = dyn_cast<TagType>(here)) {
-        if (isa<EnumType>(tagged) && tagged->getDecl()->getIdentifier() == nullptr && tagged->getDecl()->getTypedefNameForAnonDecl() == nullptr)
+        if (isa<EnumType>(tagged) && tagged->getDecl()->getIdentifier() == nullptr &&
+            tagged->getDecl()->getTypedefNameForAnonDecl() == nullptr)
             return before + cast<EnumType>(tagged)->getDecl()->getIntegerType().getAsString() + " " + name;
         return before + record_name(tagged->getDecl()) + " " + name;
     }
-    if (isa<BuiltinType>(here)) return before + QualType(here, 0).getAsString(PrintingPolicy(context_.getLangOpts())) + " " + name;
+    if (isa<BuiltinType>(here))
+        return before + QualType(here, 0).getAsString(PrintingPolicy(context_.getLangOpts())) + " " + name;
     if (isa<ComplexType>(here)) return before + "_Complex " + declare(cast<ComplexType>(here)->getElementType(), name);
     if (const auto* const adjusted = dyn_cast<AdjustedType>(here)) return declare(adjusted->getAdjustedType(), name);
     const QualType inner = t.getSingleStepDesugaredType(context_);
@@ -68,7 +77,8 @@ std::string Emitter::declare(QualType t, const std::string& name) {
 
 void Emitter::type_pieces(TypeLoc type, Pieces& pieces) {
     for (; !type.isNull(); type = type.getNextTypeLoc()) {
-        if (const auto array = type.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr) add_expression(array.getSizeExpr(), pieces);
+        if (const auto array = type.getAs<ArrayTypeLoc>(); array && array.getSizeExpr() != nullptr)
+            add_expression(array.getSizeExpr(), pieces);
         else if (const auto of = type.getAs<TypeOfExprTypeLoc>()) add_expression(of.getUnderlyingExpr(), pieces);
         if (type.getAs<FunctionTypeLoc>() || type.getAs<TypedefTypeLoc>()) return;
     }

@@ -9,7 +9,9 @@ namespace upcc {
 
 namespace {
 
-[[nodiscard]] bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || (c & 0x80) != 0; }
+[[nodiscard]] bool begins_name(char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || (c & 0x80) != 0;
+}
 [[nodiscard]] bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 [[nodiscard]] bool in_name(char c) { return begins_name(c) || is_digit(c); }
 
@@ -83,7 +85,8 @@ bool read_line_marker(std::string_view directive, LineMarker& marker) {
     if (directive.substr(at, 4) == "line") at = directive.find_first_not_of(" \t", at + 4);
     if (at == directive.npos || !is_digit(directive[at])) return false;
     marker.line = 0;
-    while (at < directive.size() && is_digit(directive[at])) marker.line = marker.line * 10 + static_cast<unsigned>(directive[at++] - '0');
+    while (at < directive.size() && is_digit(directive[at]))
+        marker.line = marker.line * 10 + static_cast<unsigned>(directive[at++] - '0');
     const std::size_t quote = directive.find('"', at);
     if (quote == directive.npos) return false;
     const std::size_t end = end_of_text(directive, quote);
@@ -117,7 +120,8 @@ Positions::Positions(std::string_view preprocessed) : text_{preprocessed} {
 }
 
 Place Positions::at(std::size_t offset) const {
-    const auto after = std::upper_bound(lines_.begin(), lines_.end(), offset, [](std::size_t value, const Line& line) { return value < line.offset; });
+    const auto after = std::upper_bound(lines_.begin(), lines_.end(), offset,
+                                        [](std::size_t value, const Line& line) { return value < line.offset; });
     if (after == lines_.begin()) return {};
     const Line& line = *(after - 1);
     Place place{files_[line.file], line.number, 0};

@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
         }
         const upcc::Configuration configuration = upcc::Configuration::of(argv[0]);
         if (options.version) {
-            std::cout << "lapwing-upcc " << configuration.value("version") << ", with " << configuration.value("clang_version") << " and " << configuration.value("mpi_version")
+            std::cout << "lapwing-upcc " << configuration.value("version") << ", with "
+                      << configuration.value("clang_version") << " and " << configuration.value("mpi_version")
                       << "; UPC 1.3\n";
             return 0;
         }

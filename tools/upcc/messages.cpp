@@ -17,18 +17,23 @@ namespace {
 [[nodiscard]] std::string conversion(const Diagnostic& info, const Prepared& prepared) {
     const QualType from = type_argument(info, 0);
     const QualType to = type_argument(info, 1);
-    if (from.isNull() || to.isNull()) return "a pointer-to-shared and a pointer-to-private do not convert into each other without a cast";
+    if (from.isNull() || to.isNull())
+        return "a pointer-to-shared and a pointer-to-private do not convert into each other without a cast";
     // Assignments name what is assigned to first.
     const auto name = [&](QualType type) { return "'" + as_upc(type.getAsString(), prepared) + "'"; };
-    return name(from) + " and " + name(to) + ": a pointer-to-shared and a pointer-to-private do not convert into each other; casts are for own elements alone";
+    return name(from) + " and " + name(to) +
+           ": a pointer-to-shared and a pointer-to-private do not convert into each other; casts are for own elements "
+           "alone";
 }
 
 } // namespace
 
 std::string Messages::text(const Diagnostic& info) const {
     switch (info.getID()) {
-    case diag::err_as_qualified_auto_decl: return "an automatic variable cannot be shared; declare it static, or at file scope";
-    case diag::err_field_with_address_space: return "a member of a structure cannot be shared by itself; the whole object can";
+    case diag::err_as_qualified_auto_decl:
+        return "an automatic variable cannot be shared; declare it static, or at file scope";
+    case diag::err_field_with_address_space:
+        return "a member of a structure cannot be shared by itself; the whole object can";
     case diag::err_arg_with_address_space: return "a parameter cannot be shared; pass a pointer-to-shared";
     case diag::err_qualified_function_typeid:
     case diag::err_attribute_address_function_type: return "a function cannot be shared";
@@ -59,7 +64,10 @@ void Messages::HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic
         if (is_error) report_.error(offset, "the block size of a shared type must be a constant integer expression");
         return;
     }
-    report_.add(is_error ? Report::Kind::error : is_note ? Report::Kind::note : Report::Kind::warning, offset, text(info));
+    report_.add(is_error  ? Report::Kind::error
+                : is_note ? Report::Kind::note
+                          : Report::Kind::warning,
+                offset, text(info));
 }
 
 } // namespace upcc

@@ -8,7 +8,8 @@ namespace upcc {
 
 std::string help() {
     return R"(usage: lapwing-upcc [option…] file…
-Compiles and links UPC programs, with their C sources. Files: .upc, .c (UPC where it uses UPC, else C), .i (preprocessed UPC), .o, .a, .so.
+Compiles and links UPC programs, with their C sources. Files: .upc, .c (UPC where it uses UPC, else C), .i (preprocessed
+UPC), .o, .a, .so.
 
   -T N, -T=N             the program is for N threads: THREADS is a constant, and the program is refused another number
   -c  -E  -S  -trans     only compile; preprocess; compile to assembly; translate to C (FILE.trans.i)
@@ -21,12 +22,13 @@ Compiles and links UPC programs, with their C sources. Files: .upc, .c (UPC wher
   -l… -L… -Wl,… -s -static -rdynamic
                          for the linker
   -Wc,… -Wp,…            more options for the C compiler, the preprocessor
-  -shared-heap=SIZE      what LAPWING_UPC_HEAP is where the environment does not say: bytes of each thread, with k, m or g
+  -shared-heap=SIZE      the default of LAPWING_UPC_HEAP: bytes of each thread, with k, m or g
   -x upc                 all files are UPC
   --save-temps           keeps FILE.i and FILE.trans.i beside the result
   -v                     prints the commands
   --version  --help
-Accepted for makefiles of other compilers: -network=… (Lapwing chooses by itself), -nopthreads, -opt, -lines, -uses-mpi, -norc, -q.
+Accepted for makefiles of other compilers: -network=… (Lapwing chooses by itself), -nopthreads, -opt, -lines, -uses-mpi,
+-norc, -q.
 Refused: -pthreads. A UPC thread is a process of MPI: start as many as there are cores.
 )";
 }
@@ -54,13 +56,18 @@ private:
         if (at_ + 1 >= arguments_.size()) throw BadOption{name + " needs a value; lapwing-upcc --help"};
         return arguments_[++at_];
     }
-    [[nodiscard]] bool is(const std::string& name) const { return arguments_[at_] == name || arguments_[at_] == "-" + name; }
-    [[nodiscard]] bool has_value(const std::string& name) const { return arguments_[at_] == name || begins(arguments_[at_], name + "="); }
+    [[nodiscard]] bool is(const std::string& name) const {
+        return arguments_[at_] == name || arguments_[at_] == "-" + name;
+    }
+    [[nodiscard]] bool has_value(const std::string& name) const {
+        return arguments_[at_] == name || begins(arguments_[at_], name + "=");
+    }
 
     void threads(const std::string& text) {
         char* end = nullptr;
         const long number = std::strtol(text.c_str(), &end, 10);
-        if (text.empty() || *end != '\0' || number < 1 || number > 1000000) throw BadOption{"-T is '" + text + "'; it must be a number of threads, from 1 to 1000000"};
+        if (text.empty() || *end != '\0' || number < 1 || number > 1000000)
+            throw BadOption{"-T is '" + text + "'; it must be a number of threads, from 1 to 1000000"};
         options_.threads = static_cast<int>(number);
     }
 
@@ -87,24 +94,32 @@ private:
         if (begins(word, "-fupc-threads-")) return threads(word.substr(14)), true;
         if (begins(word, "-fupc-threads=")) return threads(word.substr(14)), true;
         if (has_value("-THREADS")) return threads(value("-THREADS")), true;
-        if (word == "-T" || begins(word, "-T=") || (begins(word, "-T") && word.size() > 2 && word[2] >= '0' && word[2] <= '9')) return threads(value("-T")), true;
+        if (word == "-T" || begins(word, "-T=") ||
+            (begins(word, "-T") && word.size() > 2 && word[2] >= '0' && word[2] <= '9'))
+            return threads(value("-T")), true;
         if (has_value("-shared-heap")) return options_.heap = value("-shared-heap"), true;
         if (has_value("-pthreads") || word == "-pthreads")
-            throw BadOption{"-pthreads: a UPC thread is a process of MPI here. Leave it out, and start as many processes as there are cores: lapwing-upcrun -n N"};
+            throw BadOption{"-pthreads: a UPC thread is a process of MPI here. Leave it out, and start as many "
+                            "processes as there are cores: lapwing-upcrun -n N"};
         if (word == "-x") {
             const std::string language = value("-x");
             if (language == "upc") options_.all_are_upc = true;
-            else if (language != "none" && language != "c") throw BadOption{"-x " + language + ": only upc, c and none are known"};
+            else if (language != "none" && language != "c")
+                throw BadOption{"-x " + language + ": only upc, c and none are known"};
             return true;
         }
         return accepted();
     }
     [[nodiscard]] bool accepted() {
-        static constexpr std::array with_value{"-network", "-shared-heap-max", "-heap-offset", "-conf", "-inst-functions"};
-        static constexpr std::array alone{"-nopthreads", "-opt",      "-noopt",  "-lines", "-nolines", "-norc",      "-q",    "-uses-mpi", "-nouses-mpi", "-uses-threads",
-                                          "-size-warn",  "-nosize-warn", "-inst", "-noinst", "-tv",    "-extern-main", "-trace", "-stats",    "-fupc",       "-fupc-pts=struct"};
+        static constexpr std::array with_value{"-network", "-shared-heap-max", "-heap-offset", "-conf",
+                                               "-inst-functions"};
+        static constexpr std::array alone{
+            "-nopthreads", "-opt",         "-noopt",        "-lines",     "-nolines",     "-norc",           "-q",
+            "-uses-mpi",   "-nouses-mpi",  "-uses-threads", "-size-warn", "-nosize-warn", "-inst",           "-noinst",
+            "-tv",         "-extern-main", "-trace",        "-stats",     "-fupc",        "-fupc-pts=struct"};
         for (const char* const name : with_value)
-            if (has_value(name) || has_value(std::string{"-"} + name)) return static_cast<void>(value(has_value(name) ? name : std::string{"-"} + name)), true;
+            if (has_value(name) || has_value(std::string{"-"} + name))
+                return static_cast<void>(value(has_value(name) ? name : std::string{"-"} + name)), true;
         for (const char* const name : alone)
             if (is(name)) return true;
         return false;
@@ -126,7 +141,8 @@ private:
         else if (word == "-ansi") options_.standard = "gnu89";
         else if (begins(word, "-D")) pass(options_.preprocessor, "-D");
         else if (begins(word, "-U")) pass(options_.preprocessor, "-U");
-        else if (word == "-include" || word == "-isystem" || word == "-iquote" || word == "-idirafter" || word == "-imacros" || word == "-MF" || word == "-MT" || word == "-MQ")
+        else if (word == "-include" || word == "-isystem" || word == "-iquote" || word == "-idirafter" ||
+                 word == "-imacros" || word == "-MF" || word == "-MT" || word == "-MQ")
             pass(options_.preprocessor, word);
         else if (begins(word, "-I")) pass(options_.preprocessor, "-I");
         else if (begins(word, "-M") || word == "-nostdinc") options_.preprocessor.push_back(word);
@@ -137,8 +153,11 @@ private:
         else if (begins(word, "-l")) pass(options_.inputs, "-l");
         else if (begins(word, "-L")) pass(options_.linker, "-L");
         else if (word == "-Xlinker") pass(options_.linker, word);
-        else if (word == "-s" || word == "-static" || word == "-rdynamic" || word == "-pie" || word == "-no-pie" || word == "-shared") options_.linker.push_back(word);
-        else if (begins(word, "-O") || begins(word, "-g") || begins(word, "-f") || begins(word, "-m") || word == "-pthread" || word == "-pipe" || word == "-p" || word == "-pg")
+        else if (word == "-s" || word == "-static" || word == "-rdynamic" || word == "-pie" || word == "-no-pie" ||
+                 word == "-shared")
+            options_.linker.push_back(word);
+        else if (begins(word, "-O") || begins(word, "-g") || begins(word, "-f") || begins(word, "-m") ||
+                 word == "-pthread" || word == "-pipe" || word == "-p" || word == "-pg")
             options_.compiler.push_back(word);
         else throw BadOption{"unknown option " + word + "; lapwing-upcc --help"};
     }

@@ -16,20 +16,20 @@ struct BadOption : std::runtime_error {
 struct Options {
     enum class Until { preprocess, translate, compile, link };
     Until until = Until::link;
-    std::vector<std::string> inputs;        ///< sources, objects and libraries, in their order
-    std::string output;                     ///< empty: as a C compiler names it
-    int threads = 0;                        ///< -T; 0: any number
-    std::string heap;                       ///< -shared-heap
-    std::string standard = "gnu11";         ///< -std=
+    std::vector<std::string> inputs; ///< sources, objects and libraries, in their order
+    std::string output;              ///< empty: as a C compiler names it
+    int threads = 0;                 ///< -T; 0: any number
+    std::string heap;                ///< -shared-heap
+    std::string standard = "gnu11";  ///< -std=
     bool save_temporaries = false;
     bool verbose = false;
-    bool all_are_upc = false;               ///< -x upc
+    bool all_are_upc = false; ///< -x upc
     bool help = false;
     bool version = false;
-    std::vector<std::string> preprocessor;  ///< -D, -U, -I, -include, -M…
-    std::vector<std::string> warnings;      ///< -W…, -w
-    std::vector<std::string> compiler;      ///< -O, -g, -f…, -m…
-    std::vector<std::string> linker;        ///< -L, -Wl,…, -s, …
+    std::vector<std::string> preprocessor; ///< -D, -U, -I, -include, -M…
+    std::vector<std::string> warnings;     ///< -W…, -w
+    std::vector<std::string> compiler;     ///< -O, -g, -f…, -m…
+    std::vector<std::string> linker;       ///< -L, -Wl,…, -s, …
 };
 
 /// Throws BadOption.

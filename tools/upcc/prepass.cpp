@@ -22,7 +22,8 @@ std::size_t Prepared::source_of(std::size_t offset) const {
 /// Goes through the tokens once, and writes each as it is or as what stands for it.
 class Prepass {
 public:
-    Prepass(std::string_view source, std::string_view prelude, int threads) : source_{source}, tokens_{tokens_of(source)} {
+    Prepass(std::string_view source, std::string_view prelude, int threads)
+        : source_{source}, tokens_{tokens_of(source)} {
         result_.layouts = {{"1", 0}, {"", 0}};
         replaced_.resize(tokens_.size());
         skipped_.resize(tokens_.size());
@@ -46,10 +47,12 @@ public:
 
 private:
     [[nodiscard]] std::string_view word(std::size_t token) const {
-        return token < tokens_.size() ? source_.substr(tokens_[token].begin, tokens_[token].end - tokens_[token].begin) : std::string_view{};
+        return token < tokens_.size() ? source_.substr(tokens_[token].begin, tokens_[token].end - tokens_[token].begin)
+                                      : std::string_view{};
     }
     [[nodiscard]] bool is_sign(std::size_t token, char sign) const {
-        return token < tokens_.size() && tokens_[token].kind == TokenKind::sign && source_[tokens_[token].begin] == sign;
+        return token < tokens_.size() && tokens_[token].kind == TokenKind::sign &&
+               source_[tokens_[token].begin] == sign;
     }
     [[nodiscard]] std::size_t next(std::size_t token) const {
         for (++token; token < tokens_.size() && tokens_[token].kind == TokenKind::directive;) ++token;
@@ -64,7 +67,9 @@ private:
         }
         return token;
     }
-    void problem(std::size_t token, std::string text) { result_.problems.push_back({tokens_[std::min(token, tokens_.size() - 1)].begin, std::move(text)}); }
+    void problem(std::size_t token, std::string text) {
+        result_.problems.push_back({tokens_[std::min(token, tokens_.size() - 1)].begin, std::move(text)});
+    }
     void replace(std::size_t token, std::string text) {
         replaced_[token] = std::move(text);
         skipped_[token] = true;
@@ -77,9 +82,11 @@ private:
         if (token.kind != TokenKind::name || token.system) return;
         const std::string_view name = word(at_);
         if (name == "shared") return shared();
-        if (name == "strict" || name == "relaxed") return replace(at_, "__attribute__((btf_type_tag(\"upc " + std::string{name} + "\")))");
+        if (name == "strict" || name == "relaxed")
+            return replace(at_, "__attribute__((btf_type_tag(\"upc " + std::string{name} + "\")))");
         if (name == "upc_forall") return forall();
-        if (name == "upc_barrier" || name == "upc_notify" || name == "upc_wait" || name == "upc_fence") return barrier(std::string{name.substr(4)});
+        if (name == "upc_barrier" || name == "upc_notify" || name == "upc_wait" || name == "upc_fence")
+            return barrier(std::string{name.substr(4)});
         if (name == "upc_localsizeof") return size_operator(SizeOperator::local);
         if (name == "upc_blocksizeof") return size_operator(SizeOperator::block);
         if (name == "upc_elemsizeof") return size_operator(SizeOperator::element);
@@ -89,7 +96,10 @@ private:
     void pragma() {
         const std::string_view text = word(at_);
         const std::vector<Token> words = tokens_of(text.substr(1));
-        const auto name = [&](std::size_t k) { return k < words.size() ? text.substr(1 + words[k].begin, words[k].end - words[k].begin) : std::string_view{}; };
+        const auto name = [&](std::size_t k) {
+            return k < words.size() ? text.substr(1 + words[k].begin, words[k].end - words[k].begin)
+                                    : std::string_view{};
+        };
         if (name(0) != "pragma" || (name(1) != "upc" && name(1) != "pupc" && name(1) != "bupc")) return;
         if (name(1) == "upc" && (name(2) == "strict" || name(2) == "relaxed")) {
             strict_ = name(2) == "strict";
@@ -128,19 +138,23 @@ private:
             number = layout(text, open + 1);
             for (std::size_t k = at_ + 1; k <= last; ++k) replace(k, "");
         }
-        std::string tag = "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))" + lines;
+        std::string tag =
+            "__attribute__((address_space(1),btf_type_tag(\"upc " + std::to_string(number) + "\")))" + lines;
         // In a K&R definition the first attribute would be the function's.
-        if (parentheses_.empty() && at_ > 0 && is_sign(previous(at_), ')') && !behind_attribute()) tag.insert(0, "register ");
+        if (parentheses_.empty() && at_ > 0 && is_sign(previous(at_), ')') && !behind_attribute())
+            tag.insert(0, "register ");
         replace(at_, tag);
         array_parameter(last);
         at_ = last;
     }
     [[nodiscard]] bool behind_attribute() const {
         const std::string_view before = word(previous(last_open_));
-        return before == "__attribute__" || before == "__attribute" || before == "_Alignas" || before == "__asm__" || before == "asm" || before == "__declspec";
+        return before == "__attribute__" || before == "__attribute" || before == "_Alignas" || before == "__asm__" ||
+               before == "asm" || before == "__declspec";
     }
     [[nodiscard]] std::size_t previous(std::size_t token) const {
-        while (token > 0 && tokens_[--token].kind == TokenKind::directive) {}
+        while (token > 0 && tokens_[--token].kind == TokenKind::directive) {
+        }
         return token;
     }
     std::size_t layout(const std::string& text, std::size_t token) {
@@ -155,12 +169,14 @@ private:
 
     /// `f(shared int a[10])` is a pointer, which the parser must be told: it takes no parameters in an address space.
     void array_parameter(std::size_t qualifier) {
-        static const std::set<std::string_view> types{"char", "short", "int", "long", "float", "double", "signed", "unsigned", "void", "_Bool", "const", "volatile"};
+        static const std::set<std::string_view> types{"char",   "short",    "int",  "long",  "float", "double",
+                                                      "signed", "unsigned", "void", "_Bool", "const", "volatile"};
         if (parentheses_.empty()) return;
         const std::string_view before = word(previous(parentheses_.back()));
         if (before == "sizeof" || before == "typeof" || before == "__typeof__" || before.starts_with("upc_")) return;
         std::size_t words = 0; // of the type and the name; a word before the qualifier is one of the type
-        for (std::size_t k = previous(qualifier); k > parentheses_.back() && tokens_[k].kind == TokenKind::name; k = previous(k))
+        for (std::size_t k = previous(qualifier); k > parentheses_.back() && tokens_[k].kind == TokenKind::name;
+             k = previous(k))
             if (word(k) != "shared" && word(k) != "const") ++words;
         std::size_t k = next(qualifier);
         for (; k < tokens_.size() && tokens_[k].kind == TokenKind::name; k = next(k)) ++words;
@@ -285,17 +301,22 @@ private:
     std::size_t last_open_ = 0;            ///< of the last that was closed
 };
 
-Prepared prepare(std::string_view preprocessed, std::string_view prelude, int threads) { return Prepass{preprocessed, prelude, threads}.run(); }
+Prepared prepare(std::string_view preprocessed, std::string_view prelude, int threads) {
+    return Prepass{preprocessed, prelude, threads}.run();
+}
 
 bool is_upc(std::string_view preprocessed) {
-    static const std::set<std::string_view> words{"upc_forall",      "upc_barrier",    "upc_notify", "upc_wait",  "upc_fence", "upc_localsizeof",
-                                                  "upc_blocksizeof", "upc_elemsizeof", "MYTHREAD",   "upc_lock_t"};
+    static const std::set<std::string_view> words{"upc_forall", "upc_barrier",     "upc_notify",      "upc_wait",
+                                                  "upc_fence",  "upc_localsizeof", "upc_blocksizeof", "upc_elemsizeof",
+                                                  "MYTHREAD",   "upc_lock_t"};
     static const std::set<std::string_view> headers{"upc.h", "upc_relaxed.h", "upc_strict.h", "upc_collective.h"};
     for (const Token& token : tokens_of(preprocessed)) {
         const std::string_view text = preprocessed.substr(token.begin, token.end - token.begin);
         if (token.kind == TokenKind::name && !token.system && words.contains(text)) return true;
         LineMarker marker;
-        if (token.kind == TokenKind::directive && read_line_marker(text, marker) && headers.contains(marker.file.substr(marker.file.rfind('/') + 1))) return true;
+        if (token.kind == TokenKind::directive && read_line_marker(text, marker) &&
+            headers.contains(marker.file.substr(marker.file.rfind('/') + 1)))
+            return true;
     }
     return false;
 }

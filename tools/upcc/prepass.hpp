@@ -25,8 +25,8 @@ struct Problem {
     std::string text;
 };
 
-/// UPC as C that Clang can parse, with what C cannot say beside it. `shared [B]` has become an address space with a tag, upc_forall a for with its
-/// affinity in a comma, upc_barrier a call, upc_blocksizeof a sizeof.
+/// UPC as C that Clang can parse, with what C cannot say beside it. `shared [B]` has become an address space with a
+/// tag, upc_forall a for with its affinity in a comma, upc_barrier a call, upc_blocksizeof a sizeof.
 class Prepared {
 public:
     std::string text;
@@ -44,14 +44,16 @@ public:
 private:
     friend class Prepass;
     std::map<std::size_t, bool> strict_from_;
-    std::vector<std::pair<std::size_t, std::size_t>> segments_; ///< (offset in text, in the preprocessed text), ascending
+    std::vector<std::pair<std::size_t, std::size_t>>
+        segments_; ///< (offset in text, in the preprocessed text), ascending
 };
 
 /// The numbers of the layouts that need no text.
 inline constexpr std::size_t layout_default = 0;
 inline constexpr std::size_t layout_indefinite = 1;
 
-/// In the parse of a program for any number of threads THREADS is this prime: a constant that it divides is a multiple of THREADS.
+/// In the parse of a program for any number of threads THREADS is this prime: a constant that it divides is a multiple
+/// of THREADS.
 inline constexpr std::uint64_t any_threads = 1000003;
 
 /// `threads`: of a program for a fixed number; 0: for any. `prelude`: C that comes before it.

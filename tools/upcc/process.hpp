@@ -5,7 +5,8 @@
 
 namespace upcc {
 
-/// Runs a program and waits for it. Its standard output goes to the file, if one is named. Returns its exit code; 127: it could not be started.
+/// Runs a program and waits for it. Its standard output goes to the file, if one is named. Returns its exit code; 127:
+/// it could not be started.
 int run(const std::vector<std::string>& command, const std::string& output = {});
 
 /// As a shell would read it.

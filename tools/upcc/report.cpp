@@ -4,7 +4,9 @@
 
 namespace upcc {
 
-void Report::add(Kind kind, std::size_t offset, const std::string& text) { add_at_source(kind, prepared_.source_of(offset), text); }
+void Report::add(Kind kind, std::size_t offset, const std::string& text) {
+    add_at_source(kind, prepared_.source_of(offset), text);
+}
 
 void Report::add_at_source(Kind kind, std::size_t offset, const std::string& text) {
     const Place place = positions_.at(offset);

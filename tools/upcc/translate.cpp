@@ -27,7 +27,8 @@ public:
         Types types{context, prepared_};
         check(context, prepared_, types, report_, translation_.threads);
         if (report_.errors() > 0) return;
-        result_ = Emitter{context, prepared_, types, report_, translation_.threads, translation_.file}.translation_unit();
+        result_ =
+            Emitter{context, prepared_, types, report_, translation_.threads, translation_.file}.translation_unit();
     }
 
 private:
@@ -59,18 +60,26 @@ std::optional<std::string> translate(const Translation& translation) {
     const Positions positions{translation.preprocessed};
     const Prepared prepared = prepare(translation.preprocessed, translation.prelude, translation.threads);
     Report report{positions, prepared};
-    for (const Problem& problem : prepared.problems) report.add_at_source(Report::Kind::error, problem.source, problem.text);
+    for (const Problem& problem : prepared.problems)
+        report.add_at_source(Report::Kind::error, problem.source, problem.text);
     if (report.errors() > 0) return std::nullopt;
 
     Messages messages{prepared, report};
-    std::vector<std::string> options{"-triple", llvm::sys::getDefaultTargetTriple(), "-fsyntax-only", "-x", "cpp-output", "-std=gnu11", "-ferror-limit", "0"};
-    // Clang 16's guesses at misspelt names would know the translator's, and some end in a crash where address spaces differ.
+    std::vector<std::string> options{"-triple",       llvm::sys::getDefaultTargetTriple(),
+                                     "-fsyntax-only", "-x",
+                                     "cpp-output",    "-std=gnu11",
+                                     "-ferror-limit", "0"};
+    // Clang 16's guesses at misspelt names would know the translator's, and some end in a crash where address spaces
+    // differ.
     options.emplace_back("-fno-spell-checking");
     // C before 1999, which programs still have: told, not refused.
-    for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion", "incompatible-function-pointer-types", "return-type"})
+    for (const char* const old : {"implicit-function-declaration", "implicit-int", "int-conversion",
+                                  "incompatible-function-pointer-types", "return-type"})
         options.push_back(std::string{"-Wno-error="} + old);
     // What the translator itself does to a program.
-    for (const char* const ours : {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison", "comma", "deprecated-non-prototype"}) options.push_back(std::string{"-Wno-"} + ours);
+    for (const char* const ours : {"ignored-attributes", "unknown-pragmas", "unused-value", "unused-comparison",
+                                   "comma", "deprecated-non-prototype"})
+        options.push_back(std::string{"-Wno-"} + ours);
     options.insert(options.end(), translation.parser_options.begin(), translation.parser_options.end());
     options.push_back("program.i");
     std::vector<const char*> arguments;
@@ -81,7 +90,8 @@ std::optional<std::string> translate(const Translation& translation) {
     if (!CompilerInvocation::CreateFromArgs(compiler.getInvocation(), arguments, of_options)) return std::nullopt;
     compiler.getDiagnosticOpts().ShowCarets = false; // no count of errors at the end
     compiler.createDiagnostics(&messages, false);
-    compiler.getPreprocessorOpts().addRemappedFile("program.i", llvm::MemoryBuffer::getMemBuffer(prepared.text, "program.i").release());
+    compiler.getPreprocessorOpts().addRemappedFile(
+        "program.i", llvm::MemoryBuffer::getMemBuffer(prepared.text, "program.i").release());
     std::string result;
     Action action{prepared, report, translation, result};
     compiler.ExecuteAction(action);

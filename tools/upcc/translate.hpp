@@ -8,9 +8,9 @@ namespace upcc {
 
 struct Translation {
     std::string preprocessed;
-    std::string prelude; ///< what lapwing_upcc.h declares, preprocessed
-    std::string file;    ///< as the programmer names it
-    int threads = 0;     ///< 0: any number
+    std::string prelude;                     ///< what lapwing_upcc.h declares, preprocessed
+    std::string file;                        ///< as the programmer names it
+    int threads = 0;                         ///< 0: any number
     std::vector<std::string> parser_options; ///< -W…, -std=…
 };
 

@@ -7,7 +7,9 @@ using namespace clang;
 
 namespace upcc {
 
-bool Types::is_shared(QualType type) { return !type.isNull() && isTargetAddressSpace(type.getQualifiers().getAddressSpace()); }
+bool Types::is_shared(QualType type) {
+    return !type.isNull() && isTargetAddressSpace(type.getQualifiers().getAddressSpace());
+}
 
 bool Types::points_to_shared(QualType type) {
     if (type.isNull()) return false;
@@ -43,7 +45,8 @@ bool Types::holds_pointer_to_shared(QualType type) const {
 QualType Types::without_shared(QualType type) const {
     type = type.getCanonicalType();
     if (const auto* const array = context_.getAsConstantArrayType(type))
-        return context_.getConstantArrayType(without_shared(array->getElementType()), array->getSize(), nullptr, array->getSizeModifier(), 0);
+        return context_.getConstantArrayType(without_shared(array->getElementType()), array->getSize(), nullptr,
+                                             array->getSizeModifier(), 0);
     if (const auto* const array = context_.getAsIncompleteArrayType(type))
         return context_.getIncompleteArrayType(without_shared(array->getElementType()), array->getSizeModifier(), 0);
     return type.getUnqualifiedType();

@@ -21,8 +21,8 @@ struct Layout {
         even        ///< [*]
     };
     Kind kind = Kind::missing;
-    std::size_t number = 0;   ///< of the layout's text
-    std::uint64_t block = 0;  ///< in elements
+    std::size_t number = 0;  ///< of the layout's text
+    std::uint64_t block = 0; ///< in elements
 
     [[nodiscard]] bool is_indefinite() const { return kind == Kind::missing || kind == Kind::indefinite; }
 };
@@ -35,7 +35,9 @@ public:
     [[nodiscard]] static bool is_shared(clang::QualType type);
     /// A pointer-to-shared.
     [[nodiscard]] static bool points_to_shared(clang::QualType type);
-    [[nodiscard]] static clang::QualType pointee(clang::QualType pointer) { return pointer->getAs<clang::PointerType>()->getPointeeType(); }
+    [[nodiscard]] static clang::QualType pointee(clang::QualType pointer) {
+        return pointer->getAs<clang::PointerType>()->getPointeeType();
+    }
     /// Whether C cannot say the type: somewhere in it is a shared one.
     [[nodiscard]] bool mentions_shared(clang::QualType type) const;
     /// Whether an object of the type has a pointer-to-shared inside.
@@ -57,7 +59,8 @@ public:
     [[nodiscard]] std::string in_upc(clang::QualType type) const;
 
 private:
-    /// The last word of the tag that is nearest to the type: "strict", "relaxed" if a qualifier is wanted, else the layout's number; empty: none.
+    /// The last word of the tag that is nearest to the type: "strict", "relaxed" if a qualifier is wanted, else the
+    /// layout's number; empty: none.
     [[nodiscard]] std::string tag(clang::QualType type, bool qualifier) const;
 
     clang::ASTContext& context_;

@@ -1,8 +1,10 @@
-// CG: inverse iteration for the smallest eigenvalue of a large sparse matrix of random pattern. Its linear systems are solved by 25 steps of
-// conjugate gradients. A product needs elements of the whole vector, wherever the row's nonzero elements are.
+// CG: inverse iteration for the smallest eigenvalue of a large sparse matrix of random pattern. Its linear systems are
+// solved by 25 steps of conjugate gradients. A product needs elements of the whole vector, wherever the row's nonzero
+// elements are.
 //
-// Rows are dealt in blocks, in one dimension, in UPC and in MPI. NPB's own MPI program deals the matrix in two, so that a rank needs a part of the
-// vector only, which counts with many ranks. The comparison is one of the ways to communicate, not with NPB's program.
+// Rows are dealt in blocks, in one dimension, in UPC and in MPI. NPB's own MPI program deals the matrix in two, so that
+// a rank needs a part of the vector only, which counts with many ranks. The comparison is one of the ways to
+// communicate, not with NPB's program.
 #include "nas.hpp"
 
 #include <lapwing/upc.hpp>
@@ -39,7 +41,8 @@ struct Problem {
 }
 constexpr int solver_steps = 25;
 
-// ---- The matrix: sum over i of ratio^i x_i x_i^T, plus a multiple of the identity, where x_i is sparse and random, but 1/2 at place i.
+// ---- The matrix: sum over i of ratio^i x_i x_i^T, plus a multiple of the identity, where x_i is sparse and random,
+// but 1/2 at place i.
 
 /// Rows of the matrix that a thread has, each as its nonzero elements one behind the other.
 struct Rows {
@@ -86,7 +89,8 @@ private:
     std::int32_t row_ = 0;
 };
 
-/// Each thread makes all vectors, as NPB's do, and keeps the rows for which own_row(row) is a place among its `count` rows, not -1.
+/// Each thread makes all vectors, as NPB's do, and keeps the rows for which own_row(row) is a place among its `count`
+/// rows, not -1.
 template <class OwnRow>
 [[nodiscard]] Rows make_rows(const Problem& problem, std::int64_t count, OwnRow own_row) {
     constexpr double condition = 0.1;
@@ -110,7 +114,8 @@ template <class OwnRow>
     Rows made;
     made.starts.push_back(0);
     for (std::vector<Element>& row : rows) {
-        std::ranges::stable_sort(row, {}, &Element::place); // contributions to an element stay in the order in which NPB adds them
+        std::ranges::stable_sort(
+            row, {}, &Element::place); // contributions to an element stay in the order in which NPB adds them
         for (std::size_t k = 0; k < row.size(); ++k) {
             if (k > 0 && row[k].place == row[k - 1].place) {
                 made.values.back() += row[k].value;
@@ -125,8 +130,8 @@ template <class OwnRow>
     return made;
 }
 
-// ---- The optimised variant and MPI's: rows in blocks, a copy of the whole vector with each thread, sums of one's own elements first. They differ in
-// how the blocks of a vector and the sums get to the others.
+// ---- The optimised variant and MPI's: rows in blocks, a copy of the whole vector with each thread, sums of one's own
+// elements first. They differ in how the blocks of a vector and the sums get to the others.
 
 /// What solve() needs of either library, for vectors of `size` elements of which the thread has `own`:
 ///   double* whole()              a vector of which each thread has all elements
@@ -148,7 +153,10 @@ public:
     }
     [[nodiscard]] Share own() const { return own_; }
     [[nodiscard]] double* whole() { return whole_.data(); }
-    void exchange() { MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, whole_.data(), counts_.data(), places_.data(), MPI_DOUBLE, MPI_COMM_WORLD); }
+    void exchange() {
+        MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, whole_.data(), counts_.data(), places_.data(), MPI_DOUBLE,
+                       MPI_COMM_WORLD);
+    }
     template <std::size_t N>
     [[nodiscard]] std::array<double, N> sum(std::array<double, N> mine) {
         MPI_Allreduce(MPI_IN_PLACE, mine.data(), static_cast<int>(N), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -213,7 +221,8 @@ void multiply(const Rows& rows, const double* __restrict x, double* __restrict y
         std::int64_t k = rows.starts[row];
         const std::int64_t end = rows.starts[row + 1];
         for (; k + 4 <= end; k += 4)
-            for (int lane = 0; lane < 4; ++lane) sums[static_cast<std::size_t>(lane)] += values[k + lane] * x[columns[k + lane]];
+            for (int lane = 0; lane < 4; ++lane)
+                sums[static_cast<std::size_t>(lane)] += values[k + lane] * x[columns[k + lane]];
         for (; k < end; ++k) sums[0] += values[k] * x[columns[k]];
         y[row] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
@@ -232,7 +241,10 @@ template <class Communication>
 class BlockSolver {
 public:
     explicit BlockSolver(const Problem& problem)
-        : problem_{problem}, communication_{problem.rows}, own_{communication_.own()}, rows_{make_rows(problem, own_.size(), [&](std::int32_t row) {
+        : problem_{problem},
+          communication_{problem.rows},
+          own_{communication_.own()},
+          rows_{make_rows(problem, own_.size(), [&](std::int32_t row) {
               return row >= own_.first && row < own_.last ? row - own_.first : -1;
           })} {
         for (auto* const vector : {&x_, &z_, &q_, &r_}) vector->resize(static_cast<std::size_t>(own_.size()));
@@ -246,7 +258,8 @@ public:
         for (int k = 0; k < iterations; ++k) {
             const double residual = solve();
             const double* const z = z_.data();
-            const auto [xz, zz, residuals] = communication_.sum(std::array{dot(x_.data(), z, size), dot(z, z, size), residual});
+            const auto [xz, zz, residuals] =
+                communication_.sum(std::array{dot(x_.data(), z, size), dot(z, z, size), residual});
             zeta = problem_.shift + 1 / xz;
             residual_ = std::sqrt(residuals);
             const double scale = 1 / std::sqrt(zz);
@@ -381,8 +394,9 @@ private:
     }
 
     Problem problem_;
-    Vector x_{static_cast<std::size_t>(problem_.rows)}, z_{x_.size()}, p_{x_.size()}, q_{x_.size()}, r_{x_.size()}; // shared [*] double x[n], …
-    std::int64_t first_;                                                                                            ///< own element
+    Vector x_{static_cast<std::size_t>(problem_.rows)}, z_{x_.size()}, p_{x_.size()}, q_{x_.size()},
+        r_{x_.size()};   // shared [*] double x[n], …
+    std::int64_t first_; ///< own element
     Rows rows_;
     upc::SharedArray<double> partial_{static_cast<std::size_t>(upc::threads())}; // shared double partial[THREADS]
     double residual_ = 0;
@@ -407,7 +421,8 @@ template <class Solver>
 
 HeapNeeds conjugate_gradient_heap(Class size, int ranks) {
     const std::int64_t rows = problem_of(size).rows;
-    return {.blocks = std::max(UpcVectors::heap_bytes(rows, ranks), NaiveSolver::heap_bytes(rows, ranks)) + (std::uint64_t{1} << 16),
+    return {.blocks = std::max(UpcVectors::heap_bytes(rows, ranks), NaiveSolver::heap_bytes(rows, ranks)) +
+                      (std::uint64_t{1} << 16),
             .local = std::uint64_t{1} << 16};
 }
 
@@ -423,9 +438,11 @@ Result conjugate_gradient(Class size, Variant variant) {
     const double nonzeros = problem.nonzeros * (problem.nonzeros + 1);
     const double step = 5 + nonzeros;
     return {.seconds = measured.seconds,
-            .million_operations = 2.0 * problem.iterations * static_cast<double>(problem.rows) * (3 + nonzeros + solver_steps * step + 3) * 1e-6,
+            .million_operations = 2.0 * problem.iterations * static_cast<double>(problem.rows) *
+                                  (3 + nonzeros + solver_steps * step + 3) * 1e-6,
             .verified = std::abs(measured.zeta - problem.zeta) / problem.zeta <= 1e-10,
-            .detail = fmt::format("zeta {:.13f}, expected {:.13f}; last residual {:.3e}", measured.zeta, problem.zeta, measured.residual)};
+            .detail = fmt::format("zeta {:.13f}, expected {:.13f}; last residual {:.3e}", measured.zeta, problem.zeta,
+                                  measured.residual)};
 }
 
 } // namespace lapwing::nas

@@ -1,5 +1,5 @@
-// EP: pairs of Gaussian deviates by the polar method, their sums, and how many lie in each square annulus. The threads communicate to add up their sums
-// only.
+// EP: pairs of Gaussian deviates by the polar method, their sums, and how many lie in each square annulus. The threads
+// communicate to add up their sums only.
 #include "nas.hpp"
 
 #include <lapwing/upc.hpp>
@@ -19,7 +19,8 @@ namespace lapwing::nas {
 namespace {
 
 constexpr std::uint64_t seed = 271828183;
-constexpr std::int64_t batch_pairs = std::int64_t{1} << 16; // NPB's batches, whose random numbers start at a place of their own
+constexpr std::int64_t batch_pairs = std::int64_t{1}
+                                     << 16; // NPB's batches, whose random numbers start at a place of their own
 constexpr int annuli = 10;
 
 struct Expected {
@@ -37,7 +38,9 @@ struct Expected {
     }
     return {};
 }
-[[nodiscard]] std::int64_t batches_of(Class size) { return (std::int64_t{1} << expected_of(size).log2_pairs) / batch_pairs; }
+[[nodiscard]] std::int64_t batches_of(Class size) {
+    return (std::int64_t{1} << expected_of(size).log2_pairs) / batch_pairs;
+}
 
 /// The sums of both deviates, then the counts.
 using Tally = std::array<double, 2 + annuli>;
@@ -58,7 +61,9 @@ template <class Found>
     const double factor = std::sqrt(-2 * std::log(square) / square);
     found(x * factor, y * factor);
 }
-[[nodiscard]] std::size_t annulus_of(double x, double y) { return static_cast<std::size_t>(std::max(std::abs(x), std::abs(y))); }
+[[nodiscard]] std::size_t annulus_of(double x, double y) {
+    return static_cast<std::size_t>(std::max(std::abs(x), std::abs(y)));
+}
 
 /// A thread's part, in memory of its own: the optimised variant and MPI's.
 [[nodiscard]] Tally tally_of(const Share& batches) {
@@ -68,7 +73,8 @@ template <class Found>
     Random random = start_of_batch(batches.first); // batches that follow each other are one sequence
     std::array<double, 2048> numbers;              // few enough to stay in the first cache
     static_assert(2 * batch_pairs % numbers.size() == 0);
-    for (std::int64_t done = 0; done < 2 * batch_pairs * batches.size(); done += static_cast<std::int64_t>(numbers.size())) {
+    for (std::int64_t done = 0; done < 2 * batch_pairs * batches.size();
+         done += static_cast<std::int64_t>(numbers.size())) {
         random.fill(numbers);
         for (std::size_t i = 0; i < numbers.size(); i += 2)
             polar_method(numbers[i], numbers[i + 1], [&](double x, double y) {
@@ -138,7 +144,9 @@ private:
 
 } // namespace
 
-HeapNeeds embarrassingly_parallel_heap(Class /*size*/, int /*ranks*/) { return {.blocks = std::uint64_t{1} << 16, .local = std::uint64_t{1} << 16}; }
+HeapNeeds embarrassingly_parallel_heap(Class /*size*/, int /*ranks*/) {
+    return {.blocks = std::uint64_t{1} << 16, .local = std::uint64_t{1} << 16};
+}
 
 Result embarrassingly_parallel(Class size, Variant variant) {
     const Expected expected = expected_of(size);
@@ -159,12 +167,13 @@ Result embarrassingly_parallel(Class size, Variant variant) {
     double accepted = 0;
     for (std::size_t i = 2; i < tally.size(); ++i) accepted += tally[i];
     const auto close = [](double value, double reference) { return std::abs((value - reference) / reference) <= 1e-8; };
-    return {.seconds = seconds,
-            .million_operations = std::ldexp(1.0, expected.log2_pairs + 1) * 1e-6,
-            // Beyond NPB's two sums: every pair that is inside must be counted.
-            .verified = close(tally[0], expected.sum_x) && close(tally[1], expected.sum_y) && accepted == expected.accepted,
-            .detail = fmt::format("sums {:.15e} {:.15e}, expected {:.15e} {:.15e}; {:.0f} Gaussian pairs, expected {:.0f}", tally[0], tally[1],
-                                  expected.sum_x, expected.sum_y, accepted, expected.accepted)};
+    return {
+        .seconds = seconds,
+        .million_operations = std::ldexp(1.0, expected.log2_pairs + 1) * 1e-6,
+        // Beyond NPB's two sums: every pair that is inside must be counted.
+        .verified = close(tally[0], expected.sum_x) && close(tally[1], expected.sum_y) && accepted == expected.accepted,
+        .detail = fmt::format("sums {:.15e} {:.15e}, expected {:.15e} {:.15e}; {:.0f} Gaussian pairs, expected {:.0f}",
+                              tally[0], tally[1], expected.sum_x, expected.sum_y, accepted, expected.accepted)};
 }
 
 } // namespace lapwing::nas

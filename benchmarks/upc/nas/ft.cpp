@@ -1,5 +1,6 @@
-// FT: a diffusion equation, solved by Fourier transforms in three dimensions. The array is dealt in slabs: while lines along x and y are transformed,
-// each thread has some planes of constant z, and while lines along z are, some planes of constant y. Between the two everything moves.
+// FT: a diffusion equation, solved by Fourier transforms in three dimensions. The array is dealt in slabs: while lines
+// along x and y are transformed, each thread has some planes of constant z, and while lines along z are, some planes of
+// constant y. Between the two everything moves.
 #include "ft_lines.hpp"
 #include "nas.hpp"
 #include "sums.hpp"
@@ -77,13 +78,19 @@ struct Slab {
     std::int64_t chunk;              ///< points that move from a thread to another
 
     Slab(const Problem& whole, int own, int all)
-        : problem{whole}, thread{own}, threads{all}, z_planes{whole.nz / all}, y_planes{whole.ny / all}, chunk{z_planes * y_planes * whole.nx} {}
+        : problem{whole},
+          thread{own},
+          threads{all},
+          z_planes{whole.nz / all},
+          y_planes{whole.ny / all},
+          chunk{z_planes * y_planes * whole.nx} {}
     [[nodiscard]] std::size_t points() const noexcept { return static_cast<std::size_t>(chunk * threads); }
     [[nodiscard]] std::int64_t first_z() const noexcept { return thread * z_planes; }
     [[nodiscard]] std::int64_t first_y() const noexcept { return thread * y_planes; }
 };
 
-/// What a step multiplies an element with: the product of a number for each dimension, exp(-4 alpha pi^2 k^2) of the element's frequency k there.
+/// What a step multiplies an element with: the product of a number for each dimension, exp(-4 alpha pi^2 k^2) of the
+/// element's frequency k there.
 struct Factors {
     explicit Factors(const Problem& problem) : x(factors(problem.nx)), y(factors(problem.ny)), z(factors(problem.nz)) {}
     [[nodiscard]] static std::vector<double> factors(std::int64_t size) {
@@ -106,7 +113,8 @@ void initial_plane(const Problem& problem, std::int64_t z, Set set) {
     std::vector<double> row(static_cast<std::size_t>(2 * problem.nx));
     for (std::int64_t y = 0; y < problem.ny; ++y) {
         random.fill(row);
-        for (std::size_t x = 0; x < row.size() / 2; ++x) set(y, static_cast<std::int64_t>(x), Complex{row[2 * x], row[2 * x + 1]});
+        for (std::size_t x = 0; x < row.size() / 2; ++x)
+            set(y, static_cast<std::int64_t>(x), Complex{row[2 * x], row[2 * x + 1]});
     }
 }
 
@@ -124,13 +132,17 @@ template <class Value>
     return sum;
 }
 
-// ---- In blocks: the optimised variant and MPI's. While z is dealt, a thread's points are in the order [y][own z][x], and while y is, [s][own y][z of
-// thread s][x]: what moves from one thread to another is then contiguous on both sides, and nothing is packed.
+// ---- In blocks: the optimised variant and MPI's. While z is dealt, a thread's points are in the order [y][own z][x],
+// and while y is, [s][own y][z of thread s][x]: what moves from one thread to another is then contiguous on both sides,
+// and nothing is packed.
 
 class MpiExchange {
 public:
     explicit MpiExchange(const Problem& problem)
-        : slab_{problem, rank(), size()}, planes_(slab_.points()), outgoing_(slab_.points()), counts_(static_cast<std::size_t>(slab_.threads)),
+        : slab_{problem, rank(), size()},
+          planes_(slab_.points()),
+          outgoing_(slab_.points()),
+          counts_(static_cast<std::size_t>(slab_.threads)),
           places_(counts_.size()) {
         // In elements of one row, as counts are ints.
         for (int s = 0; s < slab_.threads; ++s) {
@@ -152,7 +164,8 @@ public:
     void to_columns(Complex* columns) {
         const auto own = static_cast<std::size_t>(slab_.thread * slab_.chunk);
         std::memcpy(columns + own, planes() + own, static_cast<std::size_t>(slab_.chunk) * sizeof(Complex));
-        MPI_Alltoallv(planes(), counts_.data(), places_.data(), row_, columns, counts_.data(), places_.data(), row_, MPI_COMM_WORLD);
+        MPI_Alltoallv(planes(), counts_.data(), places_.data(), row_, columns, counts_.data(), places_.data(), row_,
+                      MPI_COMM_WORLD);
     }
     void begin() {}
     [[nodiscard]] MPI_Datatype row() const noexcept { return row_; }
@@ -165,7 +178,8 @@ public:
     void send(std::int64_t /*y*/) {}
     /// Brings the rest; planes() is complete then.
     void finish() {
-        MPI_Alltoallv(outgoing_.data(), counts_.data(), places_.data(), row_, planes(), counts_.data(), places_.data(), row_, MPI_COMM_WORLD);
+        MPI_Alltoallv(outgoing_.data(), counts_.data(), places_.data(), row_, planes(), counts_.data(), places_.data(),
+                      row_, MPI_COMM_WORLD);
     }
     [[nodiscard]] std::array<double, 2> sum(std::array<double, 2> mine) {
         MPI_Allreduce(MPI_IN_PLACE, mine.data(), 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -191,7 +205,8 @@ private:
     MPI_Datatype row_ = MPI_DATATYPE_NULL;
 };
 
-/// The same with what a plane of y has for another rank on its way as soon as it is written, while the next planes are transformed.
+/// The same with what a plane of y has for another rank on its way as soon as it is written, while the next planes are
+/// transformed.
 class OverlappedMpiExchange : public MpiExchange {
 public:
     using MpiExchange::MpiExchange;
@@ -223,12 +238,13 @@ private:
     std::vector<MPI_Request> requests_;
 };
 
-/// What a plane of y has for another thread is put there as soon as it is written, while the next planes are transformed. Where the thread can store
-/// there itself, the transform does.
+/// What a plane of y has for another thread is put there as soon as it is written, while the next planes are
+/// transformed. Where the thread can store there itself, the transform does.
 class UpcExchange {
 public:
     explicit UpcExchange(const Problem& problem)
-        : slab_{problem, upc::mythread(), upc::threads()}, plane_points_{slab_.z_planes * problem.nx},
+        : slab_{problem, upc::mythread(), upc::threads()},
+          plane_points_{slab_.z_planes * problem.nx},
           planes_{static_cast<std::size_t>(problem.points()), slab_.points()} {
         direct_.resize(static_cast<std::size_t>(slab_.threads));
         bool all_direct = true;
@@ -240,7 +256,8 @@ public:
         for (Slot& slot : slots_) slot.points.resize(static_cast<std::size_t>(plane_points_ * slab_.threads));
     }
     [[nodiscard]] static std::uint64_t heap_bytes(const Problem& problem, int threads) {
-        return static_cast<std::uint64_t>(problem.points() / threads) * sizeof(Complex) + Sums<2>::heap_bytes(threads) + 64;
+        return static_cast<std::uint64_t>(problem.points() / threads) * sizeof(Complex) + Sums<2>::heap_bytes(threads) +
+               64;
     }
 
     [[nodiscard]] const Slab& slab() const noexcept { return slab_; }
@@ -257,7 +274,8 @@ public:
     /// Behind it all threads have done with their planes, which are written to from now on.
     void begin() { upc::barrier(); }
     [[nodiscard]] Complex* destination(std::int64_t y, int s) {
-        if (Complex* const part = direct_[static_cast<std::size_t>(s)]) return part + (slab_.first_y() + y) * plane_points_;
+        if (Complex* const part = direct_[static_cast<std::size_t>(s)])
+            return part + (slab_.first_y() + y) * plane_points_;
         Slot& slot = slot_of(y);
         slot.puts.clear(); // waits: a plane before this one has left the memory
         return slot.points.data() + s * plane_points_;
@@ -267,7 +285,8 @@ public:
             const int s = (slab_.thread + k) % slab_.threads;
             if (direct_[static_cast<std::size_t>(s)] != nullptr) continue;
             Slot& slot = slot_of(y);
-            slot.puts.push_back(upc::memput_nb(planes_ + (part(s) + (slab_.first_y() + y) * plane_points_), slot.points.data() + s * plane_points_,
+            slot.puts.push_back(upc::memput_nb(planes_ + (part(s) + (slab_.first_y() + y) * plane_points_),
+                                               slot.points.data() + s * plane_points_,
                                                static_cast<std::size_t>(plane_points_) * sizeof(Complex)));
         }
     }
@@ -297,13 +316,15 @@ private:
 template <class Exchange>
 class SlabSolver {
 public:
-    explicit SlabSolver(const Problem& problem) : exchange_{problem}, slab_{exchange_.slab()}, columns_(slab_.points()) {}
+    explicit SlabSolver(const Problem& problem)
+        : exchange_{problem}, slab_{exchange_.slab()}, columns_(slab_.points()) {}
 
     /// The initial values, and their transform. Collective.
     void start() {
         Complex* const planes = exchange_.planes();
         for (std::int64_t z = 0; z < slab_.z_planes; ++z) {
-            initial_plane(slab_.problem, slab_.first_z() + z, [&](std::int64_t y, std::int64_t x, const Complex& value) { *at(planes, y, z, x) = value; });
+            initial_plane(slab_.problem, slab_.first_z() + z,
+                          [&](std::int64_t y, std::int64_t x, const Complex& value) { *at(planes, y, z, x) = value; });
             along_x(forward_x_, z);
             along_y(forward_y_, z);
         }
@@ -314,7 +335,8 @@ public:
             for (std::int64_t x = 0; x < nx; x += LineTransform::lanes) {
                 forward_z_.load_across([&](std::int64_t z, std::int64_t lane) { return rows[z][x + lane]; });
                 forward_z_.run();
-                forward_z_.store_across([&](std::int64_t z, std::int64_t lane, const Complex& value) { rows[z][x + lane] = value; });
+                forward_z_.store_across(
+                    [&](std::int64_t z, std::int64_t lane, const Complex& value) { rows[z][x + lane] = value; });
             }
         }
         exchange_.begin();
@@ -331,8 +353,9 @@ public:
             along_x(backward_x_, z);
         }
         const Complex* const planes = exchange_.planes();
-        return exchange_.sum(checksum_of(
-            slab_, [&](std::int64_t x, std::int64_t y, std::int64_t z) { return planes[(y * slab_.z_planes + z - slab_.first_z()) * slab_.problem.nx + x]; }));
+        return exchange_.sum(checksum_of(slab_, [&](std::int64_t x, std::int64_t y, std::int64_t z) {
+            return planes[(y * slab_.z_planes + z - slab_.first_z()) * slab_.problem.nx + x];
+        }));
     }
 
 private:
@@ -345,7 +368,8 @@ private:
         Rows rows;
         rows.reserve(static_cast<std::size_t>(slab_.problem.nz));
         for (std::int64_t z = 0; z < slab_.problem.nz; ++z)
-            rows.push_back(columns_.data() + (z / slab_.z_planes * slab_.chunk + (y * slab_.z_planes + z % slab_.z_planes) * slab_.problem.nx));
+            rows.push_back(columns_.data() + (z / slab_.z_planes * slab_.chunk +
+                                              (y * slab_.z_planes + z % slab_.z_planes) * slab_.problem.nx));
         return rows;
     }
     void along_x(LineTransform& lines, std::int64_t z) {
@@ -355,7 +379,8 @@ private:
             const std::int64_t apart = slab_.z_planes * slab_.problem.nx;
             lines.load_along([&](std::int64_t x, std::int64_t lane) { return first[lane * apart + x]; });
             lines.run();
-            lines.store_along([&](std::int64_t x, std::int64_t lane, const Complex& value) { first[lane * apart + x] = value; });
+            lines.store_along(
+                [&](std::int64_t x, std::int64_t lane, const Complex& value) { first[lane * apart + x] = value; });
         }
     }
     void along_y(LineTransform& lines, std::int64_t z) {
@@ -365,7 +390,8 @@ private:
             const std::int64_t apart = slab_.z_planes * slab_.problem.nx;
             lines.load_across([&](std::int64_t y, std::int64_t lane) { return first[y * apart + lane]; });
             lines.run();
-            lines.store_across([&](std::int64_t y, std::int64_t lane, const Complex& value) { first[y * apart + lane] = value; });
+            lines.store_across(
+                [&](std::int64_t y, std::int64_t lane, const Complex& value) { first[y * apart + lane] = value; });
         }
     }
     /// A step in plane y, and its transform along z, to where its points go.
@@ -387,8 +413,9 @@ private:
                 return value;
             });
             backward_z_.run();
-            backward_z_.store_across(
-                [&](std::int64_t z, std::int64_t lane, const Complex& value) { destinations[static_cast<std::size_t>(z)][x + lane] = value; });
+            backward_z_.store_across([&](std::int64_t z, std::int64_t lane, const Complex& value) {
+                destinations[static_cast<std::size_t>(z)][x + lane] = value;
+            });
         }
     }
 
@@ -407,20 +434,24 @@ class NaiveSolver {
 public:
     explicit NaiveSolver(const Problem& problem) : problem_{problem}, slab_{problem, upc::mythread(), upc::threads()} {}
     [[nodiscard]] static std::uint64_t heap_bytes(const Problem& problem, int threads) {
-        return 3 * (static_cast<std::uint64_t>(problem.points() / threads) * sizeof(Complex) + 64) + Sums<2>::heap_bytes(threads);
+        return 3 * (static_cast<std::uint64_t>(problem.points() / threads) * sizeof(Complex) + 64) +
+               Sums<2>::heap_bytes(threads);
     }
 
     void start() {
         for_own_z([&](std::int64_t z) {
             const Rows rows = plane(z);
-            initial_plane(problem_, z, [&](std::int64_t y, std::int64_t x, const Complex& value) { set(rows[index(y)], x, value); });
+            initial_plane(problem_, z,
+                          [&](std::int64_t y, std::int64_t x, const Complex& value) { set(rows[index(y)], x, value); });
         });
         along_x(forward_x_);
         along_y(forward_y_);
         upc::barrier();
         // In the order in which the elements lie with the thread that they are read from; so below.
         for (std::int64_t z = 0; z < problem_.nz; ++z)
-            for_own_y([&](std::int64_t y) { copy_row(row(columns_, column_index(y, z, 0)), row(planes_, plane_index(z, y, 0))); });
+            for_own_y([&](std::int64_t y) {
+                copy_row(row(columns_, column_index(y, z, 0)), row(planes_, plane_index(z, y, 0)));
+            });
         along_z(forward_z_, columns_);
     }
     [[nodiscard]] std::array<double, 2> step() {
@@ -440,10 +471,14 @@ public:
         along_z(backward_z_, work_);
         upc::barrier();
         for (std::int64_t y = 0; y < problem_.ny; ++y)
-            for_own_z([&](std::int64_t z) { copy_row(row(planes_, plane_index(z, y, 0)), row(work_, column_index(y, z, 0))); });
+            for_own_z([&](std::int64_t z) {
+                copy_row(row(planes_, plane_index(z, y, 0)), row(work_, column_index(y, z, 0)));
+            });
         along_y(backward_y_);
         along_x(backward_x_);
-        return sums_(checksum_of(slab_, [&](std::int64_t x, std::int64_t y, std::int64_t z) { return get(planes_.begin(), plane_index(z, y, x)); }));
+        return sums_(checksum_of(slab_, [&](std::int64_t x, std::int64_t y, std::int64_t z) {
+            return get(planes_.begin(), plane_index(z, y, x));
+        }));
     }
 
 private:
@@ -458,14 +493,18 @@ private:
         return {p[i]->*&Complex::re, p[i]->*&Complex::im};
     }
     [[gnu::always_inline]] static void set(const Row& p, std::int64_t i, const Complex& value) {
-        p[i]->*&Complex::re = value.re;
-        p[i]->*&Complex::im = value.im;
+        p[i]->*& Complex::re = value.re;
+        p[i]->*& Complex::im = value.im;
     }
     void copy_row(const Row& to, const Row& from) const {
         for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, get(from, x));
     }
-    [[nodiscard]] std::int64_t plane_index(std::int64_t z, std::int64_t y, std::int64_t x) const noexcept { return (z * problem_.ny + y) * problem_.nx + x; }
-    [[nodiscard]] std::int64_t column_index(std::int64_t y, std::int64_t z, std::int64_t x) const noexcept { return (y * problem_.nz + z) * problem_.nx + x; }
+    [[nodiscard]] std::int64_t plane_index(std::int64_t z, std::int64_t y, std::int64_t x) const noexcept {
+        return (z * problem_.ny + y) * problem_.nx + x;
+    }
+    [[nodiscard]] std::int64_t column_index(std::int64_t y, std::int64_t z, std::int64_t x) const noexcept {
+        return (y * problem_.nz + z) * problem_.nx + x;
+    }
     /// shared [] Complex* row = (shared [] Complex*)&array[…][…][0]: a row lies with one thread.
     [[nodiscard]] static Row row(const Array& array, std::int64_t first) { return Row{array + first}; }
     /// The rows of a plane of z, by y, and of one of y, by z.
@@ -496,7 +535,9 @@ private:
             for (std::int64_t y = 0; y < problem_.ny; y += LineTransform::lanes) {
                 lines.load_along([&](std::int64_t x, std::int64_t lane) { return get(rows[index(y + lane)], x); });
                 lines.run();
-                lines.store_along([&](std::int64_t x, std::int64_t lane, const Complex& value) { set(rows[index(y + lane)], x, value); });
+                lines.store_along([&](std::int64_t x, std::int64_t lane, const Complex& value) {
+                    set(rows[index(y + lane)], x, value);
+                });
             }
         });
     }
@@ -510,7 +551,8 @@ private:
         for (std::int64_t x = 0; x < problem_.nx; x += LineTransform::lanes) {
             lines.load_across([&](std::int64_t k, std::int64_t lane) { return get(rows[index(k)], x + lane); });
             lines.run();
-            lines.store_across([&](std::int64_t k, std::int64_t lane, const Complex& value) { set(rows[index(k)], x + lane, value); });
+            lines.store_across(
+                [&](std::int64_t k, std::int64_t lane, const Complex& value) { set(rows[index(k)], x + lane, value); });
         }
     }
 
@@ -519,8 +561,9 @@ private:
     // shared [*] Complex planes[nz][ny][nx], columns[ny][nz][nx], work[ny][nz][nx]
     Array planes_{static_cast<std::size_t>(problem_.points())}, columns_{planes_.size()}, work_{planes_.size()};
     Factors factors_{problem_};
-    LineTransform forward_x_{problem_.nx, Direction::forward}, forward_y_{problem_.ny, Direction::forward}, forward_z_{problem_.nz, Direction::forward},
-        backward_x_{problem_.nx, Direction::backward}, backward_y_{problem_.ny, Direction::backward}, backward_z_{problem_.nz, Direction::backward};
+    LineTransform forward_x_{problem_.nx, Direction::forward}, forward_y_{problem_.ny, Direction::forward},
+        forward_z_{problem_.nz, Direction::forward}, backward_x_{problem_.nx, Direction::backward},
+        backward_y_{problem_.ny, Direction::backward}, backward_z_{problem_.nz, Direction::backward};
     Sums<2> sums_;
 };
 
@@ -538,7 +581,8 @@ template <class Solver>
         solver.start();
         for (std::size_t k = 0; k < problem.checksums.size(); ++k) {
             const auto [re, im] = solver.step();
-            checksums.push_back({re / static_cast<double>(problem.points()), im / static_cast<double>(problem.points())});
+            checksums.push_back(
+                {re / static_cast<double>(problem.points()), im / static_cast<double>(problem.points())});
         }
     });
     return {seconds, checksums};
@@ -553,7 +597,8 @@ template <class Solver>
 
 HeapNeeds fourier_transform_heap(Class size, int ranks) {
     const Problem problem = problem_of(size);
-    return {.blocks = std::max(UpcExchange::heap_bytes(problem, ranks), NaiveSolver::heap_bytes(problem, ranks)) + (std::uint64_t{1} << 16),
+    return {.blocks = std::max(UpcExchange::heap_bytes(problem, ranks), NaiveSolver::heap_bytes(problem, ranks)) +
+                      (std::uint64_t{1} << 16),
             .local = std::uint64_t{1} << 16};
 }
 
@@ -563,8 +608,9 @@ Result fourier_transform(Class size, Variant variant) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     // All dimensions are powers of two.
     if (const std::int64_t most = std::min(problem.ny, problem.nz); most % ranks != 0)
-        throw std::invalid_argument{fmt::format("{} threads; each has as many planes as the others, of {} and of {}: run a power of two, at most {}", ranks,
-                                                problem.nz, problem.ny, most)};
+        throw std::invalid_argument{fmt::format(
+            "{} threads; each has as many planes as the others, of {} and of {}: run a power of two, at most {}", ranks,
+            problem.nz, problem.ny, most)};
     Measured measured{};
     switch (variant) {
     case Variant::mpi_overlapped: measured = measure<SlabSolver<OverlappedMpiExchange>>(problem, variant); break;
@@ -585,10 +631,13 @@ Result fourier_transform(Class size, Variant variant) {
     const Complex& last = measured.checksums.back();
     const Complex& expected = problem.checksums.back();
     return {.seconds = measured.seconds,
-            .million_operations = 1e-6 * points * (14.8157 + 7.19641 * std::log(points) + (5.23518 + 7.21113 * std::log(points)) * iterations),
+            .million_operations =
+                1e-6 * points *
+                (14.8157 + 7.19641 * std::log(points) + (5.23518 + 7.21113 * std::log(points)) * iterations),
             .verified = verified,
-            .detail = fmt::format("last checksum {:.12e} {:.12e}, expected {:.12e} {:.12e}; largest error of {}: {:.1e}", last.re, last.im, expected.re,
-                                  expected.im, problem.checksums.size(), largest_error)};
+            .detail =
+                fmt::format("last checksum {:.12e} {:.12e}, expected {:.12e} {:.12e}; largest error of {}: {:.1e}",
+                            last.re, last.im, expected.re, expected.im, problem.checksums.size(), largest_error)};
 }
 
 } // namespace lapwing::nas

@@ -1,4 +1,5 @@
-// Fourier transforms of the lines of a three-dimensional array of complex numbers, several side by side: the arithmetic of FT in all variants.
+// Fourier transforms of the lines of a three-dimensional array of complex numbers, several side by side: the arithmetic
+// of FT in all variants.
 #pragma once
 
 #include <cmath>
@@ -18,9 +19,9 @@ struct Complex {
 /// The sign in exp(±2 pi i jk / n).
 enum class Direction : std::uint8_t { forward, backward };
 
-/// Transforms `lanes` lines of `size` elements at once, in Stockham's way: each pass reads one work space and writes the other, and the last one
-/// leaves the elements in order. Real and imaginary parts stand apart and lines beside each other, so that every loop runs over contiguous numbers.
-/// A block of lines is loaded, transformed and stored.
+/// Transforms `lanes` lines of `size` elements at once, in Stockham's way: each pass reads one work space and writes
+/// the other, and the last one leaves the elements in order. Real and imaginary parts stand apart and lines beside each
+/// other, so that every loop runs over contiguous numbers. A block of lines is loaded, transformed and stored.
 class LineTransform {
 public:
     static constexpr std::int64_t lanes = 8;
@@ -35,27 +36,34 @@ public:
         }
     }
 
-    /// element(k, lane): for lines that are contiguous, or for those that are beside each other in memory. The order is that of memory.
+    /// element(k, lane): for lines that are contiguous, or for those that are beside each other in memory. The order is
+    /// that of memory.
     template <class Element>
     void load_along(Element element) {
-        along(size_, [&](std::size_t k, std::size_t lane) { set(k, lane, element(static_cast<std::int64_t>(k), static_cast<std::int64_t>(lane))); });
+        along(size_, [&](std::size_t k, std::size_t lane) {
+            set(k, lane, element(static_cast<std::int64_t>(k), static_cast<std::int64_t>(lane)));
+        });
     }
     /// As above.
     template <class Element>
     void load_across(Element element) {
         for (std::size_t k = 0; k < size_; ++k)
-            for (std::size_t lane = 0; lane < lanes; ++lane) set(k, lane, element(static_cast<std::int64_t>(k), static_cast<std::int64_t>(lane)));
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+                set(k, lane, element(static_cast<std::int64_t>(k), static_cast<std::int64_t>(lane)));
     }
     /// store(k, lane, value), in the same orders.
     template <class Store>
     void store_along(Store store) const {
-        along(size_, [&](std::size_t k, std::size_t lane) { store(static_cast<std::int64_t>(k), static_cast<std::int64_t>(lane), get(k, lane)); });
+        along(size_, [&](std::size_t k, std::size_t lane) {
+            store(static_cast<std::int64_t>(k), static_cast<std::int64_t>(lane), get(k, lane));
+        });
     }
     /// As above.
     template <class Store>
     void store_across(Store store) const {
         for (std::size_t k = 0; k < size_; ++k)
-            for (std::size_t lane = 0; lane < lanes; ++lane) store(static_cast<std::int64_t>(k), static_cast<std::int64_t>(lane), get(k, lane));
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+                store(static_cast<std::int64_t>(k), static_cast<std::int64_t>(lane), get(k, lane));
     }
 
     void run() {

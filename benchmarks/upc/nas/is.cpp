@@ -1,4 +1,5 @@
-// IS: ranks of integer keys, by counting. The keys go to threads by their value, in buckets, so that each thread counts a range of values of its own.
+// IS: ranks of integer keys, by counting. The keys go to threads by their value, in buckets, so that each thread counts
+// a range of values of its own.
 #include "nas.hpp"
 
 #include <lapwing/upc.hpp>
@@ -19,7 +20,8 @@ namespace {
 
 using Key = std::int32_t;
 
-/// Which ranks NPB checks: of the key at a place in the sequence, a number to which `sign` times the iteration plus `offset` is added.
+/// Which ranks NPB checks: of the key at a place in the sequence, a number to which `sign` times the iteration plus
+/// `offset` is added.
 struct Check {
     std::int64_t place;
     std::int64_t rank;
@@ -39,25 +41,39 @@ struct Problem {
 };
 [[nodiscard]] Problem problem_of(Class size) {
     switch (size) {
-    case Class::S: return {16, 11, 9, {{{48427, 0, 1, 0}, {17148, 18, 1, 0}, {23627, 346, 1, 0}, {62548, 64917, -1, 0}, {4431, 65463, -1, 0}}}};
+    case Class::S:
+        return {
+            16,
+            11,
+            9,
+            {{{48427, 0, 1, 0}, {17148, 18, 1, 0}, {23627, 346, 1, 0}, {62548, 64917, -1, 0}, {4431, 65463, -1, 0}}}};
     case Class::W:
         return {.log2_keys = 20,
                 .log2_values = 16,
                 .log2_buckets = 10,
-                .checks = {
-                    {{357773, 1249, 1, -2}, {934767, 11698, 1, -2}, {875723, 1039987, -1, 0}, {898999, 1043896, -1, 0}, {404505, 1048018, -1, 0}}}};
+                .checks = {{{357773, 1249, 1, -2},
+                            {934767, 11698, 1, -2},
+                            {875723, 1039987, -1, 0},
+                            {898999, 1043896, -1, 0},
+                            {404505, 1048018, -1, 0}}}};
     case Class::A:
         return {.log2_keys = 23,
                 .log2_values = 19,
                 .log2_buckets = 10,
-                .checks = {
-                    {{2112377, 104, 1, -1}, {662041, 17523, 1, -1}, {5336171, 123928, 1, -1}, {3642833, 8288932, -1, 1}, {4250760, 8388264, -1, 1}}}};
+                .checks = {{{2112377, 104, 1, -1},
+                            {662041, 17523, 1, -1},
+                            {5336171, 123928, 1, -1},
+                            {3642833, 8288932, -1, 1},
+                            {4250760, 8388264, -1, 1}}}};
     case Class::B:
-        return {
-            .log2_keys = 25,
-            .log2_values = 21,
-            .log2_buckets = 10,
-            .checks = {{{41869, 33422937, -1, 0}, {812306, 10244, 1, 0}, {5102857, 59149, 1, 0}, {18232239, 33135281, -1, 0}, {26860214, 99, 1, 0}}}};
+        return {.log2_keys = 25,
+                .log2_values = 21,
+                .log2_buckets = 10,
+                .checks = {{{41869, 33422937, -1, 0},
+                            {812306, 10244, 1, 0},
+                            {5102857, 59149, 1, 0},
+                            {18232239, 33135281, -1, 0},
+                            {26860214, 99, 1, 0}}}};
     }
     return {};
 }
@@ -77,15 +93,18 @@ void make_keys(const Problem& problem, const Share& share, Key* keys) {
     }
 }
 
-/// In each iteration two keys at the start of the sequence get other values, so that no iteration can be left out: calls set(place, value).
+/// In each iteration two keys at the start of the sequence get other values, so that no iteration can be left out:
+/// calls set(place, value).
 template <class Set>
 void change_keys(const Problem& problem, int iteration, Set set) {
     set(iteration, static_cast<Key>(iteration));
     set(iteration + iterations, static_cast<Key>(problem.values() - iteration));
 }
 
-/// Which buckets each thread has: as many as hold the thread's part of all keys, or slightly more. bounds[t] is the first of thread t.
-[[nodiscard]] std::vector<std::int64_t> deal_buckets(std::span<const std::int64_t> totals, std::int64_t keys, int threads) {
+/// Which buckets each thread has: as many as hold the thread's part of all keys, or slightly more. bounds[t] is the
+/// first of thread t.
+[[nodiscard]] std::vector<std::int64_t> deal_buckets(std::span<const std::int64_t> totals, std::int64_t keys,
+                                                     int threads) {
     std::vector<std::int64_t> bounds(static_cast<std::size_t>(threads) + 1, static_cast<std::int64_t>(totals.size()));
     bounds[0] = 0;
     std::int64_t sum = 0;
@@ -117,17 +136,21 @@ public:
         std::int32_t sum = 0;
         for (std::int32_t& count : counts_) count = sum += count;
     }
-    [[nodiscard]] bool has(std::int64_t value) const { return value >= first_ && value - first_ < static_cast<std::int64_t>(counts_.size()); }
+    [[nodiscard]] bool has(std::int64_t value) const {
+        return value >= first_ && value - first_ < static_cast<std::int64_t>(counts_.size());
+    }
     /// Keys smaller than `value`, which is one of the range.
     [[nodiscard]] std::int64_t rank(std::int64_t value) const {
         return smaller_ + (value == first_ ? 0 : counts_[static_cast<std::size_t>(value - first_ - 1)]);
     }
-    /// The keys in order, of which there are `size`, by putting each of `keys` where its rank says, from the last one of its value down.
+    /// The keys in order, of which there are `size`, by putting each of `keys` where its rank says, from the last one
+    /// of its value down.
     template <class ForEach>
     [[nodiscard]] std::vector<Key> sorted(std::size_t size, ForEach for_each_key) const {
         std::vector<std::int32_t> next = counts_;
         std::vector<Key> keys(size, -1);
-        for_each_key([&](Key key) { keys.at(static_cast<std::size_t>(--next[static_cast<std::size_t>(key - first_)])) = key; });
+        for_each_key(
+            [&](Key key) { keys.at(static_cast<std::size_t>(--next[static_cast<std::size_t>(key - first_)])) = key; });
         return keys;
     }
 
@@ -143,7 +166,8 @@ struct Findings {
     std::int64_t unsorted = 0;    ///< places where a key is greater than the next one, or missing
     std::int64_t keys = 0;        ///< that were sorted
 };
-[[nodiscard]] std::int64_t right_ranks(const Problem& problem, int iteration, const std::array<Key, 5>& keys, const Counts& counts) {
+[[nodiscard]] std::int64_t right_ranks(const Problem& problem, int iteration, const std::array<Key, 5>& keys,
+                                       const Counts& counts) {
     std::int64_t right = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) {
         const Check& check = problem.checks[i];
@@ -158,7 +182,8 @@ struct Findings {
     return unsorted;
 }
 
-// ---- The optimised variant and MPI's: each thread sorts its keys by buckets, then gets those of its own buckets from all others.
+// ---- The optimised variant and MPI's: each thread sorts its keys by buckets, then gets those of its own buckets from
+// all others.
 
 /// A thread's keys, and the same by buckets.
 struct Buckets {
@@ -166,7 +191,8 @@ struct Buckets {
     std::vector<std::int32_t> starts; ///< one more
     std::vector<std::int32_t> next;
 
-    explicit Buckets(const Problem& problem) : sizes(static_cast<std::size_t>(problem.buckets())), starts(sizes.size() + 1), next(sizes.size()) {}
+    explicit Buckets(const Problem& problem)
+        : sizes(static_cast<std::size_t>(problem.buckets())), starts(sizes.size() + 1), next(sizes.size()) {}
 
     void sort(const Problem& problem, std::span<const Key> keys, Key* sorted) {
         const int shift = problem.bucket_shift();
@@ -195,15 +221,18 @@ public:
 protected:
     void change(int iteration) {
         change_keys(problem_, iteration, [&](std::int64_t place, Key value) {
-            if (place >= share_.first && place < share_.last) keys_[static_cast<std::size_t>(place - share_.first)] = value;
+            if (place >= share_.first && place < share_.last)
+                keys_[static_cast<std::size_t>(place - share_.first)] = value;
         });
     }
-    /// Of the five places, the keys that this thread has; 0 for others, so that their sum over the threads is all of them.
+    /// Of the five places, the keys that this thread has; 0 for others, so that their sum over the threads is all of
+    /// them.
     [[nodiscard]] std::array<Key, 5> checked_keys() const {
         std::array<Key, 5> found{};
         for (std::size_t i = 0; i < found.size(); ++i) {
             const std::int64_t place = problem_.checks[i].place;
-            if (place >= share_.first && place < share_.last) found[i] = keys_[static_cast<std::size_t>(place - share_.first)];
+            if (place >= share_.first && place < share_.last)
+                found[i] = keys_[static_cast<std::size_t>(place - share_.first)];
         }
         return found;
     }
@@ -232,7 +261,8 @@ public:
     MpiSorter(const Problem& problem, int rank, int ranks)
         : Sorter{problem, rank, ranks}, sorted_(keys_.size()), received_(keys_.size() * 5 / 4 + 1024) {
         const auto counts = static_cast<std::size_t>(ranks);
-        for (auto* const each : {&send_counts_, &send_places_, &receive_counts_, &receive_places_}) each->resize(counts);
+        for (auto* const each : {&send_counts_, &send_places_, &receive_counts_, &receive_places_})
+            each->resize(counts);
     }
 
     /// Ranks all keys. Collective.
@@ -242,9 +272,11 @@ public:
         // Sizes of the buckets, and the keys that are checked, in one sum.
         std::vector<std::int64_t> totals(buckets_.sizes.begin(), buckets_.sizes.end());
         for (const Key key : checked_keys()) totals.push_back(key);
-        MPI_Allreduce(MPI_IN_PLACE, totals.data(), static_cast<int>(totals.size()), MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, totals.data(), static_cast<int>(totals.size()), MPI_INT64_T, MPI_SUM,
+                      MPI_COMM_WORLD);
         std::array<Key, 5> checked{};
-        for (std::size_t i = 0; i < checked.size(); ++i) checked[i] = static_cast<Key>(totals[buckets_.sizes.size() + i]);
+        for (std::size_t i = 0; i < checked.size(); ++i)
+            checked[i] = static_cast<Key>(totals[buckets_.sizes.size() + i]);
         totals.resize(buckets_.sizes.size());
         start_counts(totals);
 
@@ -256,8 +288,8 @@ public:
         std::exclusive_scan(receive_counts_.begin(), receive_counts_.end(), receive_places_.begin(), 0);
         const auto total = static_cast<std::size_t>(receive_places_.back() + receive_counts_.back());
         if (received_.size() < total) received_.resize(total);
-        MPI_Alltoallv(sorted_.data(), send_counts_.data(), send_places_.data(), MPI_INT32_T, received_.data(), receive_counts_.data(),
-                      receive_places_.data(), MPI_INT32_T, MPI_COMM_WORLD);
+        MPI_Alltoallv(sorted_.data(), send_counts_.data(), send_places_.data(), MPI_INT32_T, received_.data(),
+                      receive_counts_.data(), receive_places_.data(), MPI_INT32_T, MPI_COMM_WORLD);
         received_size_ = total;
         counts_.add({received_.data(), total});
         counts_.finish();
@@ -266,7 +298,8 @@ public:
     void forget_findings() { findings_ = {}; }
 
     [[nodiscard]] Findings verify() {
-        const std::vector<Key> keys = counts_.sorted(received_size_, [&](auto each) { std::for_each_n(received_.begin(), received_size_, each); });
+        const std::vector<Key> keys = counts_.sorted(
+            received_size_, [&](auto each) { std::for_each_n(received_.begin(), received_size_, each); });
         findings_.unsorted = unsorted_places(keys);
         findings_.keys = static_cast<std::int64_t>(keys.size());
         // The smallest and the greatest key of each rank, which must not overlap.
@@ -311,8 +344,9 @@ private:
     return overlaps;
 }
 
-/// Keys by buckets lie in shared memory, and beside them what the others must know of them. There are two sets in turn, so that one barrier an
-/// iteration is enough: a set is written to again behind the next barrier, which a thread enters when it has read the others'.
+/// Keys by buckets lie in shared memory, and beside them what the others must know of them. There are two sets in turn,
+/// so that one barrier an iteration is enough: a set is written to again behind the next barrier, which a thread enters
+/// when it has read the others'.
 class UpcSorter : public Sorter {
 public:
     explicit UpcSorter(const Problem& problem)
@@ -344,7 +378,8 @@ public:
         std::array<Key, 5> checked{};
         for (int t = 0; t < threads_; ++t) {
             const std::int32_t* const starts = book_of(t);
-            for (std::size_t bucket = 0; bucket < totals.size(); ++bucket) totals[bucket] += starts[bucket + 1] - starts[bucket];
+            for (std::size_t bucket = 0; bucket < totals.size(); ++bucket)
+                totals[bucket] += starts[bucket + 1] - starts[bucket];
             for (std::size_t i = 0; i < checked.size(); ++i) checked[i] += starts[totals.size() + 1 + i];
         }
         start_counts(totals);
@@ -376,7 +411,9 @@ private:
         upc::Pointer<Key, upc::dynamic_block> keys;
         std::size_t size;
     };
-    [[nodiscard]] static std::int64_t most_keys(const Problem& problem, int threads) { return share_of(problem.keys(), 0, threads).size(); }
+    [[nodiscard]] static std::int64_t most_keys(const Problem& problem, int threads) {
+        return share_of(problem.keys(), 0, threads).size();
+    }
     /// Where each bucket starts, the end, and the keys that are checked.
     [[nodiscard]] static std::int64_t book_size(const Problem& problem) {
         return problem.buckets() + 1 + static_cast<std::int64_t>(problem.checks.size());
@@ -388,7 +425,8 @@ private:
         const std::int64_t last = starts[bounds_[static_cast<std::size_t>(thread_) + 1]];
         return {sorted_ + ((2 * thread + turn_) * most_keys_ + first), static_cast<std::size_t>(last - first)};
     }
-    /// Counts keys where they are, if they can be loaded. The others come in pieces, of which the next ones are on their way while one is counted.
+    /// Counts keys where they are, if they can be loaded. The others come in pieces, of which the next ones are on
+    /// their way while one is counted.
     void collect() {
         std::vector<Part> far;
         for (int k = 0; k < threads_; ++k) {
@@ -405,7 +443,8 @@ private:
         std::vector<upc::Handle> handles(far.size());
         const auto place = [&](std::size_t piece) { return pieces_.data() + piece % pieces_under_way * piece_keys; };
         const auto start = [&](std::size_t piece) {
-            if (piece < far.size()) handles[piece] = upc::memget_nb(place(piece), far[piece].keys, far[piece].size * sizeof(Key));
+            if (piece < far.size())
+                handles[piece] = upc::memget_nb(place(piece), far[piece].keys, far[piece].size * sizeof(Key));
         };
         for (std::size_t piece = 0; piece < pieces_under_way; ++piece) start(piece);
         for (int k = 0; k < threads_; ++k) {
@@ -432,7 +471,8 @@ private:
     std::vector<Key> pieces_;
 };
 
-// ---- As one writes it first: keys, the same by buckets, and the sizes of the buckets in shared arrays, elements wherever they are.
+// ---- As one writes it first: keys, the same by buckets, and the sizes of the buckets in shared arrays, elements
+// wherever they are.
 
 class NaiveSorter {
 public:
@@ -459,12 +499,15 @@ public:
         if (me == 0) change_keys(problem_, iteration, [&](std::int64_t place, Key value) { keys_[place] = value; });
         upc::barrier();
 
-        // The own keys by buckets. Thread t's place k is sorted_[k * THREADS + t], and starts_ has the buckets' places likewise.
+        // The own keys by buckets. Thread t's place k is sorted_[k * THREADS + t], and starts_ has the buckets' places
+        // likewise.
         for (std::int64_t bucket = 0; bucket <= buckets; ++bucket) starts_[bucket * threads + me] = 0;
         upc::forall(0, keys, keys_, [&](auto i) { starts_[((keys_[i] >> shift) + 1) * threads + me] += 1; });
-        for (std::int64_t bucket = 0; bucket < buckets; ++bucket) starts_[(bucket + 1) * threads + me] += starts_[bucket * threads + me];
+        for (std::int64_t bucket = 0; bucket < buckets; ++bucket)
+            starts_[(bucket + 1) * threads + me] += starts_[bucket * threads + me];
         std::vector<std::int32_t> next(static_cast<std::size_t>(buckets));
-        for (std::int64_t bucket = 0; bucket < buckets; ++bucket) next[static_cast<std::size_t>(bucket)] = starts_[bucket * threads + me];
+        for (std::int64_t bucket = 0; bucket < buckets; ++bucket)
+            next[static_cast<std::size_t>(bucket)] = starts_[bucket * threads + me];
         upc::forall(0, keys, keys_, [&](auto i) {
             const Key key = keys_[i];
             sorted_[std::int64_t{next[static_cast<std::size_t>(key >> shift)]++} * threads + me] = key;
@@ -474,11 +517,13 @@ public:
         std::vector<std::int64_t> totals(static_cast<std::size_t>(buckets));
         for (std::int64_t bucket = 0; bucket < buckets; ++bucket)
             for (int t = 0; t < threads; ++t)
-                totals[static_cast<std::size_t>(bucket)] += starts_[(bucket + 1) * threads + t] - starts_[bucket * threads + t];
+                totals[static_cast<std::size_t>(bucket)] +=
+                    starts_[(bucket + 1) * threads + t] - starts_[bucket * threads + t];
         bounds_ = deal_buckets(totals, keys, threads);
         const std::int64_t first = bounds_[static_cast<std::size_t>(me)];
         const std::int64_t last = bounds_[static_cast<std::size_t>(me) + 1];
-        counts_.start(first << shift, last << shift, std::accumulate(totals.begin(), totals.begin() + first, std::int64_t{0}));
+        counts_.start(first << shift, last << shift,
+                      std::accumulate(totals.begin(), totals.begin() + first, std::int64_t{0}));
         for_each_own_key([&](Key key) { counts_.add(key); });
         counts_.finish();
         std::array<Key, 5> checked{};
@@ -533,7 +578,8 @@ template <class Ranker>
 
 HeapNeeds integer_sort_heap(Class size, int ranks) {
     const Problem problem = problem_of(size);
-    return {.blocks = std::max(UpcSorter::heap_bytes(problem, ranks), NaiveSorter::heap_bytes(problem, ranks)) + (std::uint64_t{1} << 16),
+    return {.blocks = std::max(UpcSorter::heap_bytes(problem, ranks), NaiveSorter::heap_bytes(problem, ranks)) +
+                      (std::uint64_t{1} << 16),
             .local = std::uint64_t{1} << 16};
 }
 
@@ -566,8 +612,8 @@ Result integer_sort(Class size, Variant variant) {
     constexpr std::int64_t checks = iterations * 5;
     result.million_operations = static_cast<double>(iterations * problem.keys()) * 1e-6;
     result.verified = findings.right_ranks == checks && findings.unsorted == 0 && findings.keys == problem.keys();
-    result.detail = fmt::format("{} of {} ranks right; {} keys sorted, expected {}; {} out of order, expected 0", findings.right_ranks, checks,
-                                findings.keys, problem.keys(), findings.unsorted);
+    result.detail = fmt::format("{} of {} ranks right; {} keys sorted, expected {}; {} out of order, expected 0",
+                                findings.right_ranks, checks, findings.keys, problem.keys(), findings.unsorted);
     return result;
 }
 

@@ -1,5 +1,5 @@
-// lapwing-nas: runs one of the NAS Parallel Benchmarks, in UPC or in plain MPI, and reports it as NPB does. The exit code is 0 only if the result is
-// verified.
+// lapwing-nas: runs one of the NAS Parallel Benchmarks, in UPC or in plain MPI, and reports it as NPB does. The exit
+// code is 0 only if the result is verified.
 #include "nas.hpp"
 
 #include <lapwing/runtime.hpp>
@@ -56,7 +56,8 @@ Result run_upc(const Options& options) {
     Result result;
     {
         const HeapNeeds needs = options.benchmark->heap(options.size, runtime.size());
-        upc::ProgramOptions program_options{.heap_bytes = needs.blocks + heap_slack, .local_heap_bytes = needs.local + heap_slack};
+        upc::ProgramOptions program_options{.heap_bytes = needs.blocks + heap_slack,
+                                            .local_heap_bytes = needs.local + heap_slack};
         if (options.cache) program_options.cache.mode = CacheMode::epoch;
         const upc::Program program{program_options};
         result = options.benchmark->run(options.size, options.variant);
@@ -80,7 +81,8 @@ int main(int argument_count, char** arguments) {
                                                   {"mpi", Variant::mpi},
                                                   {"mpi-overlapped", Variant::mpi_overlapped}};
     app.add_option("benchmark", benchmark, "which one")->required()->check(CLI::IsMember(names, CLI::ignore_case));
-    app.add_option("--class", options.size, "the size of the problem")->transform(CLI::CheckedTransformer(classes, CLI::ignore_case));
+    app.add_option("--class", options.size, "the size of the problem")
+        ->transform(CLI::CheckedTransformer(classes, CLI::ignore_case));
     app.add_option("--variant", options.variant,
                    "in UPC as one writes it first, in UPC with bulk transfers and casts, in plain MPI, or in plain MPI "
                    "that computes while messages travel")
@@ -96,7 +98,8 @@ int main(int argument_count, char** arguments) {
         const Result result = is_mpi(options.variant) ? run_mpi(options) : run_upc(options);
         return result.verified ? 0 : 1;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing-nas: {} of class {}: {}\n", options.benchmark->name, letter(options.size), error.what());
+        fmt::print(stderr, "lapwing-nas: {} of class {}: {}\n", options.benchmark->name, letter(options.size),
+                   error.what());
         int initialised = 0;
         MPI_Initialized(&initialised);
         if (initialised != 0) MPI_Abort(MPI_COMM_WORLD, 1); // the other ranks may wait for this one

@@ -1,10 +1,12 @@
-// MG: V-cycles of a multigrid method for Poisson's equation on a cube with periodic boundaries. The grids are dealt in slabs of planes of constant z,
-// in UPC and in MPI. NPB's own MPI program deals them in three dimensions, so that surfaces are smaller, which counts with many ranks. The comparison
-// is one of the ways to communicate, not with NPB's program.
+// MG: V-cycles of a multigrid method for Poisson's equation on a cube with periodic boundaries. The grids are dealt in
+// slabs of planes of constant z, in UPC and in MPI. NPB's own MPI program deals them in three dimensions, so that
+// surfaces are smaller, which counts with many ranks. The comparison is one of the ways to communicate, not with NPB's
+// program.
 //
-// A grid is dealt as long as each thread has two planes or more and there is enough to compute in them. The coarser ones are computed by every
-// thread for itself: the finest of them is gathered by all on the way down, and on the way up nothing has to move. Their work is less than the time of
-// the messages that it saves, and no thread ever waits without planes of its own.
+// A grid is dealt as long as each thread has two planes or more and there is enough to compute in them. The coarser
+// ones are computed by every thread for itself: the finest of them is gathered by all on the way down, and on the way
+// up nothing has to move. Their work is less than the time of the messages that it saves, and no thread ever waits
+// without planes of its own.
 #include "mg_grid.hpp"
 #include "nas.hpp"
 #include "sums.hpp"
@@ -54,8 +56,8 @@ struct Charge {
     double value;
 };
 
-/// Where the ten largest of the random numbers on the grid are (+1), and the ten smallest (-1). Every thread goes through all numbers: it is not timed,
-/// and needs no messages.
+/// Where the ten largest of the random numbers on the grid are (+1), and the ten smallest (-1). Every thread goes
+/// through all numbers: it is not timed, and needs no messages.
 [[nodiscard]] std::vector<Charge> charges_of(std::int64_t n) {
     struct Extreme {
         double number;
@@ -66,7 +68,8 @@ struct Charge {
     const auto consider = [](std::vector<Extreme>& extremes, double number, std::int64_t index, auto before) {
         if (extremes.size() == charges_of_a_sign && !before(number, extremes.back().number)) return;
         if (extremes.size() == charges_of_a_sign) extremes.pop_back();
-        const auto place = std::ranges::find_if(extremes, [&](const Extreme& other) { return before(number, other.number); });
+        const auto place =
+            std::ranges::find_if(extremes, [&](const Extreme& other) { return before(number, other.number); });
         extremes.insert(place, {number, index});
     };
     Random random{seed};
@@ -81,7 +84,8 @@ struct Charge {
     }
     std::vector<Charge> charges;
     const auto add = [&](const std::vector<Extreme>& extremes, double value) {
-        for (const auto& [number, index] : extremes) charges.push_back({index % n + 1, index / n % n + 1, index / (n * n) + 1, value});
+        for (const auto& [number, index] : extremes)
+            charges.push_back({index % n + 1, index / n % n + 1, index / (n * n) + 1, value});
     };
     add(largest, 1);
     add(smallest, -1);
@@ -97,28 +101,41 @@ struct Slabs {
     int own_levels; ///< up to this one every thread has the whole grid
 
     Slabs(const Problem& problem, int own, int all)
-        : levels{problem.levels}, thread{own}, threads{all}, own_levels{std::countr_zero(static_cast<std::uint64_t>(std::max<std::int64_t>(all, largest_own_grid)))} { // powers of two
+        : levels{problem.levels},
+          thread{own},
+          threads{all},
+          own_levels{std::countr_zero(
+              static_cast<std::uint64_t>(std::max<std::int64_t>(all, largest_own_grid)))} { // powers of two
         if (threads == 1) own_levels = levels;
     }
     [[nodiscard]] static std::int64_t n(int level) noexcept { return std::int64_t{1} << level; }
     [[nodiscard]] bool dealt(int level) const noexcept { return level > own_levels; }
-    /// Planes that the thread computes of its slab, without the neighbours'; of a grid that all have, those that it gives to the others.
+    /// Planes that the thread computes of its slab, without the neighbours'; of a grid that all have, those that it
+    /// gives to the others.
     [[nodiscard]] std::int64_t planes(int level) const noexcept { return n(level) / threads; }
     [[nodiscard]] static std::int64_t plane_points(int level) noexcept { return (n(level) + 2) * (n(level) + 2); }
     /// Points that a thread stores.
-    [[nodiscard]] std::int64_t points(int level) const noexcept { return ((dealt(level) ? planes(level) : n(level)) + 2) * plane_points(level); }
+    [[nodiscard]] std::int64_t points(int level) const noexcept {
+        return ((dealt(level) ? planes(level) : n(level)) + 2) * plane_points(level);
+    }
 };
 
 enum class Field : std::uint8_t { solution, residual };
 
-/// The grids that are communicated, and what moves between them. To send a thread's first and last plane starts bringing them to its neighbours' ends;
-/// finish() returns when its own ends are there.
+/// The grids that are communicated, and what moves between them. To send a thread's first and last plane starts
+/// bringing them to its neighbours' ends; finish() returns when its own ends are there.
 class MpiSlabs {
 public:
-    explicit MpiSlabs(const Problem& problem) : slabs_{problem, rank(), size()}, solution_(static_cast<std::size_t>(problem.levels) + 1), residual_(solution_.size()) {
+    explicit MpiSlabs(const Problem& problem)
+        : slabs_{problem, rank(), size()},
+          solution_(static_cast<std::size_t>(problem.levels) + 1),
+          residual_(solution_.size()) {
         for (int level = slabs_.own_levels; level <= slabs_.levels; ++level) {
-            grids(Field::residual)[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(slabs_.points(level)));
-            if (slabs_.dealt(level)) grids(Field::solution)[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(slabs_.points(level)));
+            grids(Field::residual)[static_cast<std::size_t>(level)].resize(
+                static_cast<std::size_t>(slabs_.points(level)));
+            if (slabs_.dealt(level))
+                grids(Field::solution)[static_cast<std::size_t>(level)].resize(
+                    static_cast<std::size_t>(slabs_.points(level)));
         }
     }
     [[nodiscard]] const Slabs& slabs() const noexcept { return slabs_; }
@@ -128,12 +145,15 @@ public:
         const std::int64_t plane = Slabs::plane_points(level);
         const std::int64_t last = slabs_.planes(level);
         MPI_Irecv(planes, static_cast<int>(plane), MPI_DOUBLE, below(), upwards, MPI_COMM_WORLD, &requests_[0]);
-        MPI_Irecv(planes + (last + 1) * plane, static_cast<int>(plane), MPI_DOUBLE, above(), downwards, MPI_COMM_WORLD, &requests_[1]);
-        MPI_Isend(planes + plane, static_cast<int>(plane), MPI_DOUBLE, below(), downwards, MPI_COMM_WORLD, &requests_[2]);
+        MPI_Irecv(planes + (last + 1) * plane, static_cast<int>(plane), MPI_DOUBLE, above(), downwards, MPI_COMM_WORLD,
+                  &requests_[1]);
+        MPI_Isend(planes + plane, static_cast<int>(plane), MPI_DOUBLE, below(), downwards, MPI_COMM_WORLD,
+                  &requests_[2]);
     }
     void send_last(Field field, int level) {
         const std::int64_t plane = Slabs::plane_points(level);
-        MPI_Isend(grid(field, level) + slabs_.planes(level) * plane, static_cast<int>(plane), MPI_DOUBLE, above(), upwards, MPI_COMM_WORLD, &requests_[3]);
+        MPI_Isend(grid(field, level) + slabs_.planes(level) * plane, static_cast<int>(plane), MPI_DOUBLE, above(),
+                  upwards, MPI_COMM_WORLD, &requests_[3]);
     }
     void finish() { MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE); }
     /// Gives the residual's own planes, of the finest grid that all have, to all.
@@ -162,18 +182,23 @@ private:
     }
     [[nodiscard]] int below() const noexcept { return (slabs_.thread + slabs_.threads - 1) % slabs_.threads; }
     [[nodiscard]] int above() const noexcept { return (slabs_.thread + 1) % slabs_.threads; }
-    [[nodiscard]] std::vector<std::vector<double>>& grids(Field field) { return field == Field::solution ? solution_ : residual_; }
+    [[nodiscard]] std::vector<std::vector<double>>& grids(Field field) {
+        return field == Field::solution ? solution_ : residual_;
+    }
 
     Slabs slabs_;
     std::vector<std::vector<double>> solution_, residual_; // by level
     std::array<MPI_Request, 4> requests_{};
 };
 
-/// The planes are put where the neighbour has its ends. One barrier for each exchange is enough: between two that write the same planes lies one of
-/// other planes, in which the owner has read these.
+/// The planes are put where the neighbour has its ends. One barrier for each exchange is enough: between two that write
+/// the same planes lies one of other planes, in which the owner has read these.
 class UpcSlabs {
 public:
-    explicit UpcSlabs(const Problem& problem) : slabs_{problem, upc::mythread(), upc::threads()}, solution_(static_cast<std::size_t>(problem.levels) + 1), residual_(solution_.size()) {
+    explicit UpcSlabs(const Problem& problem)
+        : slabs_{problem, upc::mythread(), upc::threads()},
+          solution_(static_cast<std::size_t>(problem.levels) + 1),
+          residual_(solution_.size()) {
         for (int level = slabs_.own_levels; level <= slabs_.levels; ++level) {
             const auto mine = static_cast<std::size_t>(slabs_.points(level));
             const std::size_t all = mine * static_cast<std::size_t>(slabs_.threads);
@@ -185,15 +210,19 @@ public:
         const Slabs slabs{problem, 0, threads};
         std::uint64_t bytes = Sums<1>::heap_bytes(threads);
         for (int level = slabs.own_levels; level <= slabs.levels; ++level)
-            bytes += (slabs.dealt(level) ? 2 : 1) * (static_cast<std::uint64_t>(slabs.points(level)) * sizeof(double) + 64);
+            bytes +=
+                (slabs.dealt(level) ? 2 : 1) * (static_cast<std::uint64_t>(slabs.points(level)) * sizeof(double) + 64);
         return bytes;
     }
     [[nodiscard]] const Slabs& slabs() const noexcept { return slabs_; }
     [[nodiscard]] double* grid(Field field, int level) { return array(field, level).local(); }
     void send_first(Field field, int level) {
-        first_ = put_plane(field, level, 1, (slabs_.thread + slabs_.threads - 1) % slabs_.threads, slabs_.planes(level) + 1);
+        first_ =
+            put_plane(field, level, 1, (slabs_.thread + slabs_.threads - 1) % slabs_.threads, slabs_.planes(level) + 1);
     }
-    void send_last(Field field, int level) { last_ = put_plane(field, level, slabs_.planes(level), (slabs_.thread + 1) % slabs_.threads, 0); }
+    void send_last(Field field, int level) {
+        last_ = put_plane(field, level, slabs_.planes(level), (slabs_.thread + 1) % slabs_.threads, 0);
+    }
     void finish() {
         first_.wait();
         last_.wait();
@@ -205,7 +234,8 @@ public:
         const auto bytes = static_cast<std::size_t>(slabs_.planes(level) * Slabs::plane_points(level)) * sizeof(double);
         for (int k = 1; k < slabs_.threads; ++k) {
             const int t = (slabs_.thread + k) % slabs_.threads; // not all to the same one at a time
-            upc::memput_nbi(array(Field::residual, level) + (t * slabs_.points(level) + first), grid(Field::residual, level) + first, bytes);
+            upc::memput_nbi(array(Field::residual, level) + (t * slabs_.points(level) + first),
+                            grid(Field::residual, level) + first, bytes);
         }
         upc::synci();
         upc::barrier();
@@ -215,11 +245,13 @@ public:
 private:
     using Array = upc::SharedArray<double, upc::dynamic_block>;
 
-    [[nodiscard]] Array& array(Field field, int level) { return *(field == Field::solution ? solution_ : residual_)[static_cast<std::size_t>(level)]; }
+    [[nodiscard]] Array& array(Field field, int level) {
+        return *(field == Field::solution ? solution_ : residual_)[static_cast<std::size_t>(level)];
+    }
     [[nodiscard]] upc::Handle put_plane(Field field, int level, std::int64_t from, int thread, std::int64_t to) {
         const std::int64_t plane = Slabs::plane_points(level);
-        return upc::memput_nb(array(field, level) + (thread * slabs_.points(level) + to * plane), grid(field, level) + from * plane,
-                              static_cast<std::size_t>(plane) * sizeof(double));
+        return upc::memput_nb(array(field, level) + (thread * slabs_.points(level) + to * plane),
+                              grid(field, level) + from * plane, static_cast<std::size_t>(plane) * sizeof(double));
     }
 
     Slabs slabs_;
@@ -232,11 +264,16 @@ template <class Communication>
 class SlabSolver {
 public:
     explicit SlabSolver(const Problem& problem)
-        : problem_{problem}, communication_{problem}, slabs_{communication_.slabs()}, own_solution_(static_cast<std::size_t>(problem.levels) + 1),
-          own_residual_(own_solution_.size()), around_{problem.n()} {
+        : problem_{problem},
+          communication_{problem},
+          slabs_{communication_.slabs()},
+          own_solution_(static_cast<std::size_t>(problem.levels) + 1),
+          own_residual_(own_solution_.size()),
+          around_{problem.n()} {
         for (int level = 1; level <= slabs_.own_levels; ++level) {
             own_solution_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(slabs_.points(level)));
-            if (level < slabs_.own_levels) own_residual_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(slabs_.points(level)));
+            if (level < slabs_.own_levels)
+                own_residual_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(slabs_.points(level)));
         }
         right_.resize(static_cast<std::size_t>(slabs_.points(problem.levels)));
         const std::int64_t first = slabs_.dealt(problem.levels) ? slabs_.thread * slabs_.planes(problem.levels) : 0;
@@ -276,14 +313,18 @@ private:
     [[nodiscard]] PlainGrid grid(Field field, int level) {
         const auto i = static_cast<std::size_t>(level);
         const std::int64_t n = Slabs::n(level);
-        if (slabs_.dealt(level) || (field == Field::residual && level == slabs_.own_levels)) return {communication_.grid(field, level), n};
+        if (slabs_.dealt(level) || (field == Field::residual && level == slabs_.own_levels))
+            return {communication_.grid(field, level), n};
         return {(field == Field::solution ? own_solution_ : own_residual_)[i].data(), n};
     }
     [[nodiscard]] PlainGrid right() { return {right_.data(), problem_.n()}; }
     /// Planes that the thread computes.
-    [[nodiscard]] std::int64_t planes(int level) const noexcept { return slabs_.dealt(level) ? slabs_.planes(level) : Slabs::n(level); }
+    [[nodiscard]] std::int64_t planes(int level) const noexcept {
+        return slabs_.dealt(level) ? slabs_.planes(level) : Slabs::n(level);
+    }
 
-    /// Computes a grid by its planes, and its ends. Those that neighbours need come first, and move while the others are computed.
+    /// Computes a grid by its planes, and its ends. Those that neighbours need come first, and move while the others
+    /// are computed.
     template <class Plane>
     void on_planes(Field field, int level, Plane plane) {
         const PlainGrid result = grid(field, level);
@@ -341,11 +382,13 @@ private:
         }
         on_planes(Field::residual, level, [&](std::int64_t z) { restrict_plane(fine, 2 * z, coarse, z, around_); });
     }
-    /// The solution of the next coarser grid, added to this one, which is zero before if it is cleared. The ends come from the coarse grid's.
+    /// The solution of the next coarser grid, added to this one, which is zero before if it is cleared. The ends come
+    /// from the coarse grid's.
     void interpolate(int level, bool cleared) {
         const PlainGrid fine = grid(Field::solution, level);
         PlainGrid coarse = grid(Field::solution, level - 1);
-        if (slabs_.dealt(level) && !slabs_.dealt(level - 1)) coarse.base = coarse.row(slabs_.thread * slabs_.planes(level - 1), 0);
+        if (slabs_.dealt(level) && !slabs_.dealt(level - 1))
+            coarse.base = coarse.row(slabs_.thread * slabs_.planes(level - 1), 0);
         for (std::int64_t z = 0; z < planes(level) + 2; ++z) {
             if (cleared) clear_plane(fine, z);
             interpolate_plane(coarse, fine, z, around_);
@@ -355,8 +398,9 @@ private:
     Problem problem_;
     Communication communication_;
     Slabs slabs_;
-    std::vector<std::vector<double>> own_solution_, own_residual_; // by level, of the grids that the thread has as a whole
-    std::vector<double> right_;                                    // v, dealt as the finest grid
+    std::vector<std::vector<double>> own_solution_,
+        own_residual_;          // by level, of the grids that the thread has as a whole
+    std::vector<double> right_; // v, dealt as the finest grid
     Neighbourhood around_;
 };
 
@@ -366,15 +410,22 @@ class NaiveGrid {
 public:
     /// Of a level, in blocks of whole planes: as many for each thread, or one for each of the first threads.
     NaiveGrid(int level, int threads)
-        : n{Slabs::n(level)}, points_{static_cast<std::size_t>(n * Slabs::plane_points(level)),
-                                      static_cast<std::size_t>(std::max<std::int64_t>(n / threads, 1) * Slabs::plane_points(level))} {}
+        : n{Slabs::n(level)},
+          points_{static_cast<std::size_t>(n * Slabs::plane_points(level)),
+                  static_cast<std::size_t>(std::max<std::int64_t>(n / threads, 1) * Slabs::plane_points(level))} {}
     [[nodiscard]] static std::uint64_t heap_bytes(int level, int threads) {
-        return static_cast<std::uint64_t>(std::max<std::int64_t>(Slabs::n(level) / threads, 1) * Slabs::plane_points(level)) * sizeof(double) + 64;
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(Slabs::n(level) / threads, 1) *
+                                          Slabs::plane_points(level)) *
+                   sizeof(double) +
+               64;
     }
 
-    /// shared [] double* row = (shared [] double*)&points[z - 1][y][0]: a row lies with one thread. Planes 0 and n + 1 are those of the other side.
+    /// shared [] double* row = (shared [] double*)&points[z - 1][y][0]: a row lies with one thread. Planes 0 and n + 1
+    /// are those of the other side.
     using Row = upc::Pointer<double, upc::indefinite>;
-    [[nodiscard]] Row row(std::int64_t z, std::int64_t y) const { return Row{points_ + (first_of_plane(z == 0 ? n : z == n + 1 ? 1 : z) + y * (n + 2))}; }
+    [[nodiscard]] Row row(std::int64_t z, std::int64_t y) const {
+        return Row{points_ + (first_of_plane(z == 0 ? n : z == n + 1 ? 1 : z) + y * (n + 2))};
+    }
     [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* room) const {
         const Row from = row(z, y);
         for (std::int64_t x = 0; x < n + 2; ++x) room[x] = from[x];
@@ -396,7 +447,8 @@ private:
 
 class NaiveSolver {
 public:
-    explicit NaiveSolver(const Problem& problem) : problem_{problem}, right_{problem.levels, upc::threads()}, around_{problem.n()} {
+    explicit NaiveSolver(const Problem& problem)
+        : problem_{problem}, right_{problem.levels, upc::threads()}, around_{problem.n()} {
         for (int level = 1; level <= problem.levels; ++level) {
             solution_.push_back(std::make_unique<NaiveGrid>(level, upc::threads()));
             residual_.push_back(std::make_unique<NaiveGrid>(level, upc::threads()));
@@ -472,7 +524,7 @@ private:
 
     Problem problem_;
     NaiveGrid right_;
-    std::vector<std::unique_ptr<NaiveGrid>> solution_, residual_; // by level, from 1
+    std::vector<std::unique_ptr<NaiveGrid>> solution_, residual_;                // by level, from 1
     upc::SharedArray<double> partial_{static_cast<std::size_t>(upc::threads())}; // shared double partial[THREADS]
     Neighbourhood around_;
 };
@@ -501,7 +553,8 @@ template <class Solver>
 
 HeapNeeds multigrid_heap(Class size, int ranks) {
     const Problem problem = problem_of(size);
-    return {.blocks = std::max(UpcSlabs::heap_bytes(problem, ranks), NaiveSolver::heap_bytes(problem, ranks)) + (std::uint64_t{1} << 16),
+    return {.blocks = std::max(UpcSlabs::heap_bytes(problem, ranks), NaiveSolver::heap_bytes(problem, ranks)) +
+                      (std::uint64_t{1} << 16),
             .local = std::uint64_t{1} << 16};
 }
 
@@ -510,8 +563,9 @@ Result multigrid(Class size, Variant variant) {
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (!std::has_single_bit(static_cast<unsigned>(ranks)) || 2 * ranks > problem.n())
-        throw std::invalid_argument{fmt::format("{} threads; each has as many planes as the others of {}, and two at least: run a power of two, at most {}", ranks,
-                                                problem.n(), problem.n() / 2)};
+        throw std::invalid_argument{fmt::format(
+            "{} threads; each has as many planes as the others of {}, and two at least: run a power of two, at most {}",
+            ranks, problem.n(), problem.n() / 2)};
     Measured measured{};
     switch (variant) {
     case Variant::mpi_overlapped:

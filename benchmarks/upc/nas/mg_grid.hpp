@@ -1,5 +1,6 @@
-// The arithmetic of MG on one plane of a grid, for all variants. A grid of n points in each dimension is stored with one more at both ends, which
-// repeat those of the other side; a grid's type says how its rows are found: row(z, y)[x], for indices from 0 to n + 1.
+// The arithmetic of MG on one plane of a grid, for all variants. A grid of n points in each dimension is stored with
+// one more at both ends, which repeat those of the other side; a grid's type says how its rows are found: row(z, y)[x],
+// for indices from 0 to n + 1.
 #pragma once
 
 #include <array>
@@ -14,19 +15,24 @@ namespace lapwing::nas {
 struct PlainGrid {
     double* base;
     std::int64_t n;
-    [[nodiscard]] double* row(std::int64_t z, std::int64_t y) const noexcept { return base + (z * (n + 2) + y) * (n + 2); }
+    [[nodiscard]] double* row(std::int64_t z, std::int64_t y) const noexcept {
+        return base + (z * (n + 2) + y) * (n + 2);
+    }
     /// A row in memory of the thread: here where it is; grids that are elsewhere copy it into `room`.
-    [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* /*room*/) const noexcept { return row(z, y); }
+    [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* /*room*/) const noexcept {
+        return row(z, y);
+    }
 };
 
 /// The coefficients of NPB's smoother, by the number of dimensions in which a neighbour differs; the fourth is 0.
 using Smoother = std::array<double, 3>;
 
-/// What the stencils need around one row: it and the rows beside it, and the sums across z of all three. They move on from row to row, so that each
-/// element of the grid is read once for a plane.
+/// What the stencils need around one row: it and the rows beside it, and the sums across z of all three. They move on
+/// from row to row, so that each element of the grid is read once for a plane.
 class Neighbourhood {
 public:
-    explicit Neighbourhood(std::int64_t largest_n) : sides_(static_cast<std::size_t>(largest_n) + 2), corners_(sides_.size()) {
+    explicit Neighbourhood(std::int64_t largest_n)
+        : sides_(static_cast<std::size_t>(largest_n) + 2), corners_(sides_.size()) {
         for (auto& rows : {&copies_, &across_})
             for (std::vector<double>& row : *rows) row.resize(sides_.size());
     }
@@ -94,7 +100,8 @@ void residual_plane(const U& u, const V& v, const R& r, std::int64_t z, Neighbou
         const auto& right = v.row(z, y);
         const auto& result = r.row(z, y);
         for (std::int64_t x = 1; x <= u.n; ++x)
-            result[x] = right[x] - a0 * centre[x] - a2 * (corners[x] + sides[x - 1] + sides[x + 1]) - a3 * (corners[x - 1] + corners[x + 1]);
+            result[x] = right[x] - a0 * centre[x] - a2 * (corners[x] + sides[x - 1] + sides[x + 1]) -
+                        a3 * (corners[x - 1] + corners[x + 1]);
     });
 }
 
@@ -110,13 +117,16 @@ void smooth_plane(const R& r, const U& u, const Smoother& c, std::int64_t z, Nei
         const double* const corners = around.corners();
         const auto& result = u.row(z, y);
         for (std::int64_t x = 1; x <= u.n; ++x)
-            result[x] += c0 * centre[x] + c1 * (centre[x - 1] + centre[x + 1] + sides[x]) + c2 * (corners[x] + sides[x - 1] + sides[x + 1]);
+            result[x] += c0 * centre[x] + c1 * (centre[x - 1] + centre[x + 1] + sides[x]) +
+                         c2 * (corners[x] + sides[x - 1] + sides[x + 1]);
     });
 }
 
-/// Plane `coarse_z` of the coarse grid, whose point (x, y) is weighed from those around (2x, 2y) of plane `fine_z` of the fine one.
+/// Plane `coarse_z` of the coarse grid, whose point (x, y) is weighed from those around (2x, 2y) of plane `fine_z` of
+/// the fine one.
 template <class Fine, class Coarse>
-void restrict_plane(const Fine& fine, std::int64_t fine_z, const Coarse& coarse, std::int64_t coarse_z, Neighbourhood& around) {
+void restrict_plane(const Fine& fine, std::int64_t fine_z, const Coarse& coarse, std::int64_t coarse_z,
+                    Neighbourhood& around) {
     around.load(fine, fine_z, 1);
     for (std::int64_t y = 1; y <= coarse.n; ++y) {
         around.load(fine, fine_z, 2 * y);
@@ -128,12 +138,13 @@ void restrict_plane(const Fine& fine, std::int64_t fine_z, const Coarse& coarse,
         const auto& result = coarse.row(coarse_z, y);
         for (std::int64_t x = 1; x <= coarse.n; ++x)
             result[x] = 0.5 * centre[2 * x] + 0.25 * (centre[2 * x - 1] + centre[2 * x + 1] + sides[2 * x]) +
-                        0.125 * (sides[2 * x - 1] + sides[2 * x + 1] + corners[2 * x]) + 0.0625 * (corners[2 * x - 1] + corners[2 * x + 1]);
+                        0.125 * (sides[2 * x - 1] + sides[2 * x + 1] + corners[2 * x]) +
+                        0.0625 * (corners[2 * x - 1] + corners[2 * x + 1]);
     }
 }
 
-/// Adds the coarse grid, interpolated, to plane `fine_z` of the fine one, its ends included: even planes have one of the coarse grid below them, odd ones
-/// lie between two.
+/// Adds the coarse grid, interpolated, to plane `fine_z` of the fine one, its ends included: even planes have one of
+/// the coarse grid below them, odd ones lie between two.
 template <class Coarse, class Fine>
 void interpolate_plane(const Coarse& coarse, const Fine& fine, std::int64_t fine_z, Neighbourhood& around) {
     const std::int64_t z = fine_z / 2;

@@ -1,6 +1,7 @@
-// What the NAS Parallel Benchmarks share. They are written here from their specification (Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007,
-// and the classes and verification values of NPB 2 and 3), each three times: in UPC without any tuning (naive), in UPC with bulk transfers and
-// casts to private memory (optimised), and the same algorithm with MPI alone.
+// What the NAS Parallel Benchmarks share. They are written here from their specification (Bailey et al., "The NAS
+// Parallel Benchmarks", RNR-94-007, and the classes and verification values of NPB 2 and 3), each three times: in UPC
+// without any tuning (naive), in UPC with bulk transfers and casts to private memory (optimised), and the same
+// algorithm with MPI alone.
 #pragma once
 
 #include <mpi.h>
@@ -20,7 +21,8 @@ enum class Class : std::uint8_t { S, W, A, B };
 [[nodiscard]] char letter(Class size) noexcept;
 [[nodiscard]] std::optional<Class> class_of(std::string_view letter) noexcept;
 
-/// mpi_overlapped: as mpi, but what can travel while the next is computed does, by MPI's non-blocking calls; FT alone differs.
+/// mpi_overlapped: as mpi, but what can travel while the next is computed does, by MPI's non-blocking calls; FT alone
+/// differs.
 enum class Variant : std::uint8_t { naive, optimised, mpi, mpi_overlapped };
 [[nodiscard]] constexpr bool is_mpi(Variant variant) noexcept {
     return variant == Variant::mpi || variant == Variant::mpi_overlapped;
@@ -30,25 +32,27 @@ enum class Variant : std::uint8_t { naive, optimised, mpi, mpi_overlapped };
 
 /// What a run gave; the same on all ranks.
 struct Result {
-    double seconds = 0;             ///< the part that NPB times, until the last rank is done
-    double million_operations = 0;  ///< as NPB counts them
-    bool verified = false;          ///< against NPB's values for the class, within NPB's tolerance
-    std::string detail = {};        ///< what was compared: computed value, expected value
+    double seconds = 0;            ///< the part that NPB times, until the last rank is done
+    double million_operations = 0; ///< as NPB counts them
+    bool verified = false;         ///< against NPB's values for the class, within NPB's tolerance
+    std::string detail = {};       ///< what was compared: computed value, expected value
 };
 
-/// Runs one benchmark, collective over MPI_COMM_WORLD. The UPC variants need a started upc::Program with enough heap; the MPI variant needs MPI and
-/// uses nothing of Lapwing. Throws std::invalid_argument, on all ranks, for a number of ranks or a class that the benchmark cannot do, naming it and
-/// the limit.
+/// Runs one benchmark, collective over MPI_COMM_WORLD. The UPC variants need a started upc::Program with enough heap;
+/// the MPI variant needs MPI and uses nothing of Lapwing. Throws std::invalid_argument, on all ranks, for a number of
+/// ranks or a class that the benchmark cannot do, naming it and the limit.
 using Kernel = Result (*)(Class size, Variant variant);
-[[nodiscard]] Result conjugate_gradient(Class size, Variant variant);      ///< CG: the smallest eigenvalue of a random sparse matrix
+[[nodiscard]] Result conjugate_gradient(Class size,
+                                        Variant variant); ///< CG: the smallest eigenvalue of a random sparse matrix
 [[nodiscard]] Result embarrassingly_parallel(Class size, Variant variant); ///< EP: pairs of Gaussian deviates
-[[nodiscard]] Result fourier_transform(Class size, Variant variant);       ///< FT: a diffusion equation by FFTs in three dimensions
-[[nodiscard]] Result integer_sort(Class size, Variant variant);            ///< IS: ranks of integer keys
-[[nodiscard]] Result multigrid(Class size, Variant variant);               ///< MG: V-cycles for Poisson's equation
+[[nodiscard]] Result fourier_transform(Class size,
+                                       Variant variant); ///< FT: a diffusion equation by FFTs in three dimensions
+[[nodiscard]] Result integer_sort(Class size, Variant variant); ///< IS: ranks of integer keys
+[[nodiscard]] Result multigrid(Class size, Variant variant);    ///< MG: V-cycles for Poisson's equation
 
-/// Bytes that a thread needs of each of the two heaps for a run of `ranks` threads, whichever the UPC variant: LAPWING_UPC_HEAP and
-/// LAPWING_UPC_LOCAL_HEAP.
-/// What stands in front of objects, and between them, comes on top: heap_slack is enough for hundreds.
+/// Bytes that a thread needs of each of the two heaps for a run of `ranks` threads, whichever the UPC variant:
+/// LAPWING_UPC_HEAP and LAPWING_UPC_LOCAL_HEAP. What stands in front of objects, and between them, comes on top:
+/// heap_slack is enough for hundreds.
 inline constexpr std::uint64_t heap_slack = std::uint64_t{64} << 10;
 struct HeapNeeds {
     std::uint64_t blocks = 0;
@@ -70,7 +74,8 @@ struct Benchmark {
 /// By NPB's name, in upper or lower case; null where there is none.
 [[nodiscard]] const Benchmark* find(std::string_view name) noexcept;
 
-/// Seconds until the last thread, or rank, has run `body`, between barriers of the variant's own; the same on all. Collective.
+/// Seconds until the last thread, or rank, has run `body`, between barriers of the variant's own; the same on all.
+/// Collective.
 [[nodiscard]] double seconds_of(Variant variant, const std::function<void()>& body);
 
 /// Part `part` of `parts` of [0, size), in which the first ones have one index more where they cannot be equal.

@@ -1,5 +1,6 @@
-// upc/nas: the NAS Parallel Benchmarks in UPC beside the same algorithms in plain MPI, and as one writes them first, with the cache, beside the
-// optimised ones: the measurements of Zhang, "A Performance Model for Unified Parallel C" (2007), section 4.6.2.
+// upc/nas: the NAS Parallel Benchmarks in UPC beside the same algorithms in plain MPI, and as one writes them first,
+// with the cache, beside the optimised ones: the measurements of Zhang, "A Performance Model for Unified Parallel C"
+// (2007), section 4.6.2.
 #include "harness.hpp"
 
 #include "nas.hpp"
@@ -20,18 +21,23 @@ namespace {
 
 using nas::Variant;
 
-/// Seconds of what NPB times. Nothing of Lapwing is open while MPI's variant runs, whose time its progress thread would take.
-[[nodiscard]] double seconds_of(Context& context, const nas::Benchmark& benchmark, nas::Class size, Variant variant, CacheMode cache) {
+/// Seconds of what NPB times. Nothing of Lapwing is open while MPI's variant runs, whose time its progress thread would
+/// take.
+[[nodiscard]] double seconds_of(Context& context, const nas::Benchmark& benchmark, nas::Class size, Variant variant,
+                                CacheMode cache) {
     nas::Result result;
     if (nas::is_mpi(variant)) {
         result = benchmark.run(size, variant);
     } else {
         const nas::HeapNeeds needs = benchmark.heap(size, context.size());
-        const upc::Program program{{.cache = {.mode = cache}, .heap_bytes = needs.blocks + nas::heap_slack, .local_heap_bytes = needs.local + nas::heap_slack}};
+        const upc::Program program{{.cache = {.mode = cache},
+                                    .heap_bytes = needs.blocks + nas::heap_slack,
+                                    .local_heap_bytes = needs.local + nas::heap_slack}};
         result = benchmark.run(size, variant);
     }
     if (!result.verified)
-        throw std::runtime_error{fmt::format("{} of class {}, {}: {}", benchmark.name, nas::letter(size), nas::name(variant), result.detail)};
+        throw std::runtime_error{fmt::format("{} of class {}, {}: {}", benchmark.name, nas::letter(size),
+                                             nas::name(variant), result.detail)};
     return result.seconds;
 }
 
@@ -101,7 +107,8 @@ void run(Context& context) {
     });
 }
 
-/// At the thread level of a program that has no other library: the level that Lapwing's progress thread needs makes MPI lock.
+/// At the thread level of a program that has no other library: the level that Lapwing's progress thread needs makes MPI
+/// lock.
 void run_plain(Context& context) {
     for_each_benchmark(context, [&](const Subjects& subjects) {
         context.compare(subjects.optimised_case(), milliseconds(), subjects.mpi().back(), {});

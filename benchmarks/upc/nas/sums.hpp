@@ -8,9 +8,10 @@
 
 namespace lapwing::nas {
 
-/// Sums of N doubles over all threads, which all of them get, and a barrier, which upc::allv_reduce() is not. Each thread puts its numbers with every
-/// other one. Behind one barrier each adds up what it was given, in the order of the threads, so that all have the same bits. There are two sets of
-/// slots in turn: a slot is written to again behind the next barrier, which its owner enters when it has read it.
+/// Sums of N doubles over all threads, which all of them get, and a barrier, which upc::allv_reduce() is not. Each
+/// thread puts its numbers with every other one. Behind one barrier each adds up what it was given, in the order of the
+/// threads, so that all have the same bits. There are two sets of slots in turn: a slot is written to again behind the
+/// next barrier, which its owner enters when it has read it.
 template <std::size_t N>
 class Sums {
 public:
@@ -18,7 +19,9 @@ public:
     Sums() = default;
 
     /// What the heap of a thread must have for it.
-    [[nodiscard]] static std::uint64_t heap_bytes(int threads) noexcept { return 2 * sizeof(Values) * static_cast<std::uint64_t>(threads) + 64; }
+    [[nodiscard]] static std::uint64_t heap_bytes(int threads) noexcept {
+        return 2 * sizeof(Values) * static_cast<std::uint64_t>(threads) + 64;
+    }
 
     using Values = std::array<double, N>;
     /// Collective, with the meaning of a barrier.
@@ -40,7 +43,9 @@ public:
 
 private:
     /// The slot that thread `from` has with thread `with`, in this turn.
-    [[nodiscard]] std::int64_t slot(int with, int from) const { return (static_cast<std::int64_t>(with) * 2 + turn_) * upc::threads() + from; }
+    [[nodiscard]] std::int64_t slot(int with, int from) const {
+        return (static_cast<std::int64_t>(with) * 2 + turn_) * upc::threads() + from;
+    }
 
     // shared [2 * THREADS] Values slots[2 * THREADS * THREADS]
     upc::SharedArray<Values, upc::dynamic_block> slots_{static_cast<std::size_t>(2 * upc::threads() * upc::threads())};

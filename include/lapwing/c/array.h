@@ -22,17 +22,17 @@ extern "C" {
 /// The largest number of dimensions.
 #define LAPWING_MAX_DIMENSIONS 8
 
-/// Elements of one type in 1 to 8 dimensions, spread over the ranks by a distribution, zero bytes at the start. The last dimension is the one
-/// whose neighbours are neighbours in memory. Indices are those that the array was made with: from 0, or from lower bounds. Bounds are always
-/// checked: LAPWING_ERR_RANGE, and nothing is moved.
+/// Elements of one type in 1 to 8 dimensions, spread over the ranks by a distribution, zero bytes at the start. The
+/// last dimension is the one whose neighbours are neighbours in memory. Indices are those that the array was made with:
+/// from 0, or from lower bounds. Bounds are always checked: LAPWING_ERR_RANGE, and nothing is moved.
 typedef struct lapwing_array lapwing_array;
 
 /// How elements are spread.
 enum {
-    LAPWING_BLOCK = 0,        ///< one block of ceil(extent / processes) indices per process in each dimension
-    LAPWING_CYCLIC = 1,       ///< index i of a dimension with P processes is with process i mod P
-    LAPWING_BLOCK_CYCLIC = 2, ///< blocks of block[d] indices, dealt to the processes in turn
-    LAPWING_REPLICATED = 3,   ///< every rank has all elements; writes go to every copy
+    LAPWING_BLOCK = 0,           ///< one block of ceil(extent / processes) indices per process in each dimension
+    LAPWING_CYCLIC = 1,          ///< index i of a dimension with P processes is with process i mod P
+    LAPWING_BLOCK_CYCLIC = 2,    ///< blocks of block[d] indices, dealt to the processes in turn
+    LAPWING_REPLICATED = 3,      ///< every rank has all elements; writes go to every copy
     LAPWING_OWN_DISTRIBUTION = 4 ///< by functions of the program's
 };
 /// Of what a program's own distribution is asked: the array, and over how many ranks.
@@ -45,24 +45,29 @@ typedef struct lapwing_shape {
 typedef struct lapwing_place {
     int owner;           ///< -1: the distribution does not store the element
     uint64_t offset;     ///< place in the owner's part, in elements
-    uint64_t contiguous; ///< how many elements, this one first, lie one behind the other there as the last index grows; at least 1
+    uint64_t contiguous; ///< how many elements, this one first, lie one behind the other there as the last index grows;
+                         ///< at least 1
 } lapwing_place;
-/// A program's own distribution: on every rank the same answers to the same questions. Indices are counted from 0, whatever the array's
-/// lower bounds. The functions are called by any thread that uses the array, as long as it is open.
+/// A program's own distribution: on every rank the same answers to the same questions. Indices are counted from 0,
+/// whatever the array's lower bounds. The functions are called by any thread that uses the array, as long as it is
+/// open.
 typedef struct lapwing_distribution_functions {
     void (*locate)(void* context, const lapwing_shape* shape, const int64_t* index, lapwing_place* place);
-    uint64_t (*capacity)(void* context, const lapwing_shape* shape);                ///< elements to allocate at each rank
-    uint64_t (*domain_count)(void* context, const lapwing_shape* shape, int rank); ///< of disjoint domains that a rank owns, and
-    void (*domain)(void* context, const lapwing_shape* shape, int rank, uint64_t k, lapwing_range* ranges); ///< the k-th
-    int replicated; ///< whether every rank holds what is placed on rank 0
+    uint64_t (*capacity)(void* context, const lapwing_shape* shape); ///< elements to allocate at each rank
+    uint64_t (*domain_count)(void* context, const lapwing_shape* shape,
+                             int rank); ///< of disjoint domains that a rank owns, and
+    void (*domain)(void* context, const lapwing_shape* shape, int rank, uint64_t k,
+                   lapwing_range* ranges); ///< the k-th
+    int replicated;                        ///< whether every rank holds what is placed on rank 0
 } lapwing_distribution_functions;
 /// A distribution; null where one is asked for: LAPWING_BLOCK. What it points to is copied, but for `context`.
 typedef struct lapwing_distribution {
-    int kind;            ///< LAPWING_BLOCK and so on
-    const int* grid;     ///< processes in each dimension, 0: choose, so that the product is the number of ranks; null: choose all
-    const int64_t* block; ///< of LAPWING_BLOCK_CYCLIC: one size per dimension
+    int kind; ///< LAPWING_BLOCK and so on
+    const int*
+        grid; ///< processes in each dimension, 0: choose, so that the product is the number of ranks; null: choose all
+    const int64_t* block;                            ///< of LAPWING_BLOCK_CYCLIC: one size per dimension
     const lapwing_distribution_functions* functions; ///< of LAPWING_OWN_DISTRIBUTION
-    void* context;       ///< handed to them
+    void* context;                                   ///< handed to them
 } lapwing_distribution;
 
 /// What an array is made with beside its extents: begin with lapwing_array_options_default().
@@ -75,22 +80,26 @@ typedef struct lapwing_array_options {
 /// Options as they are where null is passed. A function without an error code. Local, any thread.
 lapwing_array_options lapwing_array_options_default(void);
 
-/// Collective, one thread: the same arguments on all ranks. `distribution` and `options` may be null. LAPWING_ERR_RANGE for sizes that cannot be
-/// had and grids that do not fit, _USAGE, _MISMATCH, _MPI.
-int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimensions, const int64_t* extents, const lapwing_distribution* distribution,
-                         const lapwing_array_options* options, lapwing_array** array);
+/// Collective, one thread: the same arguments on all ranks. `distribution` and `options` may be null. LAPWING_ERR_RANGE
+/// for sizes that cannot be had and grids that do not fit, _USAGE, _MISMATCH, _MPI.
+int lapwing_array_create(lapwing_runtime* runtime, lapwing_type type, int dimensions, const int64_t* extents,
+                         const lapwing_distribution* distribution, const lapwing_array_options* options,
+                         lapwing_array** array);
 /// Collective, one thread. Completes all operations by all ranks, frees the memory and makes `*array` null.
 int lapwing_array_free(lapwing_array** array);
 /// Local. Frees it without waiting for other ranks, before lapwing_runtime_leave().
 int lapwing_array_leave(lapwing_array** array);
-/// Collective, one thread: other extents under the same distribution. Elements within both keep their values, others are zero. Pointers into the
-/// array, its window, slices and completions must not be used any more. Errors leave the array as it was. Cost: a window, and what an assignment costs.
+/// Collective, one thread: other extents under the same distribution. Elements within both keep their values, others
+/// are zero. Pointers into the array, its window, slices and completions must not be used any more. Errors leave the
+/// array as it was. Cost: a window, and what an assignment costs.
 int lapwing_array_resize(lapwing_array* array, const int64_t* extents);
 /// Collective, one thread: another distribution; values, extents and lower bounds stay. As above in all else.
 int lapwing_array_redistribute(lapwing_array* array, const lapwing_distribution* distribution);
 
-/// What an array was made with. Any of the pointers may be null; `extents` and `lower` get as many numbers as there are dimensions. Local, any thread.
-int lapwing_array_shape(const lapwing_array* array, lapwing_type* type, int* dimensions, int64_t* extents, int64_t* lower);
+/// What an array was made with. Any of the pointers may be null; `extents` and `lower` get as many numbers as there are
+/// dimensions. Local, any thread.
+int lapwing_array_shape(const lapwing_array* array, lapwing_type* type, int* dimensions, int64_t* extents,
+                        int64_t* lower);
 /// Number of elements; the name; the depth of the halo. Local, any thread.
 int lapwing_array_size(const lapwing_array* array, uint64_t* elements);
 int lapwing_array_name(const lapwing_array* array, const char** text);
@@ -98,19 +107,21 @@ int lapwing_array_halo(const lapwing_array* array, int64_t* depth);
 /// The window under the array, which ends with it, or with its next resize or redistribution. Local, one thread.
 int lapwing_array_window(lapwing_array* array, lapwing_window** window);
 
-/// The rank that owns an element (of a replicated array: the calling one), and whether the calling rank does. LAPWING_ERR_RANGE. Local, any thread.
+/// The rank that owns an element (of a replicated array: the calling one), and whether the calling rank does.
+/// LAPWING_ERR_RANGE. Local, any thread.
 int lapwing_array_owner(const lapwing_array* array, const int64_t* index, int* rank);
 int lapwing_array_is_local(const lapwing_array* array, const int64_t* index, int* local);
-/// What a rank owns, as disjoint domains: how many, and the k-th, a range a dimension. LAPWING_ERR_RANGE. Local, any thread.
+/// What a rank owns, as disjoint domains: how many, and the k-th, a range a dimension. LAPWING_ERR_RANGE. Local, any
+/// thread.
 int lapwing_array_domain_count(const lapwing_array* array, int rank, uint64_t* count);
 int lapwing_array_domain(const lapwing_array* array, int rank, uint64_t k, lapwing_range* ranges);
-/// The own part as memory: its first element, how many there are in each dimension, and how many elements lie from one to the next. Of a block
-/// distribution the first element is the first of the own domain. LAPWING_ERR_USAGE for a distribution of the program's own. Any of the
-/// pointers may be null. Local, any thread.
+/// The own part as memory: its first element, how many there are in each dimension, and how many elements lie from one
+/// to the next. Of a block distribution the first element is the first of the own domain. LAPWING_ERR_USAGE for a
+/// distribution of the program's own. Any of the pointers may be null. Local, any thread.
 int lapwing_array_local(lapwing_array* array, void** memory, int64_t* extents, int64_t* strides);
 
-/// One element, whoever owns it; a put is complete locally on return. LAPWING_ERR_RANGE. Local, any thread. Cost: a load or store on the node, else
-/// a round trip, or a hit in the cache.
+/// One element, whoever owns it; a put is complete locally on return. LAPWING_ERR_RANGE. Local, any thread. Cost: a
+/// load or store on the node, else a round trip, or a hit in the cache.
 int lapwing_array_get_element(lapwing_array* array, const int64_t* index, void* value);
 int lapwing_array_put_element(lapwing_array* array, const int64_t* index, const void* value);
 /// The same for programs that know the type, which is compared: LAPWING_ERR_USAGE.
@@ -119,32 +130,39 @@ int lapwing_array_put_typed(lapwing_array* array, lapwing_type type, const int64
 /// A hint that the element will be read soon by the calling thread. LAPWING_ERR_RANGE. Local, any thread.
 int lapwing_array_prefetch_element(lapwing_array* array, const int64_t* index);
 
-/// Patches: `ranges` has one range a dimension. `strides`: elements of the buffer from one to the next in each dimension, growing from the last, which
-/// is 1, to the first; null: the buffer holds the elements one behind the other, the last dimension fastest. A get is complete on return, a put
-/// locally. LAPWING_ERR_RANGE. Local, any thread. Cost: copies on the node, else a planned transfer for each owner, all started before the first is
-/// waited for.
+/// Patches: `ranges` has one range a dimension. `strides`: elements of the buffer from one to the next in each
+/// dimension, growing from the last, which is 1, to the first; null: the buffer holds the elements one behind the
+/// other, the last dimension fastest. A get is complete on return, a put locally. LAPWING_ERR_RANGE. Local, any thread.
+/// Cost: copies on the node, else a planned transfer for each owner, all started before the first is waited for.
 int lapwing_array_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides);
 int lapwing_array_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer, const int64_t* strides);
 /// The same without waiting: the buffer must stay until the completion says so.
-int lapwing_array_start_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides, lapwing_completion** completion);
-int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer, const int64_t* strides,
+int lapwing_array_start_get(lapwing_array* array, const lapwing_range* ranges, void* buffer, const int64_t* strides,
                             lapwing_completion** completion);
+int lapwing_array_start_put(lapwing_array* array, const lapwing_range* ranges, const void* buffer,
+                            const int64_t* strides, lapwing_completion** completion);
 
-/// Lists: `indices` are `count` times as many numbers as there are dimensions, `values` as many elements. Of an element that is written twice the
-/// last value counts. LAPWING_ERR_RANGE before anything moves. Local, any thread. Cost: for each owner on another node a message for thousands.
+/// Lists: `indices` are `count` times as many numbers as there are dimensions, `values` as many elements. Of an element
+/// that is written twice the last value counts. LAPWING_ERR_RANGE before anything moves. Local, any thread. Cost: for
+/// each owner on another node a message for thousands.
 int lapwing_array_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values);
 int lapwing_array_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values);
-int lapwing_array_start_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values, lapwing_completion** completion);
-int lapwing_array_start_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values, lapwing_completion** completion);
+int lapwing_array_start_gather(lapwing_array* array, size_t count, const int64_t* indices, void* values,
+                               lapwing_completion** completion);
+int lapwing_array_start_scatter(lapwing_array* array, size_t count, const int64_t* indices, const void* values,
+                                lapwing_completion** completion);
 
-/// Atomics on elements, as those of windows; the element's type decides. LAPWING_ERR_USAGE for replicated arrays. Local, any thread.
-int lapwing_array_fetch(lapwing_array* array, int operation, const int64_t* index, const void* operand, void* before, int order);
-int lapwing_array_compare_swap(lapwing_array* array, const int64_t* index, const void* expected, const void* desired, void* before, int order);
+/// Atomics on elements, as those of windows; the element's type decides. LAPWING_ERR_USAGE for replicated arrays.
+/// Local, any thread.
+int lapwing_array_fetch(lapwing_array* array, int operation, const int64_t* index, const void* operand, void* before,
+                        int order);
+int lapwing_array_compare_swap(lapwing_array* array, const int64_t* index, const void* expected, const void* desired,
+                               void* before, int order);
 int lapwing_array_update(lapwing_array* array, int operation, const int64_t* index, const void* operand);
-int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, const int64_t* indices, const void* operands, int one_operand,
-                             void* before);
-int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices, const void* expected, int one_expected,
-                                    const void* desired, int one_desired, void* before);
+int lapwing_array_fetch_list(lapwing_array* array, int operation, size_t count, const int64_t* indices,
+                             const void* operands, int one_operand, void* before);
+int lapwing_array_compare_swap_list(lapwing_array* array, size_t count, const int64_t* indices, const void* expected,
+                                    int one_expected, const void* desired, int one_desired, void* before);
 
 /// As those of the window, for this array. Local, any thread.
 int lapwing_array_flush(lapwing_array* array, int rank);
@@ -165,34 +183,37 @@ int lapwing_array_fill(lapwing_array* array, const void* value);
 int lapwing_array_copy(lapwing_array* target, lapwing_array* source);
 /// Collective, one thread, of replicated arrays: every copy becomes that of `root`.
 int lapwing_array_broadcast(lapwing_array* array, int root);
-/// Collective, one thread. Sum of all elements: a double, int64_t or uint64_t (modulo 2^64), as the elements are numbers of that kind; smallest and
-/// largest element, in the elements' type, with the index of the first of them (`index` may be null). NaN are passed over. LAPWING_ERR_USAGE for
-/// elements that are no real numbers, and for min and max of no elements or of NaN alone.
+/// Collective, one thread. Sum of all elements: a double, int64_t or uint64_t (modulo 2^64), as the elements are
+/// numbers of that kind; smallest and largest element, in the elements' type, with the index of the first of them
+/// (`index` may be null). NaN are passed over. LAPWING_ERR_USAGE for elements that are no real numbers, and for min and
+/// max of no elements or of NaN alone.
 int lapwing_array_sum(lapwing_array* array, void* sum);
 int lapwing_array_min(lapwing_array* array, void* value, int64_t* index);
 int lapwing_array_max(lapwing_array* array, void* value, int64_t* index);
 /// Takes an element into `value`.
 typedef void (*lapwing_accumulate_function)(void* context, void* value, const int64_t* index, const void* element);
-/// Collective, one thread. Any reduction: `*value`, of `bytes` bytes, is neutral at the start. Each rank calls `accumulate` for its own elements, domain after
-/// domain, the last index fastest; then the ranks' values are combined in the order of the ranks, and the result is in `value` on all.
-int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapwing_accumulate_function accumulate, lapwing_combine_function combine,
-                         void* context);
+/// Collective, one thread. Any reduction: `*value`, of `bytes` bytes, is neutral at the start. Each rank calls
+/// `accumulate` for its own elements, domain after domain, the last index fastest; then the ranks' values are combined
+/// in the order of the ranks, and the result is in `value` on all.
+int lapwing_array_reduce(lapwing_array* array, void* value, uint64_t bytes, lapwing_accumulate_function accumulate,
+                         lapwing_combine_function combine, void* context);
 
 /// What inline functions read: the start of an array. Not for programs.
 typedef struct lapwing_array_head {
     uint64_t mark;
     lapwing_type type;
-    unsigned char* base;                       ///< of the first element of what can be reached without a question
-    int64_t lower[LAPWING_MAX_DIMENSIONS];     ///< its indices
-    uint64_t extent[LAPWING_MAX_DIMENSIONS];   ///< 0: nothing can
-    uint64_t stride[LAPWING_MAX_DIMENSIONS];   ///< in bytes
+    unsigned char* base;                     ///< of the first element of what can be reached without a question
+    int64_t lower[LAPWING_MAX_DIMENSIONS];   ///< its indices
+    uint64_t extent[LAPWING_MAX_DIMENSIONS]; ///< 0: nothing can
+    uint64_t stride[LAPWING_MAX_DIMENSIONS]; ///< in bytes
     int dimensions;
-    int writable;                              ///< 0: writes go elsewhere, too
+    int writable; ///< 0: writes go elsewhere, too
 } lapwing_array_head;
 
-/// The address of an element of one, two or three dimensions that the calling rank can load, as it is with most own elements and, of an array in
-/// blocks of rows, with those of its node; null: it has none, or cannot be found so quickly, or the array has other dimensions. Of a replicated array it is
-/// that of the own copy. Not for null handles. Local, any thread. Cost: a comparison a dimension.
+/// The address of an element of one, two or three dimensions that the calling rank can load, as it is with most own
+/// elements and, of an array in blocks of rows, with those of its node; null: it has none, or cannot be found so
+/// quickly, or the array has other dimensions. Of a replicated array it is that of the own copy. Not for null handles.
+/// Local, any thread. Cost: a comparison a dimension.
 static inline void* lapwing_array_address_1(const lapwing_array* array, int64_t i) {
     const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;
     const uint64_t p = (uint64_t)i - (uint64_t)head->lower[0];
@@ -215,31 +236,35 @@ static inline void* lapwing_array_address_3(const lapwing_array* array, int64_t 
     return head->base + p * head->stride[0] + q * head->stride[1] + r * head->stride[2];
 }
 
-/// lapwing_array_get_double_2(array, i, j, &x), lapwing_array_put_int64_1(array, i, x) and so on: elements of arrays of one, two and three dimensions by
-/// inline functions, as lapwing_array_get_typed() and lapwing_array_put_typed(). Not for null handles. Local, any thread.
-#define LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, n, parameters, arguments) \
+/// lapwing_array_get_double_2(array, i, j, &x), lapwing_array_put_int64_1(array, i, x) and so on: elements of arrays of
+/// one, two and three dimensions by inline functions, as lapwing_array_get_typed() and lapwing_array_put_typed(). Not
+/// for null handles. Local, any thread.
+#define LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, n, parameters, arguments)                                        \
     static inline int lapwing_array_get_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype* value) { \
-        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array; \
-        const ctype* const element = (const ctype*)lapwing_array_address_##n(array, LAPWING_UNPACK_ arguments); \
-        const int64_t index[] = {LAPWING_UNPACK_ arguments}; \
-        if (element == NULL || head->type != (code)) return lapwing_array_get_typed_n_(array, code, n, index, value); \
-        *value = *element; \
-        return 0; \
-    } \
-    static inline int lapwing_array_put_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype value) { \
-        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array; \
-        ctype* const element = (ctype*)lapwing_array_address_##n(array, LAPWING_UNPACK_ arguments); \
-        const int64_t index[] = {LAPWING_UNPACK_ arguments}; \
-        if (element == NULL || !head->writable || head->type != (code)) return lapwing_array_put_typed_n_(array, code, n, index, &value); \
-        *element = value; \
-        return 0; \
+        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                          \
+        const ctype* const element = (const ctype*)lapwing_array_address_##n(array, LAPWING_UNPACK_ arguments);        \
+        const int64_t index[] = {LAPWING_UNPACK_ arguments};                                                           \
+        if (element == NULL || head->type != (code)) return lapwing_array_get_typed_n_(array, code, n, index, value);  \
+        *value = *element;                                                                                             \
+        return 0;                                                                                                      \
+    }                                                                                                                  \
+    static inline int lapwing_array_put_##name##_##n(lapwing_array* array, LAPWING_UNPACK_ parameters, ctype value) {  \
+        const lapwing_array_head* const head = (const lapwing_array_head*)(const void*)array;                          \
+        ctype* const element = (ctype*)lapwing_array_address_##n(array, LAPWING_UNPACK_ arguments);                    \
+        const int64_t index[] = {LAPWING_UNPACK_ arguments};                                                           \
+        if (element == NULL || !head->writable || head->type != (code))                                                \
+            return lapwing_array_put_typed_n_(array, code, n, index, &value);                                          \
+        *element = value;                                                                                              \
+        return 0;                                                                                                      \
     }
 #define LAPWING_UNPACK_(...) __VA_ARGS__
 /* Not for programs: as lapwing_array_get_typed(), and the number of dimensions is compared as well. */
-int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index, void* value);
-int lapwing_array_put_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index, const void* value);
-#define LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(name, ctype, code) \
-    LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, 1, (int64_t i), (i)) \
+int lapwing_array_get_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
+                               void* value);
+int lapwing_array_put_typed_n_(lapwing_array* array, lapwing_type type, int dimensions, const int64_t* index,
+                               const void* value);
+#define LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(name, ctype, code)                        \
+    LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, 1, (int64_t i), (i))               \
     LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, 2, (int64_t i, int64_t j), (i, j)) \
     LAPWING_ELEMENT_FUNCTIONS_(name, ctype, code, 3, (int64_t i, int64_t j, int64_t k), (i, j, k))
 LAPWING_ELEMENT_FUNCTIONS_OF_TYPE_(int32, int32_t, LAPWING_INT32)

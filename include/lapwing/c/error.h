@@ -9,23 +9,25 @@
 extern "C" {
 #endif
 
-/// What every call returns but those that say otherwise. After an error the program can go on: the call has had no effect unless its
-/// documentation says otherwise.
+/// What every call returns but those that say otherwise. After an error the program can go on: the call has had no
+/// effect unless its documentation says otherwise.
 enum {
     LAPWING_SUCCESS = 0,
-    LAPWING_ERR_RANGE = 1,     ///< a rank, offset, index, size or count is outside its limits
-    LAPWING_ERR_USAGE = 2,     ///< a call that the state of the object does not allow, a null or freed handle, a null pointer
-    LAPWING_ERR_SETTING = 3,   ///< a setting that is unknown or has a value that is not allowed
-    LAPWING_ERR_MISMATCH = 4,  ///< ranks passed different arguments to a collective call
-    LAPWING_ERR_MPI = 5,       ///< an MPI call failed: the text carries MPI's own, lapwing_error_mpi_code() its code
-    LAPWING_ERR_FILE = 6,      ///< a file that cannot be read or written, or does not hold what it should
-    LAPWING_ERR_PEER_LEFT = 7, ///< another rank left before the end, so that a collective call or a wait cannot complete
-    LAPWING_ERR_MEMORY = 8,    ///< memory of this process that cannot be had
-    LAPWING_ERR_INTERNAL = 9   ///< none of these: please report it
+    LAPWING_ERR_RANGE = 1, ///< a rank, offset, index, size or count is outside its limits
+    LAPWING_ERR_USAGE =
+        2, ///< a call that the state of the object does not allow, a null or freed handle, a null pointer
+    LAPWING_ERR_SETTING = 3,  ///< a setting that is unknown or has a value that is not allowed
+    LAPWING_ERR_MISMATCH = 4, ///< ranks passed different arguments to a collective call
+    LAPWING_ERR_MPI = 5,      ///< an MPI call failed: the text carries MPI's own, lapwing_error_mpi_code() its code
+    LAPWING_ERR_FILE = 6,     ///< a file that cannot be read or written, or does not hold what it should
+    LAPWING_ERR_PEER_LEFT =
+        7,                   ///< another rank left before the end, so that a collective call or a wait cannot complete
+    LAPWING_ERR_MEMORY = 8,  ///< memory of this process that cannot be had
+    LAPWING_ERR_INTERNAL = 9 ///< none of these: please report it
 };
 
-/// The text of this thread's last error: the call, the rank, the values, the limit and the remedy. Empty before the first one. It stays
-/// until the thread's next error. Local, any thread; before a runtime exists as well.
+/// The text of this thread's last error: the call, the rank, the values, the limit and the remedy. Empty before the
+/// first one. It stays until the thread's next error. Local, any thread; before a runtime exists as well.
 const char* lapwing_error_text(void);
 /// The code of this thread's last error, LAPWING_SUCCESS before the first one. Local, any thread.
 int lapwing_error_code(void);
@@ -34,11 +36,11 @@ int lapwing_error_mpi_code(void);
 /// "LAPWING_ERR_RANGE" for a code; "?" for one that there is not. Local, any thread.
 const char* lapwing_error_name(int code);
 
-/// Called with each error, by the thread whose call failed, before the call returns `code`; `text` is lapwing_error_text(). It may leave by
-/// longjmp, or end the program.
+/// Called with each error, by the thread whose call failed, before the call returns `code`; `text` is
+/// lapwing_error_text(). It may leave by longjmp, or end the program.
 typedef void (*lapwing_error_handler)(int code, const char* text, void* context);
-/// From now on errors of all threads are handed to `handler`, with `context`; null: to nobody, as at the start. Local; not while other
-/// threads are in calls.
+/// From now on errors of all threads are handed to `handler`, with `context`; null: to nobody, as at the start. Local;
+/// not while other threads are in calls.
 int lapwing_error_set_handler(lapwing_error_handler handler, void* context);
 /// A handler, for programs that end with the first error: prints the text on standard error and calls MPI_Abort.
 void lapwing_error_abort(int code, const char* text, void* context);

@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/// An ordered sequence of bytes in memory, as blocks relative to a base that the transfer gives: byte k of the source goes to byte k of the
-/// target. It never changes, so that several threads may use it. All calls here are local, any thread; those that make one return
-/// LAPWING_ERR_RANGE where a size or an offset leaves 63 bits. Transfers and plans keep what they need: a layout may be freed behind the
-/// call that it was passed to.
+/// An ordered sequence of bytes in memory, as blocks relative to a base that the transfer gives: byte k of the source
+/// goes to byte k of the target. It never changes, so that several threads may use it. All calls here are local, any
+/// thread; those that make one return LAPWING_ERR_RANGE where a size or an offset leaves 63 bits. Transfers and plans
+/// keep what they need: a layout may be freed behind the call that it was passed to.
 typedef struct lapwing_layout lapwing_layout;
 
 /// Bytes that are contiguous; the offset is from the base, and may be negative.
@@ -29,7 +29,8 @@ typedef struct lapwing_level {
     uint64_t count;
     int64_t stride;
 } lapwing_level;
-/// Indices of one dimension: `size` of them from `first` on, `stride` apart. Ranges of domains need a stride of at least 1; slices take any but 0.
+/// Indices of one dimension: `size` of them from `first` on, `stride` apart. Ranges of domains need a stride of at
+/// least 1; slices take any but 0.
 typedef struct lapwing_range {
     int64_t first;
     uint64_t size;
@@ -39,30 +40,36 @@ typedef struct lapwing_range {
 /// One block.
 int lapwing_layout_create_contiguous(uint64_t bytes, int64_t offset, lapwing_layout** layout);
 /// `count` blocks, `stride` bytes from start to start.
-int lapwing_layout_create_strided(uint64_t count, uint64_t block_bytes, int64_t stride, int64_t offset, lapwing_layout** layout);
+int lapwing_layout_create_strided(uint64_t count, uint64_t block_bytes, int64_t stride, int64_t offset,
+                                  lapwing_layout** layout);
 /// Nested levels, the outermost first.
-int lapwing_layout_create_nested(size_t levels, const lapwing_level* level, uint64_t block_bytes, int64_t offset, lapwing_layout** layout);
+int lapwing_layout_create_nested(size_t levels, const lapwing_level* level, uint64_t block_bytes, int64_t offset,
+                                 lapwing_layout** layout);
 /// Blocks of equal size at these offsets, in this order.
 int lapwing_layout_create_indexed(size_t count, const int64_t* offsets, uint64_t block_bytes, lapwing_layout** layout);
 /// Any blocks, in this order.
 int lapwing_layout_create_list(size_t count, const lapwing_block* blocks, lapwing_layout** layout);
 /// The sequences one behind the other.
 int lapwing_layout_create_concatenated(size_t count, const lapwing_layout* const* parts, lapwing_layout** layout);
-/// The elements of a domain, `range[d]` in dimension d, of a row-major array of these extents that begins at the base. 1 to 8 dimensions.
-int lapwing_layout_create_patch(int dimensions, const lapwing_range* ranges, const int64_t* extents, uint64_t element_bytes, lapwing_layout** layout);
-/// `count` elements of a committed MPI datatype, which may be freed afterwards. LAPWING_ERR_USAGE for one that is null or not committed.
+/// The elements of a domain, `range[d]` in dimension d, of a row-major array of these extents that begins at the base.
+/// 1 to 8 dimensions.
+int lapwing_layout_create_patch(int dimensions, const lapwing_range* ranges, const int64_t* extents,
+                                uint64_t element_bytes, lapwing_layout** layout);
+/// `count` elements of a committed MPI datatype, which may be freed afterwards. LAPWING_ERR_USAGE for one that is null
+/// or not committed.
 int lapwing_layout_create_mpi(MPI_Datatype type, uint64_t count, lapwing_layout** layout);
 /// Frees it and makes `*layout` null.
 int lapwing_layout_free(lapwing_layout** layout);
 /// A committed MPI datatype with these bytes in this order, which the program frees.
 int lapwing_layout_to_mpi(const lapwing_layout* layout, MPI_Datatype* type);
 
-/// Bytes [begin, end) of the sequence; every offset moved; `count` times, `stride` bytes apart; at each of these offsets; the bytes with
-/// offsets in [lower, upper).
+/// Bytes [begin, end) of the sequence; every offset moved; `count` times, `stride` bytes apart; at each of these
+/// offsets; the bytes with offsets in [lower, upper).
 int lapwing_layout_slice(const lapwing_layout* layout, uint64_t begin, uint64_t end, lapwing_layout** slice);
 int lapwing_layout_shift(const lapwing_layout* layout, int64_t distance, lapwing_layout** shifted);
 int lapwing_layout_repeat(const lapwing_layout* layout, uint64_t count, int64_t stride, lapwing_layout** repeated);
-int lapwing_layout_repeat_at(const lapwing_layout* layout, size_t count, const int64_t* offsets, lapwing_layout** repeated);
+int lapwing_layout_repeat_at(const lapwing_layout* layout, size_t count, const int64_t* offsets,
+                             lapwing_layout** repeated);
 int lapwing_layout_intersect(const lapwing_layout* layout, int64_t lower, int64_t upper, lapwing_layout** part);
 
 /// What there is to know of a layout.

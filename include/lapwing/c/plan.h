@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/// A transfer between memory of this rank and a rank's part of a window, with a layout on either side: made once, executed as often as needed. The
-/// window must stay as long as it is used. For one thread at a time; all calls are local.
+/// A transfer between memory of this rank and a rank's part of a window, with a layout on either side: made once,
+/// executed as often as needed. The window must stay as long as it is used. For one thread at a time; all calls are
+/// local.
 typedef struct lapwing_plan lapwing_plan;
 
 /// How the bytes travel: docs/noncontiguous.md.
@@ -36,12 +37,12 @@ typedef struct lapwing_plan_options {
     uint64_t largest_chunk; ///< so many bytes; 0 leaves each open
 } lapwing_plan_options;
 
-/// `here` is relative to the memory that is passed later, `there` to `offset` of the rank's part. `options` may be null. LAPWING_ERR_RANGE for layouts of
-/// different numbers of bytes, and where the part is left. Cost: microseconds.
-int lapwing_plan_create_get(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const lapwing_layout* here,
-                            const lapwing_plan_options* options, lapwing_plan** plan);
-int lapwing_plan_create_put(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const lapwing_layout* here,
-                            const lapwing_plan_options* options, lapwing_plan** plan);
+/// `here` is relative to the memory that is passed later, `there` to `offset` of the rank's part. `options` may be
+/// null. LAPWING_ERR_RANGE for layouts of different numbers of bytes, and where the part is left. Cost: microseconds.
+int lapwing_plan_create_get(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                            const lapwing_layout* here, const lapwing_plan_options* options, lapwing_plan** plan);
+int lapwing_plan_create_put(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                            const lapwing_layout* here, const lapwing_plan_options* options, lapwing_plan** plan);
 /// Makes `*plan` null.
 int lapwing_plan_free(lapwing_plan** plan);
 /// Blocking: a get is complete on return, a put locally. LAPWING_ERR_PEER_LEFT, _MPI.
@@ -52,12 +53,14 @@ int lapwing_plan_execute_put(lapwing_plan* plan, const void* memory);
 int lapwing_plan_execute_notify(lapwing_plan* plan, const void* memory, unsigned int counter);
 /// Without waiting: the memory must stay until the completion says so.
 int lapwing_plan_start(lapwing_plan* plan, void* memory, lapwing_completion** completion);
-/// Computes bytes [first, first + bytes) of a put into `memory`; what is not 0 ends the call: LAPWING_ERR_USAGE, and an unknown part has been put.
+/// Computes bytes [first, first + bytes) of a put into `memory`; what is not 0 ends the call: LAPWING_ERR_USAGE, and an
+/// unknown part has been put.
 typedef int (*lapwing_fill_function)(void* context, uint64_t first, void* memory, uint64_t bytes);
-/// A put whose bytes are computed on the way, in order, each call for a multiple of `granule` bytes. LAPWING_ERR_RANGE unless the plan's bytes are a
-/// multiple of that, LAPWING_ERR_USAGE for a get.
+/// A put whose bytes are computed on the way, in order, each call for a multiple of `granule` bytes. LAPWING_ERR_RANGE
+/// unless the plan's bytes are a multiple of that, LAPWING_ERR_USAGE for a get.
 int lapwing_plan_execute_filled(lapwing_plan* plan, uint64_t granule, lapwing_fill_function fill, void* context);
-/// The strategy in use, never LAPWING_STRATEGY_AUTOMATIC; bytes of an execution; and seconds that it takes, as the cost model sees it. Each may be null.
+/// The strategy in use, never LAPWING_STRATEGY_AUTOMATIC; bytes of an execution; and seconds that it takes, as the cost
+/// model sees it. Each may be null.
 int lapwing_plan_query(const lapwing_plan* plan, int* strategy, uint64_t* bytes, double* seconds);
 /// Which strategy, and why not the others, in several lines.
 int lapwing_plan_explain(const lapwing_plan* plan, const char** text);
@@ -71,7 +74,8 @@ int lapwing_production_ready(lapwing_production* production, uint64_t bytes);
 /// All are: complete locally on return; makes `*production` null.
 int lapwing_production_finish(lapwing_production** production);
 
-/// Puts that are made one by one, and travel as one planned transfer for each rank. For one thread; all calls are local.
+/// Puts that are made one by one, and travel as one planned transfer for each rank. For one thread; all calls are
+/// local.
 typedef struct lapwing_recording lapwing_recording;
 /// Nothing is recorded yet. The window must outlive it.
 int lapwing_recording_create(lapwing_window* window, lapwing_recording** recording);

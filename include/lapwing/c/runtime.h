@@ -33,18 +33,19 @@ enum {
     LAPWING_PROGRESS_CALLER = 1  ///< calls into Lapwing, and only they
 };
 
-/// Collective over `communicator`, an intracommunicator, which is duplicated; MPI_COMM_WORLD may be passed before MPI is initialised, and
-/// MPI is then initialised here, and finalized with the last runtime. `settings` may be null: those of the environment. One thread.
-/// LAPWING_ERR_SETTING, _MPI, _MISMATCH, and _USAGE for a communicator that cannot be used. A rank that fails alone leaves the others waiting,
-/// as with MPI. Cost: a few collectives of logarithmic depth; about 1.5 MiB of buffers.
+/// Collective over `communicator`, an intracommunicator, which is duplicated; MPI_COMM_WORLD may be passed before MPI
+/// is initialised, and MPI is then initialised here, and finalized with the last runtime. `settings` may be null: those
+/// of the environment. One thread. LAPWING_ERR_SETTING, _MPI, _MISMATCH, and _USAGE for a communicator that cannot be
+/// used. A rank that fails alone leaves the others waiting, as with MPI. Cost: a few collectives of logarithmic depth;
+/// about 1.5 MiB of buffers.
 int lapwing_runtime_create(MPI_Comm communicator, const lapwing_settings* settings, lapwing_runtime** runtime);
-/// Collective. Completes all operations, releases what the runtime holds and makes `*runtime` null; nothing for a null pointer.
-/// LAPWING_ERR_USAGE, and the runtime stays, while windows, arrays or locks are open, and where another rank waits in the end of another
-/// runtime that both share. One thread.
+/// Collective. Completes all operations, releases what the runtime holds and makes `*runtime` null; nothing for a null
+/// pointer. LAPWING_ERR_USAGE, and the runtime stays, while windows, arrays or locks are open, and where another rank
+/// waits in the end of another runtime that both share. One thread.
 int lapwing_runtime_free(lapwing_runtime** runtime);
-/// Local. Leaves without waiting for the others, for a rank that cannot go on and has no other way to say so; their collective calls and waits
-/// then return LAPWING_ERR_PEER_LEFT. Makes `*runtime` null. LAPWING_ERR_USAGE while this rank has windows, arrays or locks open: leave
-/// those first. One thread.
+/// Local. Leaves without waiting for the others, for a rank that cannot go on and has no other way to say so; their
+/// collective calls and waits then return LAPWING_ERR_PEER_LEFT. Makes `*runtime` null. LAPWING_ERR_USAGE while this
+/// rank has windows, arrays or locks open: leave those first. One thread.
 int lapwing_runtime_leave(lapwing_runtime** runtime);
 
 /// The calling rank, in [0, size), and the number of ranks. Local, any thread.
@@ -60,59 +61,66 @@ int lapwing_runtime_progress_mode(const lapwing_runtime* runtime, int* mode);
 int lapwing_runtime_node_size(const lapwing_runtime* runtime, int* ranks);
 int lapwing_runtime_nodes(const lapwing_runtime* runtime, int* nodes);
 
-/// Collective, one thread. Release before, acquire after. LAPWING_ERR_PEER_LEFT. Cost: on one node a shared counter, else ceil(log2(size))
-/// messages.
+/// Collective, one thread. Release before, acquire after. LAPWING_ERR_PEER_LEFT. Cost: on one node a shared counter,
+/// else ceil(log2(size)) messages.
 int lapwing_runtime_barrier(lapwing_runtime* runtime);
 /// The same with a number that all ranks that pass one must pass alike: LAPWING_ERR_MISMATCH on every rank.
 int lapwing_runtime_barrier_identity(lapwing_runtime* runtime, int64_t identity);
-/// Collective, one thread. A barrier in two halves: notify releases and waits for nobody's notify, wait ends when every rank has notified, and
-/// acquires. LAPWING_ERR_USAGE for a wait without a notify, and for a notify twice.
+/// Collective, one thread. A barrier in two halves: notify releases and waits for nobody's notify, wait ends when every
+/// rank has notified, and acquires. LAPWING_ERR_USAGE for a wait without a notify, and for a notify twice.
 int lapwing_runtime_notify(lapwing_runtime* runtime);
 int lapwing_runtime_wait(lapwing_runtime* runtime);
 /// The same with a number: as lapwing_runtime_barrier_identity(); those of the two halves must match.
 int lapwing_runtime_notify_identity(lapwing_runtime* runtime, int64_t identity);
 int lapwing_runtime_wait_identity(lapwing_runtime* runtime, int64_t identity);
 
-/// Local, any thread. Own puts to every window are complete at their owners on return; later reads see what was released before; both.
+/// Local, any thread. Own puts to every window are complete at their owners on return; later reads see what was
+/// released before; both.
 int lapwing_runtime_release(lapwing_runtime* runtime);
 int lapwing_runtime_acquire(lapwing_runtime* runtime);
 int lapwing_runtime_fence(lapwing_runtime* runtime);
 
-/// Local, any thread. One round of progress: serves others' requests, and completes own ones. `*moved` (may be null): whether anything was
-/// done. Only needed in long computations without a progress thread.
+/// Local, any thread. One round of progress: serves others' requests, and completes own ones. `*moved` (may be null):
+/// whether anything was done. Only needed in long computations without a progress thread.
 int lapwing_runtime_progress(lapwing_runtime* runtime, int* moved);
-/// Local, any thread. MPI_Wait, serving other ranks meanwhile, for programs without a progress thread. `status` may be MPI_STATUS_IGNORE.
+/// Local, any thread. MPI_Wait, serving other ranks meanwhile, for programs without a progress thread. `status` may be
+/// MPI_STATUS_IGNORE.
 int lapwing_runtime_wait_request(lapwing_runtime* runtime, MPI_Request* request, MPI_Status* status);
 
-/// Collective, one thread: sum, smallest and largest of all ranks' values, element by element, in place; `type` is one of numbers (sum: of
-/// complex ones as well). LAPWING_ERR_USAGE for other types. Cost: an MPI_Allreduce; other ranks' requests are served meanwhile.
+/// Collective, one thread: sum, smallest and largest of all ranks' values, element by element, in place; `type` is one
+/// of numbers (sum: of complex ones as well). LAPWING_ERR_USAGE for other types. Cost: an MPI_Allreduce; other ranks'
+/// requests are served meanwhile.
 int lapwing_runtime_sum(lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count);
 int lapwing_runtime_min(lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count);
 int lapwing_runtime_max(lapwing_runtime* runtime, lapwing_type type, void* values, uint64_t count);
 /// Collective, one thread: MPI_Allreduce in place over `count` values of `type`.
-int lapwing_runtime_all_reduce(lapwing_runtime* runtime, void* values, uint64_t count, MPI_Datatype type, MPI_Op operation);
+int lapwing_runtime_all_reduce(lapwing_runtime* runtime, void* values, uint64_t count, MPI_Datatype type,
+                               MPI_Op operation);
 /// Collective, one thread: the bytes of `root` on every rank. LAPWING_ERR_RANGE.
 int lapwing_runtime_broadcast(lapwing_runtime* runtime, void* values, uint64_t bytes, int root);
 /// Leaves its result in `left`; associative.
 typedef void (*lapwing_combine_function)(void* context, void* left, const void* right);
-/// Collective, one thread: combines a value of every rank in the order of the ranks; the result is in `value` everywhere. `bytes` is the same on
-/// all ranks, at most 4 MiB. Cost: a binomial tree of messages, and a broadcast.
-int lapwing_runtime_combine(lapwing_runtime* runtime, void* value, uint64_t bytes, lapwing_combine_function combine, void* context);
-/// Collective, one thread: the values of the ranks before this one, combined in their order, go to `before`. `*has_before`: 0 at rank 0, which
-/// has none. Cost: a binomial tree, up and down.
-int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, void* before, uint64_t bytes, lapwing_combine_function combine,
-                                   void* context, int* has_before);
-/// Collective, one thread: the values of all ranks, in their order, go to `all`, which has size() * bytes bytes, at most 4 MiB.
+/// Collective, one thread: combines a value of every rank in the order of the ranks; the result is in `value`
+/// everywhere. `bytes` is the same on all ranks, at most 4 MiB. Cost: a binomial tree of messages, and a broadcast.
+int lapwing_runtime_combine(lapwing_runtime* runtime, void* value, uint64_t bytes, lapwing_combine_function combine,
+                            void* context);
+/// Collective, one thread: the values of the ranks before this one, combined in their order, go to `before`.
+/// `*has_before`: 0 at rank 0, which has none. Cost: a binomial tree, up and down.
+int lapwing_runtime_combine_before(lapwing_runtime* runtime, const void* value, void* before, uint64_t bytes,
+                                   lapwing_combine_function combine, void* context, int* has_before);
+/// Collective, one thread: the values of all ranks, in their order, go to `all`, which has size() * bytes bytes, at
+/// most 4 MiB.
 int lapwing_runtime_all_gather(lapwing_runtime* runtime, const void* value, uint64_t bytes, void* all);
-/// Collective, one thread: LAPWING_ERR_MISMATCH on every rank unless all pass the same values; `what` names them in the text.
+/// Collective, one thread: LAPWING_ERR_MISMATCH on every rank unless all pass the same values; `what` names them in the
+/// text.
 int lapwing_runtime_require_same(lapwing_runtime* runtime, const int64_t* values, size_t count, const char* what);
 
 /// This rank's counters of the runtime and of its windows that are closed. Local, any thread.
 int lapwing_runtime_statistics(const lapwing_runtime* runtime, lapwing_statistics* statistics);
 /// Collective, one thread: the sum over all ranks.
 int lapwing_runtime_total_statistics(lapwing_runtime* runtime, lapwing_statistics* statistics);
-/// What was found at the start, and the settings that are not default, in several lines; and "rank 2 of 4". `*text` stays until the thread's
-/// next call that gives a text. Local, any thread.
+/// What was found at the start, and the settings that are not default, in several lines; and "rank 2 of 4". `*text`
+/// stays until the thread's next call that gives a text. Local, any thread.
 int lapwing_runtime_report(const lapwing_runtime* runtime, const char** text);
 int lapwing_runtime_who(const lapwing_runtime* runtime, const char** text);
 /// The value of a setting that the runtime was made with. As lapwing_settings_text(). Local, any thread.

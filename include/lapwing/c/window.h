@@ -19,16 +19,18 @@
 extern "C" {
 #endif
 
-/// A part of so many bytes at each rank, zero at the start. Offsets are in bytes from the start of a part. Ranges are always checked: what
-/// would leave a part is LAPWING_ERR_RANGE, and nothing is moved. docs/consistency.md says what is complete when.
+/// A part of so many bytes at each rank, zero at the start. Offsets are in bytes from the start of a part. Ranges are
+/// always checked: what would leave a part is LAPWING_ERR_RANGE, and nothing is moved. docs/consistency.md says what is
+/// complete when.
 typedef struct lapwing_window lapwing_window;
 
 /// What a cache keeps, and for how long.
 enum {
     LAPWING_CACHE_OFF = 0,
-    LAPWING_CACHE_EPOCH = 1,      ///< contents live from an acquire to the next, dirty bytes until a release
-    LAPWING_CACHE_READ_ONLY = 2,  ///< contents live until lapwing_window_invalidate_cache()
-    LAPWING_CACHE_TRANSPARENT = 3 ///< as epoch; the program's own MPI_Win_ calls synchronise, too: needs the library lapwing::transparent
+    LAPWING_CACHE_EPOCH = 1,     ///< contents live from an acquire to the next, dirty bytes until a release
+    LAPWING_CACHE_READ_ONLY = 2, ///< contents live until lapwing_window_invalidate_cache()
+    LAPWING_CACHE_TRANSPARENT =
+        3 ///< as epoch; the program's own MPI_Win_ calls synchronise, too: needs the library lapwing::transparent
 };
 /// Which page makes room for another.
 enum { LAPWING_CACHE_TWO_QUEUES = 0, LAPWING_CACHE_DIRECT_MAPPED = 1 };
@@ -61,15 +63,18 @@ typedef struct lapwing_window_options {
 lapwing_window_options lapwing_window_options_default(void);
 lapwing_cache_options lapwing_cache_options_default(void);
 
-/// Collective, one thread. `bytes` may differ between ranks, and be 0. `options` may be null. LAPWING_ERR_RANGE on all ranks where one cannot
-/// have its part, _MISMATCH for options that differ, _MPI.
-int lapwing_window_create(lapwing_runtime* runtime, uint64_t bytes, const lapwing_window_options* options, lapwing_window** window);
-/// Collective, one thread. Uses the memory of an MPI window that the program made over the same ranks, and keeps. `locked`: the program has
-/// it locked for all (MPI_Win_lock_all). It must not be freed before the lapwing_window. LAPWING_ERR_USAGE for dynamic windows, other groups,
-/// and where an epoch of the program's is in the way; _MISMATCH, _MPI.
-int lapwing_window_adopt(lapwing_runtime* runtime, MPI_Win mpi_window, int locked, const lapwing_window_options* options, lapwing_window** window);
-/// Collective, one thread. Completes all operations by all ranks, frees the memory and makes `*window` null. The window of an array is freed
-/// with that: LAPWING_ERR_USAGE.
+/// Collective, one thread. `bytes` may differ between ranks, and be 0. `options` may be null. LAPWING_ERR_RANGE on all
+/// ranks where one cannot have its part, _MISMATCH for options that differ, _MPI.
+int lapwing_window_create(lapwing_runtime* runtime, uint64_t bytes, const lapwing_window_options* options,
+                          lapwing_window** window);
+/// Collective, one thread. Uses the memory of an MPI window that the program made over the same ranks, and keeps.
+/// `locked`: the program has it locked for all (MPI_Win_lock_all). It must not be freed before the lapwing_window.
+/// LAPWING_ERR_USAGE for dynamic windows, other groups, and where an epoch of the program's is in the way; _MISMATCH,
+/// _MPI.
+int lapwing_window_adopt(lapwing_runtime* runtime, MPI_Win mpi_window, int locked,
+                         const lapwing_window_options* options, lapwing_window** window);
+/// Collective, one thread. Completes all operations by all ranks, frees the memory and makes `*window` null. The window
+/// of an array is freed with that: LAPWING_ERR_USAGE.
 int lapwing_window_free(lapwing_window** window);
 /// Local. Frees it without waiting for other ranks, before lapwing_runtime_leave().
 int lapwing_window_leave(lapwing_window** window);
@@ -78,40 +83,48 @@ int lapwing_window_leave(lapwing_window** window);
 int lapwing_window_name(const lapwing_window* window, const char** text);
 int lapwing_window_size(const lapwing_window* window, int rank, uint64_t* bytes);
 int lapwing_window_path(const lapwing_window* window, int rank, int* path);
-/// The part of `rank` if this rank can load and store it, else null; the own one always. Either result pointer may be null. Ordering is the
-/// program's: acquire and release, or barriers. Local, any thread.
+/// The part of `rank` if this rank can load and store it, else null; the own one always. Either result pointer may be
+/// null. Ordering is the program's: acquire and release, or barriers. Local, any thread.
 int lapwing_window_memory(const lapwing_window* window, int rank, void** memory, uint64_t* bytes);
 /// The same for this rank's own part.
 int lapwing_window_local(const lapwing_window* window, void** memory, uint64_t* bytes);
 
-/// Blocking get: on return the bytes are in `destination`. Local, any thread. Cost: a copy on the node, else a round trip.
+/// Blocking get: on return the bytes are in `destination`. Local, any thread. Cost: a copy on the node, else a round
+/// trip.
 int lapwing_window_get(lapwing_window* window, int rank, uint64_t offset, void* destination, uint64_t bytes);
 /// Put, complete locally on return: flush or release completes it at the owner. Local, any thread.
 int lapwing_window_put(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes);
 /// The same without waiting: the memory must stay until the completion says so. Local, any thread.
-int lapwing_window_start_get(lapwing_window* window, int rank, uint64_t offset, void* destination, uint64_t bytes, lapwing_completion** completion);
-int lapwing_window_start_put(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes, lapwing_completion** completion);
+int lapwing_window_start_get(lapwing_window* window, int rank, uint64_t offset, void* destination, uint64_t bytes,
+                             lapwing_completion** completion);
+int lapwing_window_start_put(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes,
+                             lapwing_completion** completion);
 
-/// With a layout on either side, which have equally many bytes: `here` of memory at `base`, `there` of the rank's part from `offset` on.
-/// LAPWING_ERR_RANGE. Local, any thread. Cost: of deciding how the bytes travel, microseconds; lapwing_plan keeps the decision.
-int lapwing_window_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, void* base, const lapwing_layout* here);
-int lapwing_window_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const void* base, const lapwing_layout* here);
-int lapwing_window_start_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, void* base,
-                                    const lapwing_layout* here, lapwing_completion** completion);
-int lapwing_window_start_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const void* base,
-                                    const lapwing_layout* here, lapwing_completion** completion);
+/// With a layout on either side, which have equally many bytes: `here` of memory at `base`, `there` of the rank's part
+/// from `offset` on. LAPWING_ERR_RANGE. Local, any thread. Cost: of deciding how the bytes travel, microseconds;
+/// lapwing_plan keeps the decision.
+int lapwing_window_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                              void* base, const lapwing_layout* here);
+int lapwing_window_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                              const void* base, const lapwing_layout* here);
+int lapwing_window_start_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                                    void* base, const lapwing_layout* here, lapwing_completion** completion);
+int lapwing_window_start_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                                    const void* base, const lapwing_layout* here, lapwing_completion** completion);
 
-/// With the arguments of MPI_Get and MPI_Put: MPI never sees the datatypes, which may be freed right behind the call. Displacements are in
-/// units of the window: bytes, unless it was adopted and has others. A rank MPI_PROC_NULL is no transfer. LAPWING_ERR_USAGE for a datatype
-/// that is null or not committed, LAPWING_ERR_RANGE. Local, any thread.
-int lapwing_window_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-                           int64_t target_count, MPI_Datatype target_type);
-int lapwing_window_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-                           int64_t target_count, MPI_Datatype target_type);
-int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-                                 int64_t target_count, MPI_Datatype target_type, lapwing_completion** completion);
-int lapwing_window_start_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-                                 int64_t target_count, MPI_Datatype target_type, lapwing_completion** completion);
+/// With the arguments of MPI_Get and MPI_Put: MPI never sees the datatypes, which may be freed right behind the call.
+/// Displacements are in units of the window: bytes, unless it was adopted and has others. A rank MPI_PROC_NULL is no
+/// transfer. LAPWING_ERR_USAGE for a datatype that is null or not committed, LAPWING_ERR_RANGE. Local, any thread.
+int lapwing_window_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank,
+                           MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type);
+int lapwing_window_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank,
+                           MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type);
+int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank,
+                                 MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type,
+                                 lapwing_completion** completion);
+int lapwing_window_start_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank,
+                                 MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type,
+                                 lapwing_completion** completion);
 
 /// A hint that these bytes will be read soon by the calling thread. LAPWING_ERR_RANGE. Local, any thread.
 int lapwing_window_prefetch(lapwing_window* window, int rank, uint64_t offset, uint64_t bytes);
@@ -137,38 +150,55 @@ enum {
     LAPWING_REPLACE = 6,
     LAPWING_READ = 7 ///< the operand is not looked at, and may be null
 };
-/// What an atomic orders beside itself: own puts to the window are complete before (release), later reads see what was released before it
-/// (acquire).
-enum { LAPWING_ORDER_RELAXED = 0, LAPWING_ORDER_ACQUIRE = 1, LAPWING_ORDER_RELEASE = 2, LAPWING_ORDER_ACQ_REL = 3, LAPWING_ORDER_SEQ_CST = 4 };
+/// What an atomic orders beside itself: own puts to the window are complete before (release), later reads see what was
+/// released before it (acquire).
+enum {
+    LAPWING_ORDER_RELAXED = 0,
+    LAPWING_ORDER_ACQUIRE = 1,
+    LAPWING_ORDER_RELEASE = 2,
+    LAPWING_ORDER_ACQ_REL = 3,
+    LAPWING_ORDER_SEQ_CST = 4
+};
 
-/// Atomics on the value at `offset`, a multiple of its size: integers and floating point of 4 and 8 bytes. `before` gets the value from before, and
-/// may be null. Atomic with respect to all atomics on this window. LAPWING_ERR_RANGE, LAPWING_ERR_USAGE for other types, and bit operations
-/// on floating point. Local, any thread. Cost: a processor's atomic on the node where MPI's are not in use, else a round trip.
-int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset, const void* operand, void* before, int order);
+/// Atomics on the value at `offset`, a multiple of its size: integers and floating point of 4 and 8 bytes. `before`
+/// gets the value from before, and may be null. Atomic with respect to all atomics on this window. LAPWING_ERR_RANGE,
+/// LAPWING_ERR_USAGE for other types, and bit operations on floating point. Local, any thread. Cost: a processor's
+/// atomic on the node where MPI's are not in use, else a round trip.
+int lapwing_window_fetch(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset,
+                         const void* operand, void* before, int order);
 /// Writes `desired` if the value equals `expected` bit by bit; `before` as above.
-int lapwing_window_compare_swap(lapwing_window* window, lapwing_type type, int rank, uint64_t offset, const void* expected, const void* desired,
-                                void* before, int order);
-/// Without a result, complete at the next release or flush: hundreds travel in a message. LAPWING_ADD to LAPWING_MAX. Local, any thread.
-int lapwing_window_update(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset, const void* operand);
-/// Many atomics at one rank, relaxed, in the order of the list: `operands` are `count` values, or one for all where `one_operand` is not 0;
-/// `before` gets `count` values. Local, any thread. Cost: one message and its answer for some hundred.
-int lapwing_window_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
-                              const void* operands, int one_operand, void* before);
-int lapwing_window_start_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
-                                    const void* operands, int one_operand, void* before, lapwing_completion** completion);
+int lapwing_window_compare_swap(lapwing_window* window, lapwing_type type, int rank, uint64_t offset,
+                                const void* expected, const void* desired, void* before, int order);
+/// Without a result, complete at the next release or flush: hundreds travel in a message. LAPWING_ADD to LAPWING_MAX.
+/// Local, any thread.
+int lapwing_window_update(lapwing_window* window, int operation, lapwing_type type, int rank, uint64_t offset,
+                          const void* operand);
+/// Many atomics at one rank, relaxed, in the order of the list: `operands` are `count` values, or one for all where
+/// `one_operand` is not 0; `before` gets `count` values. Local, any thread. Cost: one message and its answer for some
+/// hundred.
+int lapwing_window_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
+                              const uint64_t* offsets, const void* operands, int one_operand, void* before);
+int lapwing_window_start_fetch_list(lapwing_window* window, int operation, lapwing_type type, int rank, size_t count,
+                                    const uint64_t* offsets, const void* operands, int one_operand, void* before,
+                                    lapwing_completion** completion);
 /// The same of compare_swap: `count` values of either, or one for all.
-int lapwing_window_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
-                                     const void* expected, int one_expected, const void* desired, int one_desired, void* before);
-int lapwing_window_start_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count, const uint64_t* offsets,
-                                           const void* expected, int one_expected, const void* desired, int one_desired, void* before,
+int lapwing_window_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count,
+                                     const uint64_t* offsets, const void* expected, int one_expected,
+                                     const void* desired, int one_desired, void* before);
+int lapwing_window_start_compare_swap_list(lapwing_window* window, lapwing_type type, int rank, size_t count,
+                                           const uint64_t* offsets, const void* expected, int one_expected,
+                                           const void* desired, int one_desired, void* before,
                                            lapwing_completion** completion);
 
-/// A put, and one more in notification counter `counter` of the rank behind it. Who waits for the counter sees the bytes. Complete locally on
-/// return. LAPWING_ERR_RANGE. Local, any thread. Cost: one message; with a layout a flush before.
-int lapwing_window_put_notify(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes, unsigned int counter);
-int lapwing_window_put_notify_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there, const void* base,
-                                     const lapwing_layout* here, unsigned int counter);
-/// Waits until own counter `counter` has reached `count`, takes `count` off it, and acquires. LAPWING_ERR_RANGE, _PEER_LEFT. Local, any thread.
+/// A put, and one more in notification counter `counter` of the rank behind it. Who waits for the counter sees the
+/// bytes. Complete locally on return. LAPWING_ERR_RANGE. Local, any thread. Cost: one message; with a layout a flush
+/// before.
+int lapwing_window_put_notify(lapwing_window* window, int rank, uint64_t offset, const void* source, uint64_t bytes,
+                              unsigned int counter);
+int lapwing_window_put_notify_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
+                                     const void* base, const lapwing_layout* here, unsigned int counter);
+/// Waits until own counter `counter` has reached `count`, takes `count` off it, and acquires. LAPWING_ERR_RANGE,
+/// _PEER_LEFT. Local, any thread.
 int lapwing_window_wait_notified(lapwing_window* window, unsigned int counter, uint64_t count);
 /// Notifications of an own counter that no wait has taken yet. Makes progress. Local, any thread.
 int lapwing_window_notified(lapwing_window* window, unsigned int counter, uint64_t* count);
@@ -177,14 +207,17 @@ int lapwing_window_notified(lapwing_window* window, unsigned int counter, uint64
 int lapwing_window_statistics(const lapwing_window* window, lapwing_statistics* statistics);
 int lapwing_window_total_statistics(lapwing_window* window, lapwing_statistics* statistics);
 
-/// A lock that all ranks share, granted in the order of the requests. Taking it acquires, giving it back releases, for all windows.
+/// A lock that all ranks share, granted in the order of the requests. Taking it acquires, giving it back releases, for
+/// all windows.
 typedef struct lapwing_lock lapwing_lock;
 
-/// Collective, one thread. `home` keeps the end of the queue: the rank that takes the lock most. LAPWING_ERR_RANGE, _MISMATCH, _MPI.
+/// Collective, one thread. `home` keeps the end of the queue: the rank that takes the lock most. LAPWING_ERR_RANGE,
+/// _MISMATCH, _MPI.
 int lapwing_lock_create(lapwing_runtime* runtime, int home, lapwing_lock** lock);
 /// Collective, one thread. LAPWING_ERR_USAGE while this rank holds it. Makes `*lock` null.
 int lapwing_lock_free(lapwing_lock** lock);
-/// Returns when this rank holds the lock. LAPWING_ERR_USAGE when the thread holds it already, LAPWING_ERR_PEER_LEFT. Local, any thread.
+/// Returns when this rank holds the lock. LAPWING_ERR_USAGE when the thread holds it already, LAPWING_ERR_PEER_LEFT.
+/// Local, any thread.
 int lapwing_lock_lock(lapwing_lock* lock);
 /// Takes it if nobody holds it or waits for it. Local, any thread.
 int lapwing_lock_try(lapwing_lock* lock, int* locked);

@@ -15,11 +15,12 @@
 
 namespace lapwing::distribution {
 
-/// Every stride-th index of a dimension from `first` on, with the processes that a map of the whole dimension gives them. A process keeps
-/// its own ones without gaps.
+/// Every stride-th index of a dimension from `first` on, with the processes that a map of the whole dimension gives
+/// them. A process keeps its own ones without gaps.
 ///
-/// Position k is index first + k * stride. How many positions below k a process has is counted in closed form: none is visited, and there is
-/// no table. Cost: a division where processes have one block each, else O(log(block * processes)) for the sum of a floor function.
+/// Position k is index first + k * stride. How many positions below k a process has is counted in closed form: none is
+/// visited, and there is no table. Cost: a division where processes have one block each, else O(log(block * processes))
+/// for the sum of a floor function.
 struct AlignedDimension {
     DimensionMap map;
     std::uint64_t first = 0;
@@ -74,7 +75,8 @@ public:
     [[nodiscard]] std::uint64_t local_capacity() const noexcept { return capacity_; }
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const noexcept {
         std::uint64_t product = 1;
-        for (const AlignedDimension& dimension : dimensions_) product *= dimension.range_count(dimension.map.process_of(rank.value));
+        for (const AlignedDimension& dimension : dimensions_)
+            product *= dimension.range_count(dimension.map.process_of(rank.value));
         return product;
     }
     [[nodiscard]] Domain<N> domain(Rank rank, std::uint64_t k) const noexcept {

@@ -21,8 +21,8 @@ class WindowState;
 
 namespace slices {
 
-/// What code that does not know the type and the dimensions of an array needs of it. It lives as long as the array is open, goes where
-/// that is moved, and is what tells slices and plans whether it is.
+/// What code that does not know the type and the dimensions of an array needs of it. It lives as long as the array is
+/// open, goes where that is moved, and is what tells slices and plans whether it is.
 struct ArrayGeometry {
     Team* team = nullptr;
     window::WindowState* window = nullptr;

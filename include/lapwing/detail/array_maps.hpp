@@ -26,7 +26,8 @@ class KeptDistribution;
 template <std::size_t N>
 struct ArrayMaps {
     BlockCyclicMap<N> block_cyclic;
-    std::shared_ptr<const distribution::ForeignMap<N>> foreign; ///< in place of block_cyclic for a distribution of the program's own
+    std::shared_ptr<const distribution::ForeignMap<N>>
+        foreign; ///< in place of block_cyclic for a distribution of the program's own
     bool replicated = false;
     std::shared_ptr<const KeptDistribution<N>> distribution; ///< which has made them
 };
@@ -53,8 +54,8 @@ class KeptDistribution : public std::enable_shared_from_this<KeptDistribution<N>
 public:
     virtual ~KeptDistribution() = default;
 
-    /// `name` is the array's, for messages. Collective at assertion level 3 and with LAPWING_CHECKS=3, where it throws MismatchError on every rank unless all
-    /// ranks get the same; at any level RangeError.
+    /// `name` is the array's, for messages. Collective at assertion level 3 and with LAPWING_CHECKS=3, where it throws
+    /// MismatchError on every rank unless all ranks get the same; at any level RangeError.
     [[nodiscard]] virtual ArrayMaps<N> maps(Team& team, const Extents<N>& extents, std::string_view name) const = 0;
 };
 
@@ -87,9 +88,9 @@ public:
         }
         if (compares) {
             if (maps.foreign == nullptr)
-                require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(), maps.replicated);
-            else
-                require_same_map(team, name, {}, maps.foreign->local_capacity(), maps.replicated);
+                require_same_map(team, name, maps.block_cyclic.dimensions(), maps.block_cyclic.local_capacity(),
+                                 maps.replicated);
+            else require_same_map(team, name, {}, maps.foreign->local_capacity(), maps.replicated);
         }
         return maps;
     }

@@ -18,16 +18,15 @@ class Window;
 
 /// What MPI, processors and lists of atomics work on: 4- and 8-byte integers and floating point.
 template <class T>
-concept AtomicValue = (std::is_integral_v<T> || std::is_floating_point_v<T>)&&!std::is_same_v<T, bool> &&
+concept AtomicValue = (std::is_integral_v<T> || std::is_floating_point_v<T>) && !std::is_same_v<T, bool> &&
                       (sizeof(T) == 4 || sizeof(T) == 8);
 
 namespace window {
 
 /// What single atomics work on: also smaller integers, bool and enumerations.
 template <class T>
-concept SingleAtomicValue = AtomicValue<T> ||
-    ((std::is_integral_v<T> || std::is_enum_v<T>)&&(sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 ||
-                                                    sizeof(T) == 8));
+concept SingleAtomicValue = AtomicValue<T> || ((std::is_integral_v<T> || std::is_enum_v<T>) &&
+                                               (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8));
 
 /// What is asked of a value.
 enum class AtomicUse : std::uint8_t {
@@ -79,10 +78,13 @@ struct SmallInteger {
 };
 template <std::integral T>
     requires(sizeof(T) < 4)
-[[nodiscard]] constexpr SmallInteger small_integer_of() noexcept { return {sizeof(T), std::is_signed_v<T>}; }
+[[nodiscard]] constexpr SmallInteger small_integer_of() noexcept {
+    return {sizeof(T), std::is_signed_v<T>};
+}
 
-/// Atomics on such an integer, by compare-and-swap of the 4 bytes that it lies in, which must be in the part: the others of them keep their values.
-/// Else as Window::fetch_add and compare_swap. `order` holds for each of the accesses that it takes.
+/// Atomics on such an integer, by compare-and-swap of the 4 bytes that it lies in, which must be in the part: the
+/// others of them keep their values. Else as Window::fetch_add and compare_swap. `order` holds for each of the accesses
+/// that it takes.
 void fetch_in_word(Window& window, mpi::AtomicOperation operation, SmallInteger type, Rank target, Offset offset,
                    const void* operand, void* before, std::memory_order order);
 void compare_swap_in_word(Window& window, SmallInteger type, Rank target, Offset offset, const void* expected,

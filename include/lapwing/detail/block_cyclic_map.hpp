@@ -22,8 +22,8 @@ namespace distribution {
 enum class Dealing : std::uint8_t { one_block, single_indices, blocks };
 
 /// One dimension of a block-cyclic map. Index i is in block q = i / block, which is the (q / processes)-th block of
-/// process q mod processes; its place there is (q / processes) * block + i mod block. Dimensions that a single process has
-/// are one block.
+/// process q mod processes; its place there is (q / processes) * block + i mod block. Dimensions that a single process
+/// has are one block.
 struct DimensionMap {
     std::uint64_t extent = 0;
     Reciprocal by_block;
@@ -42,9 +42,10 @@ struct DimensionMap {
     [[nodiscard]] bool one_round() const noexcept { return blocks() <= by_processes.divisor(); }
     /// Most indices that a process has.
     [[nodiscard]] std::uint64_t capacity() const noexcept;
-    /// Places of `process` in this dimension, which the strides of the dimensions before it are made of: as many as it has
-    /// indices, so that its segment has no gaps. Only where blocks of several indices are dealt in several rounds, and processes
-    /// have one of three numbers of them, all keep those of the largest segment; so they do in maps with margins.
+    /// Places of `process` in this dimension, which the strides of the dimensions before it are made of: as many as it
+    /// has indices, so that its segment has no gaps. Only where blocks of several indices are dealt in several rounds,
+    /// and processes have one of three numbers of them, all keep those of the largest segment; so they do in maps with
+    /// margins.
     [[nodiscard]] std::uint64_t room(std::uint64_t process) const noexcept { return process < split ? many : few; }
     /// Whether some process keeps more places than it has indices.
     [[nodiscard]] bool has_gaps() const noexcept;
@@ -60,26 +61,28 @@ struct DimensionMap {
 
 /// Fills `dimensions` (as many as extents). `blocks` is read for Dealing::blocks only. Throws RangeError; `name` is the
 /// distribution's, for its text. Returns the capacity of a segment in elements.
-std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* name, std::span<const std::int64_t> extents,
-                              int ranks, std::span<const int> grid, std::span<const std::int64_t> blocks,
-                              Dealing dealing);
+std::uint64_t make_dimensions(std::span<DimensionMap> dimensions, const char* name,
+                              std::span<const std::int64_t> extents, int ranks, std::span<const int> grid,
+                              std::span<const std::int64_t> blocks, Dealing dealing);
 
-/// Gives dimensions that several processes share margins of `depth` places; all must be of one round. Returns the capacity of a segment
-/// in elements, margins included; `origin` becomes the place of its first element. Throws RangeError.
+/// Gives dimensions that several processes share margins of `depth` places; all must be of one round. Returns the
+/// capacity of a segment in elements, margins included; `origin` becomes the place of its first element. Throws
+/// RangeError.
 std::uint64_t add_margins(std::span<DimensionMap> dimensions, std::uint64_t depth, std::uint64_t& origin);
 
 } // namespace distribution
 
-/// The map behind Block, Cyclic, BlockCyclic and Replicated: each dimension by itself is dealt in blocks to the processes
-/// of one dimension of a grid.
+/// The map behind Block, Cyclic, BlockCyclic and Replicated: each dimension by itself is dealt in blocks to the
+/// processes of one dimension of a grid.
 ///
-/// A rank stores its segment as a row-major N-dimensional array: of exactly its own elements, so that rows follow each other
-/// without gaps, wherever a process has one of two numbers of indices (one block each, single indices dealt, or one process).
-/// The place of an element then follows from its index and one comparison a dimension, and still needs no table. Where
-/// blocks of several indices are dealt in several rounds there are three numbers, and that arithmetic would cost each access
-/// to an element of this node a third more: there all segments have the shape of the largest one, as ScaLAPACK's have with
-/// their leading dimension, and smaller ones unused elements at the end of a row. So it is where segments have margins, for copies of what
-/// lies around a rank's block: the place of the first element is then the same in all segments.
+/// A rank stores its segment as a row-major N-dimensional array: of exactly its own elements, so that rows follow each
+/// other without gaps, wherever a process has one of two numbers of indices (one block each, single indices dealt, or
+/// one process). The place of an element then follows from its index and one comparison a dimension, and still needs no
+/// table. Where blocks of several indices are dealt in several rounds there are three numbers, and that arithmetic
+/// would cost each access to an element of this node a third more: there all segments have the shape of the largest
+/// one, as ScaLAPACK's have with their leading dimension, and smaller ones unused elements at the end of a row. So it
+/// is where segments have margins, for copies of what lies around a rank's block: the place of the first element is
+/// then the same in all segments.
 template <std::size_t N>
 class BlockCyclicMap {
 public:
@@ -119,13 +122,15 @@ public:
         }
         return strides;
     }
-    /// Segments get room for copies, `depth` elements deep, on the sides where other ranks are (distribution::add_margins).
+    /// Segments get room for copies, `depth` elements deep, on the sides where other ranks are
+    /// (distribution::add_margins).
     void add_margins(std::uint64_t depth) { capacity_ = distribution::add_margins(dimensions_, depth, origin_); }
     /// Place of a segment's first element.
     [[nodiscard]] std::uint64_t origin() const noexcept { return origin_; }
     /// Whether rows of some segment have unused elements at their ends.
     [[nodiscard]] bool has_gaps() const noexcept {
-        return std::any_of(dimensions_.begin() + 1, dimensions_.end(), [](const auto& dimension) { return dimension.has_gaps(); });
+        return std::any_of(dimensions_.begin() + 1, dimensions_.end(),
+                           [](const auto& dimension) { return dimension.has_gaps(); });
     }
 
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const noexcept {

@@ -20,9 +20,9 @@ namespace lapwing::prefetching {
 
 /// Whether the copies of prefetched bytes may be read: what reads look at.
 ///
-/// A fill and the reads of other threads are kept apart as by a sequence lock: a reader looks at the number of the fill before and
-/// behind its load, and takes the value only if it is that of the last acquire both times. So readers write nothing that others
-/// read. Each fill of automatic copies has another number, since only a newer acquire asks for one.
+/// A fill and the reads of other threads are kept apart as by a sequence lock: a reader looks at the number of the fill
+/// before and behind its load, and takes the value only if it is that of the last acquire both times. So readers write
+/// nothing that others read. Each fill of automatic copies has another number, since only a newer acquire asks for one.
 class CopyState {
 public:
     /// Whether what the copies hold may be read. Acquire order: who sees the number sees the bytes.

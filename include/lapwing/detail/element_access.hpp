@@ -13,8 +13,9 @@
 #include <cstdint>
 #include <utility>
 
-/// What an access to one element reads, prepared so that an own element costs one comparison a dimension, and so does a node
-/// neighbour's where the node's elements are one dense box; else two multiplications more in a dimension that is distributed.
+/// What an access to one element reads, prepared so that an own element costs one comparison a dimension, and so does a
+/// node neighbour's where the node's elements are one dense box; else two multiplications more in a dimension that is
+/// distributed.
 namespace lapwing::array {
 
 /// Indices that are one box, and neighbours in memory as they are neighbours in the box; else empty.
@@ -48,7 +49,9 @@ public:
         return sum;
     }
     /// How many elements of its row the box has from an index on that it holds.
-    [[nodiscard]] std::uint64_t left_in_row(const Index<N>& index) const noexcept { return extent_[N - 1] - from_first(index, N - 1); }
+    [[nodiscard]] std::uint64_t left_in_row(const Index<N>& index) const noexcept {
+        return extent_[N - 1] - from_first(index, N - 1);
+    }
 
 private:
     [[nodiscard]] std::uint64_t from_first(const Index<N>& index, std::size_t d) const noexcept {
@@ -76,13 +79,14 @@ struct PlacedBox {
     }
 };
 
-/// The elements of the ranks of this node, where those ranks are a box of the process grid (of a dimension that is dealt in
-/// several rounds: all its processes), their segments lie at equal distances in memory, and their rows are of one length.
-/// Others find nothing here: the map then says where each is.
+/// The elements of the ranks of this node, where those ranks are a box of the process grid (of a dimension that is
+/// dealt in several rounds: all its processes), their segments lie at equal distances in memory, and their rows are of
+/// one length. Others find nothing here: the map then says where each is.
 ///
-/// The address of an element is then linear in its index and in the quotients by which the map deals it (see DimensionMap).
-/// With i the index in a dimension, b the block, P the processes, S and A the distances in memory between neighbour
-/// elements of a segment and between the segments of neighbour processes, the place in that dimension is
+/// The address of an element is then linear in its index and in the quotients by which the map deals it (see
+/// DimensionMap). With i the index in a dimension, b the block, P the processes, S and A the distances in memory
+/// between neighbour elements of a segment and between the segments of neighbour processes, the place in that dimension
+/// is
 ///     i S + q (A - b S)                    one block a process: q = i / b is the process
 ///     i S + q (A - b S) + r (b S - P A)    several: r = q / P is the round
 /// and where segments lie one behind the other as their indices do, A = b S, no division is left at all.
@@ -174,8 +178,8 @@ private:
         std::uint64_t round_stride = 0;
     };
 
-    [[nodiscard]] static Dimension make(const distribution::DimensionMap& from, int low, int high, std::uint64_t element,
-                                        std::uint64_t part_distance) noexcept {
+    [[nodiscard]] static Dimension make(const distribution::DimensionMap& from, int low, int high,
+                                        std::uint64_t element, std::uint64_t part_distance) noexcept {
         const std::uint64_t process = static_cast<std::uint64_t>(from.rank_stride) * part_distance;
         const std::uint64_t block = from.block();
         Dimension to;

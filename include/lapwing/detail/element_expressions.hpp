@@ -43,30 +43,30 @@ template <class T, std::size_t N>
     return element.get();
 }
 
-/// Of numbers, pointers and the like a conversion to the value is all that an operator needs. Those of class types may be templates, which
-/// deduce nothing from something that converts.
+/// Of numbers, pointers and the like a conversion to the value is all that an operator needs. Those of class types may
+/// be templates, which deduce nothing from something that converts.
 template <class V>
 concept ClassLike = std::is_class_v<V> || std::is_union_v<V> || std::is_enum_v<V>;
 
 template <class A, class B>
 concept NeedsOperators = ClassLike<value_of_t<A>> || ClassLike<value_of_t<B>>;
 
-/// What may be compared: values that have one type, or get it. Test frameworks have classes that are compared with anything, and keep the element.
+/// What may be compared: values that have one type, or get it. Test frameworks have classes that are compared with
+/// anything, and keep the element.
 template <class A, class B>
 concept Comparable = NeedsOperators<A, B> &&
-    (is_element<std::remove_cvref_t<B>> || std::convertible_to<const value_of_t<A>&, value_of_t<B>> ||
-     std::convertible_to<const value_of_t<B>&, value_of_t<A>>);
+                     (is_element<std::remove_cvref_t<B>> || std::convertible_to<const value_of_t<A>&, value_of_t<B>> ||
+                      std::convertible_to<const value_of_t<B>&, value_of_t<A>>);
 
 /// What stands on the left of an element: no element, whose own operator it is then.
 template <class L, class T>
 concept LeftOf = !is_element<std::remove_cvref_t<L>> && NeedsOperators<L, T>;
 
 template <class L, class T>
-concept ReturnsReference = requires(L& a, const T& b) {
-    requires std::is_lvalue_reference_v<decltype(a << b)>;
-};
+concept ReturnsReference = requires(L& a, const T& b) { requires std::is_lvalue_reference_v<decltype(a << b)>; };
 
-// Functions of the standard library that elements of numbers are given to without std::, as arguments of class types find theirs.
+// Functions of the standard library that elements of numbers are given to without std::, as arguments of class types
+// find theirs.
 namespace standard_functions {
 using std::abs, std::fabs, std::exp, std::exp2, std::expm1, std::log, std::log10, std::log2, std::log1p, std::sqrt,
     std::cbrt, std::sin, std::cos, std::tan, std::asin, std::acos, std::atan, std::sinh, std::cosh, std::tanh,
@@ -99,17 +99,21 @@ LAPWING_BINARY_FUNCTIONS(LAPWING_FUNCTION)
 #undef LAPWING_FUNCTION
 } // namespace standard_functions
 
-/// The operators and functions of `Reference`, which stands for an element of type T: what its value may be given to, the element may. They are
-/// found by their arguments alone, and return values.
+/// The operators and functions of `Reference`, which stands for an element of type T: what its value may be given to,
+/// the element may. They are found by their arguments alone, and return values.
 template <class Reference, class T>
 class ElementExpressions {
-#define LAPWING_BINARY(sign)                                                                                         \
-    template <class R>                                                                                               \
-        requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a sign b; }                  \
-    friend auto operator sign(const Reference& left, const R& right) { return value_of(left) sign value_of(right); } \
-    template <class L>                                                                                               \
-        requires LeftOf<L, T> && requires(const L& a, const T& b) { a sign b; }                                      \
-    friend auto operator sign(const L& left, const Reference& right) { return left sign value_of(right); }
+#define LAPWING_BINARY(sign)                                                                        \
+    template <class R>                                                                              \
+        requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a sign b; } \
+    friend auto operator sign(const Reference& left, const R& right) {                              \
+        return value_of(left) sign value_of(right);                                                 \
+    }                                                                                               \
+    template <class L>                                                                              \
+        requires LeftOf<L, T> && requires(const L& a, const T& b) { a sign b; }                     \
+    friend auto operator sign(const L& left, const Reference& right) {                              \
+        return left sign value_of(right);                                                           \
+    }
     LAPWING_BINARY(+)
     LAPWING_BINARY(-)
     LAPWING_BINARY(*)
@@ -120,13 +124,17 @@ class ElementExpressions {
     LAPWING_BINARY(^)
 #undef LAPWING_BINARY
 
-#define LAPWING_COMPARISON(sign)                                                                                     \
-    template <class R>                                                                                               \
-        requires Comparable<T, R> && requires(const T& a, const value_of_t<R>& b) { a sign b; }                      \
-    friend auto operator sign(const Reference& left, const R& right) { return value_of(left) sign value_of(right); } \
-    template <class L>                                                                                               \
-        requires LeftOf<L, T> && Comparable<T, L> && requires(const L& a, const T& b) { a sign b; }                  \
-    friend auto operator sign(const L& left, const Reference& right) { return left sign value_of(right); }
+#define LAPWING_COMPARISON(sign)                                                                    \
+    template <class R>                                                                              \
+        requires Comparable<T, R> && requires(const T& a, const value_of_t<R>& b) { a sign b; }     \
+    friend auto operator sign(const Reference& left, const R& right) {                              \
+        return value_of(left) sign value_of(right);                                                 \
+    }                                                                                               \
+    template <class L>                                                                              \
+        requires LeftOf<L, T> && Comparable<T, L> && requires(const L& a, const T& b) { a sign b; } \
+    friend auto operator sign(const L& left, const Reference& right) {                              \
+        return left sign value_of(right);                                                           \
+    }
     LAPWING_COMPARISON(==)
     LAPWING_COMPARISON(!=)
     LAPWING_COMPARISON(<)
@@ -138,88 +146,105 @@ class ElementExpressions {
 
     /// Streams and the like return themselves, all else a value.
     template <class L>
-        requires LeftOf<L, T> && std::is_class_v<L> &&(!ReturnsReference<L, T>)&&requires(L& a, const T& b) { a << b; }
-        friend auto operator<<(L& left, const Reference& right) { return left << value_of(right); }
-        template <class L>
-            requires LeftOf<L, T> && std::is_class_v<L> && ReturnsReference<L, T>
-        friend auto& operator<<(L& left, const Reference& right) { return left << value_of(right); }
-        template <class R>
-            requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a << b; }
-        friend auto operator<<(const Reference& left, const R& right) { return value_of(left) << value_of(right); }
-        template <class R>
-            requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a >> b; }
-        friend auto operator>>(const Reference& left, const R& right) { return value_of(left) >> value_of(right); }
+        requires LeftOf<L, T> && std::is_class_v<L> && (!ReturnsReference<L, T>) &&
+                 requires(L& a, const T& b) { a << b; }
+    friend auto operator<<(L& left, const Reference& right) {
+        return left << value_of(right);
+    }
+    template <class L>
+        requires LeftOf<L, T> && std::is_class_v<L> && ReturnsReference<L, T>
+    friend auto& operator<<(L& left, const Reference& right) {
+        return left << value_of(right);
+    }
+    template <class R>
+        requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a << b; }
+    friend auto operator<<(const Reference& left, const R& right) {
+        return value_of(left) << value_of(right);
+    }
+    template <class R>
+        requires NeedsOperators<T, R> && requires(const T& a, const value_of_t<R>& b) { a >> b; }
+    friend auto operator>>(const Reference& left, const R& right) {
+        return value_of(left) >> value_of(right);
+    }
 
-#define LAPWING_COMPOUND(sign)                                                                   \
-    template <class L>                                                                           \
-        requires LeftOf<L, T> &&(!std::is_const_v<L>)&&requires(L & a, const T& b) { a sign b; } \
-        friend L& operator sign(L& left, const Reference& right) {                               \
-            left sign right.get();                                                               \
-            return left;                                                                         \
-        }
-        LAPWING_COMPOUND(+=)
-        LAPWING_COMPOUND(-=)
-        LAPWING_COMPOUND(*=)
-        LAPWING_COMPOUND(/=)
-        LAPWING_COMPOUND(%=)
-        LAPWING_COMPOUND(&=)
-        LAPWING_COMPOUND(|=)
-        LAPWING_COMPOUND(^=)
-        LAPWING_COMPOUND(<<=)
-        LAPWING_COMPOUND(>>=)
+#define LAPWING_COMPOUND(sign)                                                                     \
+    template <class L>                                                                             \
+        requires LeftOf<L, T> && (!std::is_const_v<L>) && requires(L& a, const T& b) { a sign b; } \
+    friend L& operator sign(L & left, const Reference & right) {                                   \
+        left sign right.get();                                                                     \
+        return left;                                                                               \
+    }
+    LAPWING_COMPOUND(+=);
+    LAPWING_COMPOUND(-=);
+    LAPWING_COMPOUND(*=);
+    LAPWING_COMPOUND(/=);
+    LAPWING_COMPOUND(%=);
+    LAPWING_COMPOUND(&=);
+    LAPWING_COMPOUND(|=);
+    LAPWING_COMPOUND(^=);
+    LAPWING_COMPOUND(<<=);
+    LAPWING_COMPOUND(>>=);
 #undef LAPWING_COMPOUND
 
-#define LAPWING_UNARY(sign)                                                                                       \
-    friend auto operator sign(const Reference& element) requires ClassLike<T> && requires(const T& a) { sign a; } \
-    { return sign element.get(); }
-        LAPWING_UNARY(+)
-        LAPWING_UNARY(-)
-        LAPWING_UNARY(!)
-        LAPWING_UNARY(~)
-        LAPWING_UNARY(*)
+#define LAPWING_UNARY(sign)                                       \
+    friend auto operator sign(const Reference& element)           \
+        requires ClassLike<T> && requires(const T& a) { sign a; } \
+    {                                                             \
+        return sign element.get();                                \
+    }
+    LAPWING_UNARY(+);
+    LAPWING_UNARY(-);
+    LAPWING_UNARY(!);
+    LAPWING_UNARY(~);
+    LAPWING_UNARY(*);
 #undef LAPWING_UNARY
 
-#define LAPWING_FUNCTION(name)                                                                                    \
-    friend auto name(const Reference& element) requires std::invocable<standard_functions::name##_of, const T&> { \
-        return standard_functions::name##_of{}(value_of(element));                                                \
+#define LAPWING_FUNCTION(name)                                           \
+    friend auto name(const Reference& element)                           \
+        requires std::invocable<standard_functions::name##_of, const T&> \
+    {                                                                    \
+        return standard_functions::name##_of{}(value_of(element));       \
     }
-        LAPWING_UNARY_FUNCTIONS(LAPWING_FUNCTION)
+    LAPWING_UNARY_FUNCTIONS(LAPWING_FUNCTION)
 #undef LAPWING_FUNCTION
 #undef LAPWING_UNARY_FUNCTIONS
 
-#define LAPWING_FUNCTION(name)                                                                                      \
-    template <class R>                                                                                              \
-        requires std::invocable < standard_functions::name##_of, const T&, const value_of_t<R>                      \
-    & > friend auto name(const Reference& first, const R& second) {                                                 \
-        return standard_functions::name##_of{}(value_of(first), value_of(second));                                  \
-    }                                                                                                               \
-    template <class L>                                                                                              \
-        requires(!is_element<L>)                                                                                    \
-    &&std::invocable<standard_functions::name##_of, const L&, const T&> friend auto name(const L& first,            \
-                                                                                         const Reference& second) { \
-        return standard_functions::name##_of{}(first, value_of(second));                                            \
+#define LAPWING_FUNCTION(name)                                                                        \
+    template <class R>                                                                                \
+        requires std::invocable<standard_functions::name##_of, const T&, const value_of_t<R>&>        \
+    friend auto name(const Reference& first, const R& second) {                                       \
+        return standard_functions::name##_of{}(value_of(first), value_of(second));                    \
+    }                                                                                                 \
+    template <class L>                                                                                \
+        requires(!is_element<L>) && std::invocable<standard_functions::name##_of, const L&, const T&> \
+    friend auto name(const L& first, const Reference& second) {                                       \
+        return standard_functions::name##_of{}(first, value_of(second));                              \
     }
-        LAPWING_BINARY_FUNCTIONS(LAPWING_FUNCTION)
+    LAPWING_BINARY_FUNCTIONS(LAPWING_FUNCTION)
 #undef LAPWING_FUNCTION
 #undef LAPWING_BINARY_FUNCTIONS
 
-    public:
-        /// Of elements that have one: a value.
-        template <class I>
-            requires ClassLike<T> && requires(const T& value, const I& index) { value[index]; }
-        [[nodiscard]] auto operator[](const I& index) const { return self().get()[index]; }
-        template <class... A>
-            requires ClassLike<T> && std::invocable<const T&, A...>
-        auto operator()(A&&... arguments) const {
-            return std::invoke(std::as_const(static_cast<const T&>(self().get())), std::forward<A>(arguments)...);
-        }
-        /// In conditions, of class types that may stand there.
-        explicit operator bool() const requires(std::is_class_v<T>&& std::constructible_from<bool, const T&>) {
-            return static_cast<bool>(self().get());
-        }
+public:
+    /// Of elements that have one: a value.
+    template <class I>
+        requires ClassLike<T> && requires(const T& value, const I& index) { value[index]; }
+    [[nodiscard]] auto operator[](const I& index) const {
+        return self().get()[index];
+    }
+    template <class... A>
+        requires ClassLike<T> && std::invocable<const T&, A...>
+    auto operator()(A&&... arguments) const {
+        return std::invoke(std::as_const(static_cast<const T&>(self().get())), std::forward<A>(arguments)...);
+    }
+    /// In conditions, of class types that may stand there.
+    explicit operator bool() const
+        requires(std::is_class_v<T> && std::constructible_from<bool, const T&>)
+    {
+        return static_cast<bool>(self().get());
+    }
 
-    private:
-        [[nodiscard]] const Reference& self() const noexcept { return static_cast<const Reference&>(*this); }
+private:
+    [[nodiscard]] const Reference& self() const noexcept { return static_cast<const Reference&>(*this); }
 };
 
 } // namespace array

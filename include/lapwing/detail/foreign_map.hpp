@@ -14,7 +14,8 @@
 
 namespace lapwing::distribution {
 
-/// A map of a program's own for code that does not know the number of dimensions: indices are as many numbers, and domains ranges.
+/// A map of a program's own for code that does not know the number of dimensions: indices are as many numbers, and
+/// domains ranges.
 class ForeignPlaces {
 public:
     virtual ~ForeignPlaces() = default;

@@ -86,7 +86,8 @@ void GlobalArray<T, N>::copy_from(const GlobalArray& other) {
 
 template <TriviallyCopyable T, std::size_t N>
 template <Distribution<N> D>
-GlobalArray<T, N> GlobalArray<T, N>::load(Team& team, const std::string& path, const D& distribution, GlobalArrayOptions options) {
+GlobalArray<T, N> GlobalArray<T, N>::load(Team& team, const std::string& path, const D& distribution,
+                                          GlobalArrayOptions options) {
     Index<N> extents{};
     slices::read_extents(team, path, slices::element_kind<T>(), sizeof(T), N, extents.data());
     GlobalArray array{team, Extents<N>{extents}, distribution, std::move(options)};

@@ -43,8 +43,7 @@ public:
 
 private:
     friend GlobalArray;
-    LocalDomains(const GlobalArray& array, Rank rank)
-        : array_{&array}, rank_{rank}, count_{array.domain_count(rank)} {}
+    LocalDomains(const GlobalArray& array, Rank rank) : array_{&array}, rank_{rank}, count_{array.domain_count(rank)} {}
 
     const GlobalArray* array_;
     Rank rank_;
@@ -63,17 +62,25 @@ auto GlobalArray<T, N>::local_domains(Rank rank) const -> LocalDomains {
 // Making and closing.
 
 template <TriviallyCopyable T, std::size_t N>
-GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps, GlobalArrayOptions options)
-    : ArrayBase{team, maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(), sizeof(T),
+GlobalArray<T, N>::GlobalArray(Team& team, const Extents<N>& extents, array::ArrayMaps<N> maps,
+                               GlobalArrayOptions options)
+    : ArrayBase{team,
+                maps.foreign ? maps.foreign->local_capacity() : maps.block_cyclic.local_capacity(),
+                sizeof(T),
                 alignof(T),
-                array::identity_of(extents.values(),
-                                   maps.foreign ? std::span<const distribution::DimensionMap>{} : maps.block_cyclic.dimensions()),
+                array::identity_of(extents.values(), maps.foreign ? std::span<const distribution::DimensionMap>{}
+                                                                  : maps.block_cyclic.dimensions()),
                 std::move(options)},
-      map_{std::move(maps.block_cyclic)}, foreign_{std::move(maps.foreign)}, extents_{extents}, distribution_{std::move(maps.distribution)} {
+      map_{std::move(maps.block_cyclic)},
+      foreign_{std::move(maps.foreign)},
+      extents_{extents},
+      distribution_{std::move(maps.distribution)} {
     own_ = reinterpret_cast<T*>(window_.map().own) + map_.origin();
     own_rank_ = team.rank().value;
     replicated_ = maps.replicated;
-    this->make_geometry(extents_.values(), foreign_ == nullptr ? std::span<const distribution::DimensionMap>{map_.dimensions()} : std::span<const distribution::DimensionMap>{},
+    this->make_geometry(extents_.values(),
+                        foreign_ == nullptr ? std::span<const distribution::DimensionMap>{map_.dimensions()}
+                                            : std::span<const distribution::DimensionMap>{},
                         map_.origin(), foreign_, replicated_, sizeof(T));
     if (foreign_ != nullptr) return;
     if (map_.one_round() && map_.domain_count(own_place()) == 1)
@@ -109,9 +116,21 @@ void GlobalArray<T, N>::bind_near(bool node) {
 
 template <TriviallyCopyable T, std::size_t N>
 GlobalArray<T, N>::GlobalArray(GlobalArray&& other) noexcept
-    : ArrayBase{std::move(other)}, near_{other.near_}, near_box_{other.near_box_}, node_{other.node_}, own_{other.own_},
-      box_{other.box_}, own_rank_{other.own_rank_}, replicated_{other.replicated_}, prefetched_{std::move(other.prefetched_)}, remote_{other.remote_}, hot_pages_{other.hot_pages_},
-      map_{other.map_}, foreign_{std::move(other.foreign_)}, extents_{other.extents_}, distribution_{std::move(other.distribution_)},
+    : ArrayBase{std::move(other)},
+      near_{other.near_},
+      near_box_{other.near_box_},
+      node_{other.node_},
+      own_{other.own_},
+      box_{other.box_},
+      own_rank_{other.own_rank_},
+      replicated_{other.replicated_},
+      prefetched_{std::move(other.prefetched_)},
+      remote_{other.remote_},
+      hot_pages_{other.hot_pages_},
+      map_{other.map_},
+      foreign_{std::move(other.foreign_)},
+      extents_{other.extents_},
+      distribution_{std::move(other.distribution_)},
       patterns_{std::move(other.patterns_)} {
     other.forget();
 }
@@ -250,7 +269,8 @@ T GlobalArray<T, N>::get_cached(Index<N> index) const {
         window::HotPageTable& table = hot_pages_->mine();
         if (RemotePlace place; remote_.find(index, place)) {
             if (const T* const value = table.template find<T>(place.owner, place.offset * sizeof(T))) [[likely]] {
-                if (table.follows(index[N - 1])) [[unlikely]] enter_stretch(index, place, false);
+                if (table.follows(index[N - 1])) [[unlikely]]
+                    enter_stretch(index, place, false);
                 return *value;
             }
             return get_far(index, place);
@@ -265,7 +285,8 @@ void GlobalArray<T, N>::put_cached(Index<N> index, T value) const {
         window::HotPageTable& table = hot_pages_->mine();
         if (RemotePlace place; remote_.find(index, place)) {
             if (table.write(place.owner, place.offset * sizeof(T), value)) [[likely]] {
-                if (table.follows(index[N - 1])) [[unlikely]] enter_stretch(index, place, true);
+                if (table.follows(index[N - 1])) [[unlikely]]
+                    enter_stretch(index, place, true);
                 return;
             }
             return put_far(index, place, value);
@@ -350,7 +371,8 @@ LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
 template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::dense_view(const char* call) const {
     const LocalView<T, N> dense = view(call);
-    // On every rank, whether its own segment has gaps or not: else a program fails on the one with the odd segment only.
+    // On every rank, whether its own segment has gaps or not: else a program fails on the one with the odd segment
+    // only.
     if (map_.has_gaps()) this->throw_gaps(call);
     return dense;
 }
@@ -442,8 +464,7 @@ void GlobalArray<T, N>::cut(const Domain<N>& domain, const distribution::BufferS
                             distribution::SectionVisitor& visitor) const {
     if (foreign_ == nullptr)
         distribution::cut(map_.dimensions(), map_.origin(), domain.ranges(), buffer.offset, buffer.strides, visitor);
-    else
-        distribution::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
+    else distribution::cut_rows(CheckedMap{*this}, domain, buffer, visitor);
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -466,7 +487,7 @@ void GlobalArray<T, N>::check_patch(const char* call, const Domain<N>& domain, s
 
 template <TriviallyCopyable T, std::size_t N>
 distribution::BufferShape<N> GlobalArray<T, N>::checked_shape(const char* call, const Domain<N>& domain,
-                                                       const LocalView<const T, N>& buffer) const {
+                                                              const LocalView<const T, N>& buffer) const {
     Index<N> sizes{};
     for (std::size_t d = 0; d < N; ++d) sizes[d] = static_cast<std::int64_t>(domain.range(d).size());
     this->check_view(call, domain.ranges(), sizes, buffer.extents().values(), buffer.strides());
@@ -476,10 +497,11 @@ distribution::BufferShape<N> GlobalArray<T, N>::checked_shape(const char* call, 
 }
 
 template <TriviallyCopyable T, std::size_t N>
-Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Domain<N>& domain, const distribution::BufferShape<N>& shape,
-                                          const T* buffer) const {
+Completion GlobalArray<T, N>::start_patch(array::Direction direction, const Domain<N>& domain,
+                                          const distribution::BufferShape<N>& shape, const T* buffer) const {
     // A put only reads the buffer; one type of pointer serves both directions.
-    array::PatchTransfer patch{window_, direction, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)), sizeof(T), replicated_};
+    array::PatchTransfer patch{window_, direction, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)), sizeof(T),
+                               replicated_};
     cut(domain, shape, patch);
     return patch.release();
 }
@@ -519,7 +541,8 @@ template <TriviallyCopyable T, std::size_t N>
 template <std::same_as<T> U>
 Completion GlobalArray<T, N>::start_get(const Domain<N>& domain, const LocalView<U, N>& buffer) const {
     check_patch(".start_get", domain, buffer.size());
-    return start_patch(array::Direction::get, domain, checked_shape(".start_get", domain, buffer), buffer.data_handle());
+    return start_patch(array::Direction::get, domain, checked_shape(".start_get", domain, buffer),
+                       buffer.data_handle());
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -535,7 +558,8 @@ template <class U>
     requires std::same_as<std::remove_const_t<U>, T>
 Completion GlobalArray<T, N>::start_put(const Domain<N>& domain, const LocalView<U, N>& buffer) {
     check_patch(".start_put", domain, buffer.size());
-    return start_patch(array::Direction::put, domain, checked_shape(".start_put", domain, buffer), buffer.data_handle());
+    return start_patch(array::Direction::put, domain, checked_shape(".start_put", domain, buffer),
+                       buffer.data_handle());
 }
 
 // Lists.
@@ -564,7 +588,8 @@ template <TriviallyCopyable T, std::size_t N>
 template <array::IndexList<N> Indices>
 Completion GlobalArray<T, N>::start_gather(const Indices& indices, std::span<T> values) const {
     const std::vector<array::ListedPlace> places = places_of(".gather", indices, {values.size()});
-    return array::start_list(window_, array::Direction::get, places, sizeof(T), reinterpret_cast<std::byte*>(values.data()));
+    return array::start_list(window_, array::Direction::get, places, sizeof(T),
+                             reinterpret_cast<std::byte*>(values.data()));
 }
 
 template <TriviallyCopyable T, std::size_t N>

@@ -1,7 +1,8 @@
 // Room: array
 #pragma once
 
-/// The members of GlobalArray that decide what of it is prefetched, and where the copies go. Included by global_array.hpp.
+/// The members of GlobalArray that decide what of it is prefetched, and where the copies go. Included by
+/// global_array.hpp.
 #include <lapwing/global_array.hpp>
 
 #include <lapwing/detail/slice_collector.hpp>
@@ -61,7 +62,8 @@ std::vector<Domain<N>> GlobalArray<T, N>::needed_by(const prefetching::KeptPatte
     std::vector<Domain<N>> needed;
     const auto ask = [&](const Domain<N>& own) {
         for (const Domain<N>& domain : pattern(own, site))
-            // Domains that several name cost no more than looking at them; most that are the same come one behind the other.
+            // Domains that several name cost no more than looking at them; most that are the same come one behind the
+            // other.
             if (needed.empty() || needed.back() != domain) needed.push_back(domain);
     };
     // One that owns nothing may read all the same.
@@ -86,7 +88,8 @@ void GlobalArray<T, N>::prefetch_domains(const std::vector<Domain<N>>& needed, c
 }
 
 template <TriviallyCopyable T, std::size_t N>
-std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
+std::optional<prefetching::NeededDomains<N>> GlobalArray<T, N>::domains_to_copy(const std::vector<Domain<N>>& needed,
+                                                                                bool node) const {
     if (foreign_ != nullptr || prefetched_->indices.has_runs()) return {};
     prefetching::NeededDomains<N> domains;
     for (const Domain<N>& one : needed)
@@ -159,7 +162,8 @@ std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domai
     for (const Domain<N>& one : needed) {
         few = few && inside.add(one.intersect(around));
         prefetching::NeededDomains<N> outside;
-        if (outside.add(one) && outside.remove(around)) rest.insert(rest.end(), outside.domains().begin(), outside.domains().end());
+        if (outside.add(one) && outside.remove(around))
+            rest.insert(rest.end(), outside.domains().begin(), outside.domains().end());
         else rest.push_back(one);
     }
     // Too ragged: there is room for all of it.
@@ -173,7 +177,9 @@ std::vector<Domain<N>> GlobalArray<T, N>::copy_into_halo(const std::vector<Domai
     const std::span<const Domain<N>> blocks = inside.domains();
     array::PrefetchedIndices<N>& indices = prefetched_->indices;
     auto* const memory = reinterpret_cast<std::byte*>(segment());
-    if (add_copies_of(blocks, indices.bytes_of(blocks.size()), [this](const Domain<N>& block) { return shape_in_segment(block); }, memory) == nullptr)
+    if (add_copies_of(
+            blocks, indices.bytes_of(blocks.size()), [this](const Domain<N>& block) { return shape_in_segment(block); },
+            memory) == nullptr)
         return rest;
     for (const Domain<N>& block : blocks) {
         const distribution::BufferShape<N> shape = shape_in_segment(block);
@@ -188,7 +194,8 @@ Domain<N> GlobalArray<T, N>::domain_with_halo() const {
     if (this->halo_ == 0 || map_.domain_count(own_place()) == 0) return {};
     const Domain<N> own = map_.domain(own_place(), 0);
     std::array<Range, N> ranges;
-    for (std::size_t d = 0; d < N; ++d) ranges[d] = own.range(d).expand(static_cast<std::int64_t>(map_.dimensions()[d].margin));
+    for (std::size_t d = 0; d < N; ++d)
+        ranges[d] = own.range(d).expand(static_cast<std::int64_t>(map_.dimensions()[d].margin));
     return Domain<N>{ranges}.intersect(domain());
 }
 
@@ -223,7 +230,8 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
             prefetched_->around.push_back(placed_in_segment(box));
             return true;
         };
-        // All of it, or as much as a smaller depth needs; or, without the corners, what lies beside the own block in one dimension.
+        // All of it, or as much as a smaller depth needs; or, without the corners, what lies beside the own block in
+        // one dimension.
         for (std::int64_t depth = this->halo_; depth > 0 && prefetched_->around.empty(); --depth) {
             const Domain<N> nearer = own.expand(depth).intersect(around);
             if (note(nearer)) break;
@@ -241,7 +249,8 @@ void GlobalArray<T, N>::note_reach(const PrefetchOptions& options) {
 
 template <TriviallyCopyable T, std::size_t N>
 template <std::ranges::range Blocks, class ShapeOf>
-std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of, std::byte* memory) {
+std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t index_bytes, ShapeOf shape_of,
+                                            std::byte* memory) {
     array::SliceCollector slices{sizeof(T)};
     std::uint64_t elements = 0;
     for (const Domain<N>& block : blocks) {
@@ -249,14 +258,16 @@ std::byte* GlobalArray<T, N>::add_copies_of(const Blocks& blocks, std::uint64_t 
         elements += block.size();
     }
     if (elements == 0) return nullptr;
-    prefetched_->of_node |= std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
+    prefetched_->of_node |=
+        std::ranges::any_of(slices.owners().take(), [this](int owner) { return is_of_node(owner); });
     return this->add_copies(elements * sizeof(T), slices, index_bytes, memory);
 }
 
 template <TriviallyCopyable T, std::size_t N>
 std::vector<array::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vector<Domain<N>>& needed, bool node) const {
     using Run = array::IndexRun<N>;
-    // First the rows, whoever has them: there are far fewer than indices, and several domains may have elements in common.
+    // First the rows, whoever has them: there are far fewer than indices, and several domains may have elements in
+    // common.
     std::vector<Run> rows;
     const auto join = [](std::vector<Run>& runs, const Run& run) {
         if (runs.empty() || !runs.back().join(run)) runs.push_back(run);
@@ -305,8 +316,8 @@ std::vector<array::IndexRun<N>> GlobalArray<T, N>::rows_to_copy(const std::vecto
 template <TriviallyCopyable T, std::size_t N>
 void GlobalArray<T, N>::copy_rows(const std::vector<array::IndexRun<N>>& runs) {
     array::PrefetchedIndices<N>& indices = prefetched_->indices;
-    std::byte* copies = add_copies_of(std::views::transform(runs, &array::IndexRun<N>::domain), indices.bytes_of_runs(runs.size()),
-                                      array::OneBehindTheOther<N>{});
+    std::byte* copies = add_copies_of(std::views::transform(runs, &array::IndexRun<N>::domain),
+                                      indices.bytes_of_runs(runs.size()), array::OneBehindTheOther<N>{});
     for (const array::IndexRun<N>& run : runs) {
         indices.add_run(run, copies, sizeof(T));
         copies += run.count * sizeof(T);
@@ -362,7 +373,8 @@ array::PlacedBox<N> GlobalArray<T, N>::box_around(const Index<N>& index) const {
     if (memory == nullptr) this->throw_not_in_view(index);
     // Among elements of the node that have copies a box would hide those.
     const bool copied = prefetched_ != nullptr && prefetched_->of_node;
-    if (copied || foreign_ != nullptr || replicated_ || !map_.one_round()) return one(reinterpret_cast<T*>(memory) + location.offset);
+    if (copied || foreign_ != nullptr || replicated_ || !map_.one_round())
+        return one(reinterpret_cast<T*>(memory) + location.offset);
     return {{map_.domain(location.owner, 0), map_.strides(location.owner)}, memory + map_.origin() * sizeof(T)};
 }
 

@@ -23,7 +23,8 @@ template <Distribution<N> D>
 void GlobalArray<T, N>::redistribute(const D& distribution) {
     this->require_open(".redistribute");
     this->begin_collective("redistribute");
-    rebuild(".redistribute", this->own_team_.get(), extents_, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
+    rebuild(".redistribute", this->own_team_.get(), extents_,
+            std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -32,7 +33,8 @@ void GlobalArray<T, N>::redistribute(const D& distribution, Relabelling& order) 
     this->require_open(".redistribute");
     this->require_same_ranks(".redistribute", order.team());
     this->begin_collective("redistribute");
-    rebuild(".redistribute", order.shared_team(), extents_, std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
+    rebuild(".redistribute", order.shared_team(), extents_,
+            std::make_shared<const array::KeptDistributionOf<N, D>>(distribution));
 }
 
 template <TriviallyCopyable T, std::size_t N>
@@ -40,7 +42,8 @@ template <Distribution<N> D>
 Relabelling GlobalArray<T, N>::relabelling(const D& distribution) const {
     this->require_open(".relabelling");
     this->begin_collective("relabelling");
-    const array::ArrayMaps<N> maps = std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)->maps(*team_, extents_, this->name_);
+    const array::ArrayMaps<N> maps =
+        std::make_shared<const array::KeptDistributionOf<N, D>>(distribution)->maps(*team_, extents_, this->name_);
     std::span<const distribution::DimensionMap> dimensions;
     if (maps.foreign == nullptr) dimensions = maps.block_cyclic.dimensions();
     return this->relabelling_to(slice(), dimensions, maps.foreign, maps.replicated);
@@ -104,7 +107,8 @@ void GlobalArray<T, N>::take_patterns(const GlobalArray& old) {
     prefetching::CopyState& state = this->begin_prefetch(options);
     patterns_ = old.patterns_;
     if (!replicated_)
-        for (const prefetching::KeptPattern<N>& pattern : patterns_) prefetch_domains(needed_by(pattern), options, state);
+        for (const prefetching::KeptPattern<N>& pattern : patterns_)
+            prefetch_domains(needed_by(pattern), options, state);
     if (!options.consistent) this->update();
 }
 

@@ -40,10 +40,11 @@ struct HotPageElement {
 };
 
 /// The part of a cache that element accesses see: a small direct-mapped table of the pages that one thread used lately,
-/// so that a hit is two comparisons, a test of a bit and a load, without a walk through a hash table and without a lock.
+/// so that a hit is two comparisons, a test of a bit and a load, without a walk through a hash table and without a
+/// lock.
 ///
-/// In front of the table is the stretch: the elements of an array's row that lie in the page that was entered last. A loop
-/// along the row finds them by their index alone, and need not work out whose they are.
+/// In front of the table is the stretch: the elements of an array's row that lie in the page that was entered last. A
+/// loop along the row finds them by their index alone, and need not work out whose they are.
 ///
 /// One thread reads and writes it. An acquire by any thread makes all of it unusable at once, since it moves the epoch
 /// that every entry is compared with. A page that is not here may still be in the cache behind it: that finds out, and
@@ -56,7 +57,8 @@ public:
 
     /// What an entry can serve without looking for page boundaries: aligned values that lie in one line.
     template <class T>
-    static constexpr bool serves = std::is_trivially_copyable_v<T> && (sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 8;
+    static constexpr bool serves =
+        std::is_trivially_copyable_v<T> && (sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 8;
 
     /// The value at `offset` of `rank`, which is a multiple of its size; null if it is not here.
     template <class T>
@@ -98,7 +100,8 @@ public:
     template <class T, std::size_t N>
         requires serves<T>
     [[nodiscard, gnu::always_inline]] const T* find_near(const Index<N>& index) noexcept {
-        if (!holds(index) || stretch_.read == nullptr || stretch_.epoch != epoch_->load(std::memory_order_relaxed)) return nullptr;
+        if (!holds(index) || stretch_.read == nullptr || stretch_.epoch != epoch_->load(std::memory_order_relaxed))
+            return nullptr;
         hits_ += 1;
         return reinterpret_cast<const T*>(stretch_.read) + place_in_stretch(index);
     }
@@ -110,8 +113,8 @@ public:
         store(stretch_.write, stretch_.dirty, stretch_.within + place_in_stretch(index) * sizeof(T), value);
         return true;
     }
-    /// Whether several calls in a row had neighbouring indices: a loop along one row goes on outside of the stretch. Loops that
-    /// take turns between rows must not move it all the time.
+    /// Whether several calls in a row had neighbouring indices: a loop along one row goes on outside of the stretch.
+    /// Loops that take turns between rows must not move it all the time.
     [[nodiscard]] bool follows(std::int64_t index) noexcept {
         const bool neighbour = index - last_ == 1 || index - last_ == -1;
         last_ = index;
@@ -120,8 +123,8 @@ public:
         neighbours_ = 0;
         return true;
     }
-    /// Makes the row around an element, which has just been read or written, the stretch, as far as its page may be read or
-    /// written like it.
+    /// Makes the row around an element, which has just been read or written, the stretch, as far as its page may be
+    /// read or written like it.
     template <class T, std::size_t N>
         requires serves<T>
     void enter_stretch(const HotPageElement<N>& element, bool written) noexcept {
@@ -135,7 +138,8 @@ public:
         const std::uint64_t begin = written ? 0 : readable.begin;
         const std::uint64_t end = written ? page_bytes_ : readable.end;
         const std::uint64_t before = std::min(element.before, (within - begin) / sizeof(T));
-        stretch_ = {.count = before + std::min(element.after, (end - within) / sizeof(T)), .within = within - before * sizeof(T)};
+        stretch_ = {.count = before + std::min(element.after, (end - within) / sizeof(T)),
+                    .within = within - before * sizeof(T)};
         std::ranges::copy(element.index, stretch_.first.begin());
         stretch_.first[N - 1] -= static_cast<std::int64_t>(before);
         stretch_.page = page;
@@ -150,8 +154,8 @@ public:
         }
     }
 
-    /// Where a table has a page. The golden ratio spreads pages that are a constant distance apart (Knuth, The Art of Computer
-    /// Programming, volume 3, section 6.4): the rows of a matrix would else share a few places.
+    /// Where a table has a page. The golden ratio spreads pages that are a constant distance apart (Knuth, The Art of
+    /// Computer Programming, volume 3, section 6.4): the rows of a matrix would else share a few places.
     [[nodiscard]] static std::uint64_t slot(std::uint64_t page, std::uint64_t mask) noexcept {
         return (page * 0x9E3779B97F4A7C15U) >> 32 & mask;
     }
@@ -187,9 +191,11 @@ protected: // the cache fills it
         return static_cast<std::uint64_t>(index[N - 1]) - static_cast<std::uint64_t>(stretch_.first[N - 1]);
     }
     /// The valid bytes around `within` of a page.
-    [[nodiscard]] Readable readable_around(const ReadEntry& entry, std::uint64_t page, std::uint64_t within) const noexcept {
+    [[nodiscard]] Readable readable_around(const ReadEntry& entry, std::uint64_t page,
+                                           std::uint64_t within) const noexcept {
         const std::uint64_t granule = within >> granule_shift_;
-        if (entry.page != page || entry.epoch != epoch_->load(std::memory_order_relaxed) || (entry.valid >> granule & 1U) == 0)
+        if (entry.page != page || entry.epoch != epoch_->load(std::memory_order_relaxed) ||
+            (entry.valid >> granule & 1U) == 0)
             return {};
         const auto below = static_cast<std::uint64_t>(std::countl_one(entry.valid << (63 - granule))) - 1;
         const auto from = static_cast<std::uint64_t>(std::countr_one(entry.valid >> granule));
@@ -198,15 +204,18 @@ protected: // the cache fills it
     template <class T>
     void store(std::byte* data, std::uint8_t* dirty, std::uint64_t within, const T& value) noexcept {
         using Word = WordOf<sizeof(T)>;
-        std::atomic_ref<Word>{*reinterpret_cast<Word*>(data + within)}.store(std::bit_cast<Word>(value), std::memory_order_relaxed);
-        // Another thread's release may take the bits and copy the bytes meanwhile: either it sees the bit and the bytes, or
-        // the bit stays for the next release. Release order: who sees the bit sees the bytes.
+        std::atomic_ref<Word>{*reinterpret_cast<Word*>(data + within)}.store(std::bit_cast<Word>(value),
+                                                                             std::memory_order_relaxed);
+        // Another thread's release may take the bits and copy the bytes meanwhile: either it sees the bit and the
+        // bytes, or the bit stays for the next release. Release order: who sees the bit sees the bytes.
         std::atomic_ref<std::uint8_t> bits{dirty[within / 8]};
         if constexpr (sizeof(T) == 8) {
             bits.store(0xFF, std::memory_order_release);
         } else {
             const auto mask = static_cast<std::uint8_t>(((1U << sizeof(T)) - 1) << (within % 8));
-            if (alone_) bits.store(static_cast<std::uint8_t>(bits.load(std::memory_order_relaxed) | mask), std::memory_order_relaxed);
+            if (alone_)
+                bits.store(static_cast<std::uint8_t>(bits.load(std::memory_order_relaxed) | mask),
+                           std::memory_order_relaxed);
             else bits.fetch_or(mask, std::memory_order_release);
         }
         hits_ += 1;
@@ -248,8 +257,8 @@ public:
 
 private:
     static inline HotPageTable nothing{};
-    /// By number: only the thread that has it, or had it before, uses an entry. The last one is of all threads without a number of
-    /// their own, and finds nothing.
+    /// By number: only the thread that has it, or had it before, uses an entry. The last one is of all threads without
+    /// a number of their own, and finds nothing.
     std::array<HotPageTable*, support::numbered_threads + 2> hot_pages_;
 };
 

@@ -19,7 +19,8 @@ inline constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::ma
 /// |---|---|---|
 /// | `offsets` null | offset + i * stride | block_bytes |
 /// | `offsets` set, `starts` null | offset + offsets[i] | block_bytes |
-/// | `starts` set | offset + offsets[i] | starts[i + 1] - starts[i]; in a packed buffer it begins at starts[i] - starts[0] |
+/// | `starts` set | offset + offsets[i] | starts[i + 1] - starts[i]; in a packed buffer it begins at starts[i] -
+/// starts[0] |
 struct BlockRun {
     std::int64_t offset = 0;
     std::uint64_t block_bytes = 0;
@@ -56,8 +57,8 @@ public:
     /// Moves on by at most left() bytes.
     void skip(std::uint64_t bytes) noexcept;
 
-    /// The bytes from here on that are contiguous in memory, at most `limit`, and moves behind them; without bytes at the
-    /// end. From the start, and without a limit, these are the maximal blocks.
+    /// The bytes from here on that are contiguous in memory, at most `limit`, and moves behind them; without bytes at
+    /// the end. From the start, and without a limit, these are the maximal blocks.
     [[nodiscard]] ByteBlock next(std::uint64_t limit = no_limit) noexcept {
         limit = std::min(limit, left());
         if (limit == 0) return {};
@@ -68,14 +69,16 @@ public:
             block.bytes += bytes;
             limit -= bytes;
             // An outer iteration may begin where the one before ended.
-            if (limit == 0 || !layout_->joins_ || block_offset() != block.offset + static_cast<std::int64_t>(block.bytes))
+            if (limit == 0 || !layout_->joins_ ||
+                block_offset() != block.offset + static_cast<std::int64_t>(block.bytes))
                 return block;
         }
     }
 
     /// As many blocks from here on as can be described in one go, at most `limit` bytes, and moves behind them. A block
-    /// that the cursor, the end of the layout or the limit cuts is a run of its own. So that runs stay long, neighbours are
-    /// not joined across levels, and a list whose blocks consist of equal units is given in those; without blocks at the end.
+    /// that the cursor, the end of the layout or the limit cuts is a run of its own. So that runs stay long, neighbours
+    /// are not joined across levels, and a list whose blocks consist of equal units is given in those; without blocks
+    /// at the end.
     [[nodiscard]] BlockRun next_run(std::uint64_t limit = no_limit) noexcept {
         const BlockRun run = peek_run(limit);
         skip(run.bytes());
@@ -92,8 +95,7 @@ private:
     }
     [[nodiscard]] std::uint64_t block_bytes() const noexcept {
         const std::uint64_t* starts = layout_->starts_;
-        return starts == nullptr ? layout_->block_
-                                 : starts[index_[innermost_] + 1] - starts[index_[innermost_]];
+        return starts == nullptr ? layout_->block_ : starts[index_[innermost_] + 1] - starts[index_[innermost_]];
     }
     /// Moves on within the block, or to its end, which is the start of the next.
     void step(std::uint64_t bytes) noexcept {
@@ -148,8 +150,8 @@ public:
         target_.seek(position);
     }
 
-    /// The bytes from here on that are contiguous on both sides, at most `limit`, and moves behind them; without bytes at
-    /// the end.
+    /// The bytes from here on that are contiguous on both sides, at most `limit`, and moves behind them; without bytes
+    /// at the end.
     [[nodiscard]] BlockPair next(std::uint64_t limit = no_limit) noexcept;
     /// As many equal copies from here on as can be described in one go, at most `limit` bytes, and moves behind them.
     /// A block that is longer on one side than on the other counts there as several with the shorter one's stride.

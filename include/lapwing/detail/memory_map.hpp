@@ -6,8 +6,8 @@
 
 namespace lapwing::transport {
 
-/// Where the memory of the ranks of this node is mapped, and how large every rank's part is. Copied into arrays, so that
-/// an element access needs no more than this.
+/// Where the memory of the ranks of this node is mapped, and how large every rank's part is. Copied into arrays, so
+/// that an element access needs no more than this.
 struct MemoryMap {
     std::byte* own = nullptr;
     std::uint64_t own_bytes = 0;

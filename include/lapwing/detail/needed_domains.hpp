@@ -21,7 +21,8 @@ public:
     /// More domains than this are not worth looking through at each read.
     static constexpr std::size_t most_domains = 64;
 
-    /// The set becomes larger by the indices of `domain`. False: it would consist of too many domains, and is not to be used any more.
+    /// The set becomes larger by the indices of `domain`. False: it would consist of too many domains, and is not to be
+    /// used any more.
     [[nodiscard]] bool add(const Domain<N>& domain) {
         std::vector<Domain<N>> fresh{domain};
         for (const Domain<N>& taken : domains_)

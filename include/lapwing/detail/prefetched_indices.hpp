@@ -25,7 +25,8 @@ struct IndexRun {
     /// Takes another run in that begins no earlier, if it is of the same row, and meets this one.
     [[nodiscard]] bool join(const IndexRun& other) noexcept {
         if (!std::equal(first.begin(), first.end() - 1, other.first.begin())) return false;
-        const std::uint64_t distance = static_cast<std::uint64_t>(other.first[N - 1]) - static_cast<std::uint64_t>(first[N - 1]);
+        const std::uint64_t distance =
+            static_cast<std::uint64_t>(other.first[N - 1]) - static_cast<std::uint64_t>(first[N - 1]);
         if (distance > count) return false;
         count = std::max(count, distance + other.count);
         return true;
@@ -37,14 +38,16 @@ struct IndexRun {
     }
 };
 
-/// Where the copies of prefetched elements are: rectangles of indices, each row-major in memory of its own; or, where the indices are
-/// too ragged for that, runs of a row, which a search finds. Whoever made the memory keeps it.
+/// Where the copies of prefetched elements are: rectangles of indices, each row-major in memory of its own; or, where
+/// the indices are too ragged for that, runs of a row, which a search finds. Whoever made the memory keeps it.
 template <std::size_t N>
 class PrefetchedIndices {
 public:
     /// Copies of all of `domain`, of `element_bytes` each, from `copies` on, neighbours `strides` apart.
-    void add(const Domain<N>& domain, const std::array<std::uint64_t, N>& strides, std::byte* copies, std::size_t element_bytes) {
-        const bool strided = std::ranges::any_of(domain.ranges(), [](const Range& range) { return range.stride() != 1; });
+    void add(const Domain<N>& domain, const std::array<std::uint64_t, N>& strides, std::byte* copies,
+             std::size_t element_bytes) {
+        const bool strided =
+            std::ranges::any_of(domain.ranges(), [](const Range& range) { return range.stride() != 1; });
         domains_.push_back(domain);
         others_ = others_ || strided || !dense_.empty();
         if (strided) {
@@ -66,8 +69,8 @@ public:
         if (dense_.size() > few_boxes) order_boxes();
     }
 
-    /// The copy of an element; null if it has none. The first rectangle is looked at here, the rest out of line, so that the loops that
-    /// this is called from stay small.
+    /// The copy of an element; null if it has none. The first rectangle is looked at here, the rest out of line, so
+    /// that the loops that this is called from stay small.
     template <class T>
     [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
         if (T* const copy = first_.template find<T>(index)) [[likely]]
@@ -75,7 +78,8 @@ public:
         return others_ ? find_other<T>(index) : nullptr;
     }
 
-    /// Whether there is a copy of an element, and for how many neighbours in its row, of `count` from it on, that is known to be so, too.
+    /// Whether there is a copy of an element, and for how many neighbours in its row, of `count` from it on, that is
+    /// known to be so, too.
     struct Stretch {
         bool here = false;
         std::uint64_t alike = 1;
@@ -96,14 +100,16 @@ public:
         return {false, count};
     }
 
-    /// The rectangle without strides that holds an index; null if none does. Cost: logarithmic in their number, and linear in how
-    /// many reach over the index in the dimension that tells most of them apart.
+    /// The rectangle without strides that holds an index; null if none does. Cost: logarithmic in their number, and
+    /// linear in how many reach over the index in the dimension that tells most of them apart.
     [[nodiscard]] const PlacedBox<N>* box_of(const Index<N>& index) const noexcept {
         if (by_start_.empty()) {
-            const auto box = std::ranges::find_if(dense_, [&](const PlacedBox<N>& one) { return one.box.holds(index); });
+            const auto box =
+                std::ranges::find_if(dense_, [&](const PlacedBox<N>& one) { return one.box.holds(index); });
             return box != dense_.end() ? &*box : nullptr;
         }
-        for (auto place = std::ranges::upper_bound(by_start_, index[along_], {}, &Start::first); place != by_start_.begin();) {
+        for (auto place = std::ranges::upper_bound(by_start_, index[along_], {}, &Start::first);
+             place != by_start_.begin();) {
             --place;
             if (static_cast<std::uint64_t>(index[along_] - place->first) >= longest_) break;
             if (const PlacedBox<N>& box = dense_[place->box]; box.box.holds(index)) return &box;
@@ -126,7 +132,8 @@ private:
     /// A rectangle with strides.
     class StridedBox {
     public:
-        StridedBox(const Domain<N>& domain, const std::array<std::uint64_t, N>& strides, std::byte* copies, std::size_t element_bytes) noexcept
+        StridedBox(const Domain<N>& domain, const std::array<std::uint64_t, N>& strides, std::byte* copies,
+                   std::size_t element_bytes) noexcept
             : strides_{strides}, copies_{copies}, element_bytes_{element_bytes} {
             for (std::size_t d = 0; d < N; ++d) {
                 const Range& range = domain.range(d);

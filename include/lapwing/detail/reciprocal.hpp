@@ -13,8 +13,8 @@ __extension__ typedef unsigned __int128 uint128;
 /// about 5.
 ///
 /// Exact for all dividends n below 2^63, which indices are. With 2^(l - 1) < d <= 2^l and m = ceil(2^(63 + l) / d) =
-/// (2^(63 + l) + e) / d, 0 <= e < d, the estimate n * m / 2^(63 + l) is above n / d by n * e / (d * 2^(63 + l)), which is
-/// less than 1 / d as n * e < 2^63 * 2^l: its whole part is the quotient. And m <= 2^64 - 1 as 2^l < 2 d.
+/// (2^(63 + l) + e) / d, 0 <= e < d, the estimate n * m / 2^(63 + l) is above n / d by n * e / (d * 2^(63 + l)), which
+/// is less than 1 / d as n * e < 2^63 * 2^l: its whole part is the quotient. And m <= 2^64 - 1 as 2^l < 2 d.
 class Reciprocal {
 public:
     struct Result {

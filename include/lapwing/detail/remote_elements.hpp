@@ -90,7 +90,7 @@ public:
     [[nodiscard]] bool has_rows() const noexcept { return dimensions_[N - 1].run > 1; }
     /// An element that find() has found, with its neighbours in the row; `element_bytes` each.
     [[nodiscard]] window::HotPageElement<N> with_neighbours(const Index<N>& index, const Place& place,
-                                                         std::uint64_t element_bytes) const noexcept {
+                                                            std::uint64_t element_bytes) const noexcept {
         const Dimension& last = dimensions_[N - 1];
         const auto i = static_cast<std::uint64_t>(index[N - 1]);
         const std::uint64_t before = i % last.run;
@@ -106,8 +106,8 @@ private:
         std::uint64_t extent = 0;
         distribution::Reciprocal divide;
         int rank_stride = 1;
-        std::uint64_t run = 1; ///< indices that lie one behind the other
-        bool dealt = true; ///< the remainder is the process and the quotient the place, not the other way round
+        std::uint64_t run = 1;   ///< indices that lie one behind the other
+        bool dealt = true;       ///< the remainder is the process and the quotient the place, not the other way round
         std::uint64_t split = 0; ///< as in DimensionMap
         std::uint64_t many = 0;
         std::uint64_t few = 0;

@@ -12,12 +12,13 @@
 #include <cstdint>
 #include <span>
 
-/// How a rectangular domain of an array becomes transfers: it is cut into sections, each at one owner and regular in memory
-/// at both ends, and the sections into runs that are contiguous at the owner. Nothing here is of the size of the team.
+/// How a rectangular domain of an array becomes transfers: it is cut into sections, each at one owner and regular in
+/// memory at both ends, and the sections into runs that are contiguous at the owner. Nothing here is of the size of the
+/// team.
 namespace lapwing::distribution {
 
-/// One loop over a section: `count` elements, or groups of them, this many elements apart at the owner and in the caller's
-/// buffer.
+/// One loop over a section: `count` elements, or groups of them, this many elements apart at the owner and in the
+/// caller's buffer.
 struct SectionLevel {
     std::uint64_t count = 1;
     std::uint64_t owner_stride = 1;
@@ -27,7 +28,8 @@ struct SectionLevel {
 /// Blocks in a dimension, and elements in a block.
 inline constexpr std::size_t max_section_levels = 2 * max_dimensions;
 
-/// Elements of a domain that one rank owns, regular at both ends. Levels are nested, the last one fastest. Offsets are in elements.
+/// Elements of a domain that one rank owns, regular at both ends. Levels are nested, the last one fastest. Offsets are
+/// in elements.
 struct Section {
     int owner = 0;
     std::uint64_t owner_offset = 0;
@@ -64,14 +66,14 @@ struct BufferShape {
 };
 
 /// Cuts a domain, which must be within the extents, over a block-cyclic map. Every element is in exactly one section.
-/// Allocates nothing; cost is proportional to the sections. In each dimension these are the processes that the domain touches
-/// (with a stride s that does not divide what one round deals, up to s times as many, and never more than the blocks) and
-/// the two blocks at the domain's ends where they are cut.
-/// `origin`: of the map.
-void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::span<const Range> domain, std::uint64_t buffer_offset,
-         std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor);
+/// Allocates nothing; cost is proportional to the sections. In each dimension these are the processes that the domain
+/// touches (with a stride s that does not divide what one round deals, up to s times as many, and never more than the
+/// blocks) and the two blocks at the domain's ends where they are cut. `origin`: of the map.
+void cut(std::span<const DimensionMap> dimensions, std::uint64_t origin, std::span<const Range> domain,
+         std::uint64_t buffer_offset, std::span<const std::uint64_t> buffer_strides, SectionVisitor& visitor);
 
-/// The same over any other map, row by row, with as many calls of locate() as contiguous runs. What the map does not store is passed over.
+/// The same over any other map, row by row, with as many calls of locate() as contiguous runs. What the map does not
+/// store is passed over.
 template <std::size_t N, class Map>
 void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buffer, SectionVisitor& visitor) {
     if (domain.empty()) return;
@@ -90,7 +92,9 @@ void cut_rows(const Map& map, const Domain<N>& domain, const BufferShape<N>& buf
             level.count = std::min((location.contiguous - 1) / step + 1, row.size() - k);
             level.owner_stride = step;
             level.buffer_stride = buffer.strides[N - 1];
-            if (location.owner.value >= 0) visitor.visit({location.owner.value, location.offset, row_offset + k * buffer.strides[N - 1], {&level, 1}});
+            if (location.owner.value >= 0)
+                visitor.visit(
+                    {location.owner.value, location.offset, row_offset + k * buffer.strides[N - 1], {&level, 1}});
             k += level.count;
         }
         for (std::size_t d = N - 1; d-- > 0;) {

@@ -21,7 +21,8 @@ class Team;
 struct All {};
 inline constexpr All all{};
 
-/// What a slice may have for a dimension of its array: indices in some order, all of them, or one, which leaves the dimension out.
+/// What a slice may have for a dimension of its array: indices in some order, all of them, or one, which leaves the
+/// dimension out.
 template <class S>
 concept SliceArgument = IndexValue<S> || std::convertible_to<S, Triplet> || std::same_as<S, All>;
 
@@ -42,8 +43,8 @@ struct SlicePart {
     }
 };
 
-/// Which elements of an array are in a slice, and in which order: position k of a dimension is index indices[k] of a dimension of the
-/// array. The dimensions of the array that the slice does not have stay at one index.
+/// Which elements of an array are in a slice, and in which order: position k of a dimension is index indices[k] of a
+/// dimension of the array. The dimensions of the array that the slice does not have stay at one index.
 struct SliceShape {
     struct Dimension {
         std::size_t of_array = 0;
@@ -51,8 +52,8 @@ struct SliceShape {
     };
 
     std::array<Dimension, max_dimensions> dimensions{};
-    std::size_t count = 0;                                ///< of the dimensions
-    std::array<std::int64_t, max_dimensions> fixed{};     ///< index, by dimension of the array, where `is_fixed`
+    std::size_t count = 0;                            ///< of the dimensions
+    std::array<std::int64_t, max_dimensions> fixed{}; ///< index, by dimension of the array, where `is_fixed`
     std::array<bool, max_dimensions> is_fixed{};
 
     [[nodiscard]] std::span<const Dimension> used() const noexcept { return {dimensions.data(), count}; }
@@ -97,7 +98,9 @@ protected:
     /// The elements of another slice.
     void put_slice(const SliceBase& source) const;
     /// Strides of a dense row-major buffer.
-    [[nodiscard]] std::array<std::int64_t, max_dimensions> dense_strides() const noexcept { return shape_.dense_strides(); }
+    [[nodiscard]] std::array<std::int64_t, max_dimensions> dense_strides() const noexcept {
+        return shape_.dense_strides();
+    }
 
 private:
     std::weak_ptr<const ArrayGeometry> array_;
@@ -107,7 +110,8 @@ private:
 /// The array of a slice. Throws UsageError when it was closed.
 [[nodiscard]] std::shared_ptr<const ArrayGeometry> open_array(const SliceBase& slice, const char* call);
 /// Throws RangeError, with both slices, unless they have the same extents.
-void require_same_extents(const ArrayGeometry& target_array, const SliceShape& target, const ArrayGeometry& source_array, const SliceShape& source);
+void require_same_extents(const ArrayGeometry& target_array, const SliceShape& target,
+                          const ArrayGeometry& source_array, const SliceShape& source);
 /// "GlobalArray("a")([0, 8) by 2, 3)".
 /// Throws UsageError, with `text` in it, unless the teams have the same ranks, in any order.
 void require_same_ranks(Team& target, Team& source, const std::string& text);

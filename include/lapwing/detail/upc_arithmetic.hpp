@@ -15,15 +15,20 @@ class ThreadCount {
 public:
     ThreadCount() noexcept = default;
     explicit ThreadCount(int threads) noexcept
-        : threads_{threads}, shift_{std::has_single_bit(static_cast<unsigned>(threads)) ? std::countr_zero(static_cast<unsigned>(threads)) : -1},
+        : threads_{threads},
+          shift_{std::has_single_bit(static_cast<unsigned>(threads)) ? std::countr_zero(static_cast<unsigned>(threads))
+                                                                     : -1},
           by_threads_{static_cast<std::uint64_t>(threads)} {}
 
     [[nodiscard]] int threads() const noexcept { return static_cast<int>(threads_); }
 
-    /// p + elements, which counts no phase where blocks have one element or there are none (UPC language specification 1.3, section 6.4.3), in blocks of block_size elements; 0: indefinite. Blocks are dealt to the threads in turn, so that the pointer goes through
-    /// a block, then to the block of the next thread, and from the last thread to the first one's next block. Where block_size is a constant
-    /// the compiler does away with its division.
-    [[nodiscard, gnu::always_inline]] lapwing_upc_pointer add(lapwing_upc_pointer p, std::uint64_t element_bytes, std::uint64_t block_size,
+    /// p + elements, which counts no phase where blocks have one element or there are none (UPC language
+    /// specification 1.3, section 6.4.3), in blocks of block_size elements; 0: indefinite. Blocks are dealt to the
+    /// threads in turn, so that the pointer goes through a block, then to the block of the next thread, and from the
+    /// last thread to the first one's next block. Where block_size is a constant the compiler does away with its
+    /// division.
+    [[nodiscard, gnu::always_inline]] lapwing_upc_pointer add(lapwing_upc_pointer p, std::uint64_t element_bytes,
+                                                              std::uint64_t block_size,
                                                               std::int64_t elements) const noexcept {
         if (block_size <= 1) p.phase = 0;
         const std::int64_t position = static_cast<std::int64_t>(p.phase) + elements;
@@ -43,7 +48,8 @@ public:
         return p;
     }
 
-    /// Of block `block` of an object that begins with thread 0: how often the blocks have gone round before it, and whose it is.
+    /// Of block `block` of an object that begins with thread 0: how often the blocks have gone round before it, and
+    /// whose it is.
     struct RoundAndThread {
         std::uint64_t round;
         std::uint64_t thread;
@@ -56,27 +62,33 @@ public:
     }
 
     /// Elements from `from` to `to`, of one object.
-    [[nodiscard]] std::int64_t difference(const lapwing_upc_pointer& to, const lapwing_upc_pointer& from, std::uint64_t element_bytes,
-                                          std::uint64_t block_size) const noexcept {
-        const std::int64_t places = static_cast<std::int64_t>(to.address - from.address) / static_cast<std::int64_t>(element_bytes);
+    [[nodiscard]] std::int64_t difference(const lapwing_upc_pointer& to, const lapwing_upc_pointer& from,
+                                          std::uint64_t element_bytes, std::uint64_t block_size) const noexcept {
+        const std::int64_t places =
+            static_cast<std::int64_t>(to.address - from.address) / static_cast<std::int64_t>(element_bytes);
         if (block_size == 0) return places;
         const auto block = static_cast<std::int64_t>(block_size);
         // Both at the start of their blocks, which are a number of rounds apart.
-        const std::int64_t phases = block_size == 1 ? 0 : static_cast<std::int64_t>(to.phase) - static_cast<std::int64_t>(from.phase);
+        const std::int64_t phases =
+            block_size == 1 ? 0 : static_cast<std::int64_t>(to.phase) - static_cast<std::int64_t>(from.phase);
         const std::int64_t threads = static_cast<std::int64_t>(to.thread) - static_cast<std::int64_t>(from.thread);
         return (places - phases) * threads_ + threads * block + phases;
     }
 
 private:
-    [[nodiscard, gnu::always_inline]] static std::int64_t floor_quotient(std::int64_t position, std::int64_t block) noexcept {
+    [[nodiscard, gnu::always_inline]] static std::int64_t floor_quotient(std::int64_t position,
+                                                                         std::int64_t block) noexcept {
         if (block == 1) return position;
-        if (__builtin_constant_p(block) && (block & (block - 1)) == 0) return position >> std::countr_zero(static_cast<std::uint64_t>(block));
+        if (__builtin_constant_p(block) && (block & (block - 1)) == 0)
+            return position >> std::countr_zero(static_cast<std::uint64_t>(block));
         // floor(position / block) of a negative position is ~(~position / block), with ~position >= 0.
         const std::int64_t sign = position >> 63;
         const auto magnitude = static_cast<std::uint64_t>(position ^ sign);
         const auto divisor = static_cast<std::uint64_t>(block);
         if (!__builtin_constant_p(block) && (magnitude | divisor) >> 32 == 0) // half of the cycles
-            return static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude) / static_cast<std::uint32_t>(divisor)) ^ sign;
+            return static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude) /
+                                             static_cast<std::uint32_t>(divisor)) ^
+                   sign;
         return static_cast<std::int64_t>(magnitude / divisor) ^ sign;
     }
     /// How often a thread's number has gone round, and which one it then is.
@@ -87,8 +99,9 @@ private:
     [[nodiscard, gnu::always_inline]] Wrapped wrap(std::int64_t thread) const noexcept {
         if (shift_ >= 0) [[likely]] // THREADS is a power of two: shifts round down, also below zero
             return {thread >> shift_, thread & (threads_ - 1)};
-        const std::int64_t rounds = thread >= 0 ? static_cast<std::int64_t>(by_threads_.quotient(static_cast<std::uint64_t>(thread)))
-                                                : -1 - static_cast<std::int64_t>(by_threads_.quotient(static_cast<std::uint64_t>(-1 - thread)));
+        const std::int64_t rounds =
+            thread >= 0 ? static_cast<std::int64_t>(by_threads_.quotient(static_cast<std::uint64_t>(thread)))
+                        : -1 - static_cast<std::int64_t>(by_threads_.quotient(static_cast<std::uint64_t>(-1 - thread)));
         return {rounds, thread - rounds * threads_};
     }
 

@@ -30,9 +30,10 @@ struct BlockCount {
 [[nodiscard]] BlockCount blocks_of(std::size_t size, std::size_t block_size);
 /// An array's memory, zero. Collective.
 [[nodiscard]] lapwing_upc_pointer allocate_array(const BlockCount& blocks, std::size_t size, std::size_t element_bytes);
-/// Elements of an array that the thread can load and store, and that are found without a table, since the parts of the node's threads are equally far
-/// apart: element i, of block q, which is in round r, is i elements and q block_stride and r round_stride behind base (modulo 2^64). They are all elements,
-/// or a run of them where each thread has one block.
+/// Elements of an array that the thread can load and store, and that are found without a table, since the parts of the
+/// node's threads are equally far apart: element i, of block q, which is in round r, is i elements and q block_stride
+/// and r round_stride behind base (modulo 2^64). They are all elements, or a run of them where each thread has one
+/// block.
 struct NearElements {
     std::byte* base = nullptr;
     std::uint64_t first = 0;
@@ -40,14 +41,16 @@ struct NearElements {
     std::uint64_t block_stride = 0;
     std::uint64_t round_stride = 0; ///< 0 where no block goes round
 };
-[[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size, std::size_t element_bytes);
+[[nodiscard]] NearElements near_elements(const lapwing_upc_pointer& begin, std::size_t size, std::size_t block_size,
+                                         std::size_t element_bytes);
 /// The product of extents, or an error where it does not fit.
 [[nodiscard]] std::size_t product(const std::size_t* extents, std::size_t dimensions);
 
 } // namespace detail
 
-/// An index that is the calling thread's own, and its place among the own elements of an array in blocks of B elements: what forall() hands to a loop
-/// body that takes `auto`. Elements of arrays with that block size are then plain memory; it is a number for everything else.
+/// An index that is the calling thread's own, and its place among the own elements of an array in blocks of B elements:
+/// what forall() hands to a loop body that takes `auto`. Elements of arrays with that block size are then plain memory;
+/// it is a number for everything else.
 template <std::size_t B>
 class OwnIndex {
 public:
@@ -139,9 +142,10 @@ private:
     std::int64_t linear_;
 };
 
-/// `shared [B] T a[n]`: an array whose blocks of B elements are dealt to the threads in turn; `indefinite`: all with thread 0. Its elements are zero at
-/// the start, as those of UPC's arrays are. Arrays of several dimensions, `shared [B] T a[n][m]`, are dealt as if their elements stood in one row, the
-/// last index fastest, as UPC has it: `SharedArray<T, B, 2> a{{n, m}}`, `a[i][j]`.
+/// `shared [B] T a[n]`: an array whose blocks of B elements are dealt to the threads in turn; `indefinite`: all with
+/// thread 0. Its elements are zero at the start, as those of UPC's arrays are. Arrays of several dimensions, `shared
+/// [B] T a[n][m]`, are dealt as if their elements stood in one row, the last index fastest, as UPC has it:
+/// `SharedArray<T, B, 2> a{{n, m}}`, `a[i][j]`.
 template <Shareable T, std::size_t B = 1, std::size_t N = 1>
 class SharedArray {
     static_assert(alignof(T) <= 64, "shared memory begins at multiples of 64 bytes: alignof(T) is more");
@@ -183,9 +187,10 @@ public:
         if constexpr (N == 1) return at_linear(i);
         else return SharedRow<T, B, N, 1>{*this, i};
     }
-    /// An own element of a loop by forall(), as plain memory, also where a scope inside of the loop says that accesses are strict, or recorded. Of objects
-    /// with a qualifier, accesses are as that says.
-    [[nodiscard, gnu::always_inline]] decltype(auto) operator[](const OwnIndex<B>& i) const noexcept(assertion_level < 2)
+    /// An own element of a loop by forall(), as plain memory, also where a scope inside of the loop says that accesses
+    /// are strict, or recorded. Of objects with a qualifier, accesses are as that says.
+    [[nodiscard, gnu::always_inline]] decltype(auto) operator[](const OwnIndex<B>& i) const
+        noexcept(assertion_level < 2)
         requires(N == 1 && B != dynamic_block)
     {
         if constexpr (assertion_level >= 2)
@@ -201,14 +206,18 @@ public:
     /// Element (i, j, …).
     template <std::integral... I>
         requires(sizeof...(I) == N)
-    [[nodiscard, gnu::always_inline]] ArrayElement<T, B, N> operator()(I... indices) const noexcept(assertion_level < 2) {
+    [[nodiscard, gnu::always_inline]] ArrayElement<T, B, N> operator()(I... indices) const
+        noexcept(assertion_level < 2) {
         std::int64_t linear = 0;
         std::size_t d = 0;
         ((linear = linear * static_cast<std::int64_t>(extents_[d]) + static_cast<std::int64_t>(indices), ++d), ...);
         return at_linear(linear);
     }
     /// The element with so many before it in the array.
-    [[nodiscard, gnu::always_inline]] ArrayElement<T, B, N> at_linear(std::int64_t linear) const noexcept(assertion_level < 2) { return {*this, linear}; }
+    [[nodiscard, gnu::always_inline]] ArrayElement<T, B, N> at_linear(std::int64_t linear) const
+        noexcept(assertion_level < 2) {
+        return {*this, linear};
+    }
 
     /// Pointers to the first element, and to element i: UPC's `&a[i]`.
     [[nodiscard]] Pointer<T, B> begin() const noexcept { return make(begin_); }
@@ -219,9 +228,13 @@ public:
         return begin() + i;
     }
     /// The same by the number of elements before it, in any number of dimensions; at most size().
-    [[nodiscard]] Pointer<T, B> pointer_at(std::int64_t linear) const noexcept(assertion_level < 2) { return begin() + linear; }
+    [[nodiscard]] Pointer<T, B> pointer_at(std::int64_t linear) const noexcept(assertion_level < 2) {
+        return begin() + linear;
+    }
     /// upc_threadof(&a[i]): whose it is.
-    [[nodiscard, gnu::always_inline]] int threadof(std::int64_t linear) const noexcept(assertion_level < 2) { return static_cast<int>(place(linear).thread); }
+    [[nodiscard, gnu::always_inline]] int threadof(std::int64_t linear) const noexcept(assertion_level < 2) {
+        return static_cast<int>(place(linear).thread);
+    }
 
     /// Elements that a thread has: upc_affinitysize by elements.
     [[nodiscard]] std::size_t size_at(int thread) const {
@@ -231,7 +244,8 @@ public:
     [[nodiscard]] ValueOf<T>* local() const noexcept { return own_; }
 
     /// Where the element with so many before it is: its thread, address and phase.
-    [[nodiscard, gnu::always_inline]] lapwing_upc_pointer place(std::int64_t linear) const noexcept(assertion_level < 2) {
+    [[nodiscard, gnu::always_inline]] lapwing_upc_pointer place(std::int64_t linear) const
+        noexcept(assertion_level < 2) {
         const auto i = static_cast<std::uint64_t>(linear);
         if constexpr (assertion_level >= 2)
             if (i >= size_) [[unlikely]]
@@ -246,10 +260,13 @@ public:
             phase = i - block * block_size;
         }
         const auto [round, thread] = detail::heap_access.threads.round_and_thread(block);
-        return {begin_.address + (round * block_size + phase) * sizeof(value_type), static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(phase)};
+        return {begin_.address + (round * block_size + phase) * sizeof(value_type), static_cast<std::uint32_t>(thread),
+                static_cast<std::uint32_t>(phase)};
     }
-    /// Its address where it is of the node, without a look at its thread's part; null where it is not, and while accesses must go through the runtime.
-    [[nodiscard, gnu::always_inline]] value_type* near_element(std::int64_t linear) const noexcept(assertion_level < 2) {
+    /// Its address where it is of the node, without a look at its thread's part; null where it is not, and while
+    /// accesses must go through the runtime.
+    [[nodiscard, gnu::always_inline]] value_type* near_element(std::int64_t linear) const
+        noexcept(assertion_level < 2) {
         const auto i = static_cast<std::uint64_t>(linear);
         if (i - near_.first >= near_.count || detail::heap_access.near_count == 0) [[unlikely]]
             return nullptr;
@@ -259,7 +276,8 @@ public:
             else if constexpr (B != indefinite) block = i / B;
         }
         std::uint64_t offset = i * sizeof(value_type) + block * near_.block_stride;
-        if (near_.round_stride != 0) offset += detail::heap_access.threads.round_and_thread(block).round * near_.round_stride;
+        if (near_.round_stride != 0)
+            offset += detail::heap_access.threads.round_and_thread(block).round * near_.round_stride;
         auto* const address = reinterpret_cast<value_type*>(near_.base + offset);
         if (address == nullptr) __builtin_unreachable(); // spares the code that calls this the test for null
         return address;
@@ -275,7 +293,8 @@ private:
             if (blocks.block_size > 1) by_block_ = distribution::Reciprocal{blocks.block_size};
         }
         near_ = detail::near_elements(begin_, size_, blocks.block_size, sizeof(value_type));
-        if (begin_.address != 0 && (blocks.block_size != indefinite || mythread() == 0)) own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
+        if (begin_.address != 0 && (blocks.block_size != indefinite || mythread() == 0))
+            own_ = reinterpret_cast<value_type*>(detail::heap_access.own + begin_.address);
     }
     [[nodiscard, gnu::always_inline]] Pointer<T, B> make(const lapwing_upc_pointer& pointer) const noexcept {
         if constexpr (B == dynamic_block) return Pointer<T, B>{pointer, block_.value};
@@ -315,7 +334,9 @@ public:
         return *this;
     }
     /// The object, for all other accesses: `*s += 1`.
-    [[nodiscard]] Reference<T> operator*() const noexcept(assertion_level < 2) { return Reference<T>{array_[0].place()}; }
+    [[nodiscard]] Reference<T> operator*() const noexcept(assertion_level < 2) {
+        return Reference<T>{array_[0].place()};
+    }
     /// UPC's `&s`, of block size 1.
     [[nodiscard]] Pointer<T> pointer() const noexcept { return Pointer<T>{array_.begin()}; }
 

@@ -28,21 +28,26 @@ template <class T>
 [[nodiscard]] consteval lapwing_upc_type atomic_type() {
     if constexpr (std::is_same_v<T, float>) return LAPWING_UPC_FLOAT;
     else if constexpr (std::is_same_v<T, double>) return LAPWING_UPC_DOUBLE;
-    else if constexpr (std::is_integral_v<T> && sizeof(T) == 4) return std::is_signed_v<T> ? LAPWING_UPC_INT32 : LAPWING_UPC_UINT32;
-    else if constexpr (std::is_integral_v<T> && sizeof(T) == 8) return std::is_signed_v<T> ? LAPWING_UPC_INT64 : LAPWING_UPC_UINT64;
+    else if constexpr (std::is_integral_v<T> && sizeof(T) == 4)
+        return std::is_signed_v<T> ? LAPWING_UPC_INT32 : LAPWING_UPC_UINT32;
+    else if constexpr (std::is_integral_v<T> && sizeof(T) == 8)
+        return std::is_signed_v<T> ? LAPWING_UPC_INT64 : LAPWING_UPC_UINT64;
     else if constexpr (std::is_same_v<T, lapwing_upc_pointer> || is_pointer_to_shared<T>) return LAPWING_UPC_PTS;
-    else static_assert(sizeof(T) == 0, "atomics are on integers and floating point of 4 or 8 bytes, and on pointers-to-shared whose block size is no dynamic one");
+    else
+        static_assert(sizeof(T) == 0, "atomics are on integers and floating point of 4 or 8 bytes, and on "
+                                      "pointers-to-shared whose block size is no dynamic one");
 }
 
 } // namespace detail
 
-/// upc_atomicdomain_t: atomics on objects of type T, a number of 4 or 8 bytes or a Pointer of 16. What no other atomic of a domain of that type comes
-/// between. Targets are elements: `domain.fetch_add(a[i], 1)`. Relaxed, unless the last argument is Consistency::strict, which has a fence on both
-/// sides.
+/// upc_atomicdomain_t: atomics on objects of type T, a number of 4 or 8 bytes or a Pointer of 16. What no other atomic
+/// of a domain of that type comes between. Targets are elements: `domain.fetch_add(a[i], 1)`. Relaxed, unless the last
+/// argument is Consistency::strict, which has a fence on both sides.
 template <class T>
 class AtomicDomain {
 public:
-    static constexpr bool is_pointer = detail::atomic_type<T>() == LAPWING_UPC_PTS; ///< pointers have get, set and compare_swap only
+    static constexpr bool is_pointer =
+        detail::atomic_type<T>() == LAPWING_UPC_PTS; ///< pointers have get, set and compare_swap only
 
     /// Collective: upc_all_atomicdomain_alloc, of all operations that the type has.
     AtomicDomain() : domain_{lapwing_upc_all_atomicdomain_alloc(detail::atomic_type<T>(), all_operations(), 0)} {}
@@ -71,18 +76,22 @@ public:
     }
     /// As above.
     template <class Object>
-    T compare_swap(const Object& target, const T& expected, const T& desired, Consistency consistency = Consistency::relaxed) const {
+    T compare_swap(const Object& target, const T& expected, const T& desired,
+                   Consistency consistency = Consistency::relaxed) const {
         return fetch(LAPWING_UPC_CSWAP, target, &expected, &desired, consistency);
     }
 
-    /// UPC_ADD, UPC_SUB, UPC_MULT, UPC_MIN, UPC_MAX, and UPC_AND, UPC_OR, UPC_XOR of integers: without a result, complete at the next fence.
+    /// UPC_ADD, UPC_SUB, UPC_MULT, UPC_MIN, UPC_MAX, and UPC_AND, UPC_OR, UPC_XOR of integers: without a result,
+    /// complete at the next fence.
     template <class Object>
-    void apply(lapwing_upc_op operation, const Object& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+    void apply(lapwing_upc_op operation, const Object& target, const T& operand,
+               Consistency consistency = Consistency::relaxed) const {
         perform(operation, target, &operand, nullptr, nullptr, consistency);
     }
     /// The same; returns the value from before.
     template <class Object>
-    T fetch_apply(lapwing_upc_op operation, const Object& target, const T& operand, Consistency consistency = Consistency::relaxed) const {
+    T fetch_apply(lapwing_upc_op operation, const Object& target, const T& operand,
+                  Consistency consistency = Consistency::relaxed) const {
         return fetch(operation, target, &operand, nullptr, consistency);
     }
     /// The most frequent ones.
@@ -110,18 +119,21 @@ private:
     [[nodiscard]] static constexpr int all_operations() noexcept {
         int operations = LAPWING_UPC_GET | LAPWING_UPC_SET | LAPWING_UPC_CSWAP;
         if constexpr (!is_pointer)
-            operations |= LAPWING_UPC_ADD | LAPWING_UPC_SUB | LAPWING_UPC_MULT | LAPWING_UPC_INC | LAPWING_UPC_DEC | LAPWING_UPC_MIN | LAPWING_UPC_MAX;
+            operations |= LAPWING_UPC_ADD | LAPWING_UPC_SUB | LAPWING_UPC_MULT | LAPWING_UPC_INC | LAPWING_UPC_DEC |
+                          LAPWING_UPC_MIN | LAPWING_UPC_MAX;
         if constexpr (std::is_integral_v<T>) operations |= LAPWING_UPC_AND | LAPWING_UPC_OR | LAPWING_UPC_XOR;
         return operations;
     }
     template <class Object>
-    void perform(lapwing_upc_op operation, const Object& target, const T* first, const T* second, T* before, Consistency consistency) const {
+    void perform(lapwing_upc_op operation, const Object& target, const T* first, const T* second, T* before,
+                 Consistency consistency) const {
         static_assert(std::is_same_v<typename Object::value_type, T>, "the element has another type than the domain");
         const auto call = consistency == Consistency::strict ? lapwing_upc_atomic_strict : lapwing_upc_atomic_relaxed;
         call(domain_, before, operation, target.place(), first, second);
     }
     template <class Object>
-    [[nodiscard]] T fetch(lapwing_upc_op operation, const Object& target, const T* first, const T* second, Consistency consistency) const {
+    [[nodiscard]] T fetch(lapwing_upc_op operation, const Object& target, const T* first, const T* second,
+                          Consistency consistency) const {
         T before;
         perform(operation, target, first, second, &before, consistency);
         return before;

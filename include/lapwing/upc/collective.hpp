@@ -13,7 +13,8 @@
 #include <functional>
 #include <type_traits>
 
-/// UPC's collectives for C++, with types; and collectives on private values. See lapwing/upc/collective.h for what each does, its flags and its cost.
+/// UPC's collectives for C++, with types; and collectives on private values. See lapwing/upc/collective.h for what each
+/// does, its flags and its cost.
 namespace lapwing::upc {
 
 /// upc_op_t, of reductions.
@@ -29,7 +30,8 @@ enum class Op : int {
     max = LAPWING_UPC_MAX,
 };
 
-/// A function of two values for reductions that is associative but not commutative: UPC_NONCOMM_FUNC. Others are taken to be commutative.
+/// A function of two values for reductions that is associative but not commutative: UPC_NONCOMM_FUNC. Others are taken
+/// to be commutative.
 template <class Combine>
 struct NonCommutative {
     Combine combine;
@@ -39,16 +41,19 @@ NonCommutative(Combine) -> NonCommutative<Combine>;
 
 namespace detail {
 
-/// How values of a type are combined, for code that knows their bytes only. All functions get the context first. They are null for an operation
-/// that the type has not, and for FUNC without a function: the collective refuses those, on all threads.
+/// How values of a type are combined, for code that knows their bytes only. All functions get the context first. They
+/// are null for an operation that the type has not, and for FUNC without a function: the collective refuses those, on
+/// all threads.
 struct Reduction {
     std::size_t element_bytes;
     int operation;
     bool floating_point;
     void* context;
-    void (*combine)(void* context, void* left, const void* right);                                          ///< left becomes left op right
-    void (*fold)(void* context, void* accumulated, const void* elements, std::size_t count);                ///< the same with each element in turn
-    void (*scan)(void* context, void* accumulated, const void* elements, void* results, std::size_t count); ///< and what it is behind each
+    void (*combine)(void* context, void* left, const void* right); ///< left becomes left op right
+    void (*fold)(void* context, void* accumulated, const void* elements,
+                 std::size_t count); ///< the same with each element in turn
+    void (*scan)(void* context, void* accumulated, const void* elements, void* results,
+                 std::size_t count); ///< and what it is behind each
 
     [[nodiscard]] bool commutative() const noexcept { return operation != LAPWING_UPC_NONCOMM_FUNC; }
 };
@@ -99,7 +104,8 @@ template <class T, class Combine>
 template <class T, class Step>
 void with_operation(int op, Step&& step) {
     const auto with = [&](auto combine) { step(reduction_by<T>(combine, op)); };
-    // Sums and products of integers are modulo 2^n, also of signed ones, and of short ones, which C would multiply as int.
+    // Sums and products of integers are modulo 2^n, also of signed ones, and of short ones, which C would multiply as
+    // int.
     const auto wrapped = [](auto combine) {
         return [combine](T a, T b) {
             if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -145,10 +151,10 @@ void with_reduction(NonCommutative<Combine> combine, Step&& step) {
     step(reduction_by<T>(combine.combine, LAPWING_UPC_NONCOMM_FUNC));
 }
 
-void all_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
-                const Reduction& reduction, int flags);
-void all_prefix_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems, std::size_t blk_size,
-                       const Reduction& reduction, int flags);
+void all_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src, std::size_t nelems,
+                std::size_t blk_size, const Reduction& reduction, int flags);
+void all_prefix_reduce(const char* call, const lapwing_upc_pointer& dst, const lapwing_upc_pointer& src,
+                       std::size_t nelems, std::size_t blk_size, const Reduction& reduction, int flags);
 void allv_reduce(void* value, const Reduction& reduction);
 void allv_broadcast(void* value, std::size_t bytes, int thread);
 
@@ -175,31 +181,36 @@ inline void all_exchange(const GenericPointer& dst, const GenericPointer& src, s
     lapwing_upc_all_exchange(dst.raw(), src.raw(), nbytes, flags);
 }
 /// As above.
-inline void all_permute(const GenericPointer& dst, const GenericPointer& src, const Pointer<int>& perm, std::size_t nbytes, int flags = 0) {
+inline void all_permute(const GenericPointer& dst, const GenericPointer& src, const Pointer<int>& perm,
+                        std::size_t nbytes, int flags = 0) {
     lapwing_upc_all_permute(dst.raw(), src.raw(), perm.raw(), nbytes, flags);
 }
 
-/// upc_all_reduceT of any trivially copyable type: *dst becomes nelems elements from src on, combined by an Op, a function of two values, or a
-/// NonCommutative one. The elements lie in blocks of src's block size.
+/// upc_all_reduceT of any trivially copyable type: *dst becomes nelems elements from src on, combined by an Op, a
+/// function of two values, or a NonCommutative one. The elements lie in blocks of src's block size.
 template <class T, std::size_t B, std::size_t C, class Operation>
-void all_reduce(const Pointer<T, B>& dst, const Pointer<T, C>& src, const Operation& operation, std::size_t nelems, int flags = 0) {
+void all_reduce(const Pointer<T, B>& dst, const Pointer<T, C>& src, const Operation& operation, std::size_t nelems,
+                int flags = 0) {
     detail::with_reduction<ValueOf<T>>(operation, [&](const detail::Reduction& reduction) {
         detail::all_reduce("upc_all_reduce", dst.raw(), src.raw(), nelems, src.block_size(), reduction, flags);
     });
 }
 /// upc_all_prefix_reduceT: dst[i] becomes src[0] to src[i], combined; both in blocks of one size.
 template <class T, std::size_t B, class Operation>
-void all_prefix_reduce(const Pointer<T, B>& dst, const Pointer<T, B>& src, const Operation& operation, std::size_t nelems, int flags = 0) {
+void all_prefix_reduce(const Pointer<T, B>& dst, const Pointer<T, B>& src, const Operation& operation,
+                       std::size_t nelems, int flags = 0) {
     detail::with_reduction<ValueOf<T>>(operation, [&](const detail::Reduction& reduction) {
-        detail::all_prefix_reduce("upc_all_prefix_reduce", dst.raw(), src.raw(), nelems, src.block_size(), reduction, flags);
+        detail::all_prefix_reduce("upc_all_prefix_reduce", dst.raw(), src.raw(), nelems, src.block_size(), reduction,
+                                  flags);
     });
 }
 
-/// Collective, on private values, as Berkeley UPC's bupc_allv_reduce_all: the values of all threads, combined in their order, on all threads. No
-/// barrier: nothing is said about shared memory. Cost: a tree of messages, and a broadcast.
+/// Collective, on private values, as Berkeley UPC's bupc_allv_reduce_all: the values of all threads, combined in their
+/// order, on all threads. No barrier: nothing is said about shared memory. Cost: a tree of messages, and a broadcast.
 template <TriviallyCopyable T, class Operation = Op>
 [[nodiscard]] T allv_reduce(T value, const Operation& operation = Op::add) {
-    detail::with_reduction<T>(operation, [&](const detail::Reduction& reduction) { detail::allv_reduce(&value, reduction); });
+    detail::with_reduction<T>(operation,
+                              [&](const detail::Reduction& reduction) { detail::allv_reduce(&value, reduction); });
     return value;
 }
 /// Collective: the value that `thread` passes, on all.

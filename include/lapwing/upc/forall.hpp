@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <type_traits>
 
-/// upc_forall: loops whose iterations are shared out. Loops inside a loop that shares its iterations out do not share theirs: each thread does all
-/// of them (UPC language specification 1.3, section 6.6.2).
+/// upc_forall: loops whose iterations are shared out. Loops inside a loop that shares its iterations out do not share
+/// theirs: each thread does all of them (UPC language specification 1.3, section 6.6.2).
 namespace lapwing::upc {
 
 namespace detail {
@@ -32,10 +32,11 @@ void each(const Range& range, Body& body) {
     for (const std::int64_t i : range) body(i);
 }
 
-/// Calls `body` with the indices of [begin, end) whose elements the thread has, in an array in blocks of `block` elements. `index(i, place)` makes of an
-/// index and its place among the own elements what the body gets.
+/// Calls `body` with the indices of [begin, end) whose elements the thread has, in an array in blocks of `block`
+/// elements. `index(i, place)` makes of an index and its place among the own elements what the body gets.
 template <class Body, class MakeIndex>
-[[gnu::always_inline]] inline void each_own(std::int64_t begin, std::int64_t end, std::int64_t block, Body& body, MakeIndex index) {
+[[gnu::always_inline]] inline void each_own(std::int64_t begin, std::int64_t end, std::int64_t block, Body& body,
+                                            MakeIndex index) {
     const std::int64_t round = block * threads();
     if (block == 1) { // without a loop in the loop
         std::int64_t place = begin / round;
@@ -62,8 +63,8 @@ template <class Body, class MakeIndex>
 struct EveryThread {};
 inline constexpr EveryThread every_thread{};
 
-/// upc_forall (i = begin; i < end; i++; i): each thread the i that are MYTHREAD modulo THREADS, of the indices of a range, which may have a stride:
-/// `Range{0, n}.by(2)` is `i += 2`.
+/// upc_forall (i = begin; i < end; i++; i): each thread the i that are MYTHREAD modulo THREADS, of the indices of a
+/// range, which may have a stride: `Range{0, n}.by(2)` is `i += 2`.
 template <class Body>
     requires std::invocable<Body&, std::int64_t>
 void forall(const Range& range, Body body) {
@@ -86,8 +87,9 @@ template <class Body>
 void forall(std::int64_t begin, std::int64_t end, Body body) {
     forall(Range{begin, end}, body);
 }
-/// upc_forall (i = begin; i < end; i++; &a[i]): each thread the i whose elements it has. No thread looks at the others'. In a body that takes `auto i`
-/// the elements a[i], and b[i] of other arrays in blocks of B, are plain memory (see OwnIndex).
+/// upc_forall (i = begin; i < end; i++; &a[i]): each thread the i whose elements it has. No thread looks at the
+/// others'. In a body that takes `auto i` the elements a[i], and b[i] of other arrays in blocks of B, are plain memory
+/// (see OwnIndex).
 template <class T, std::size_t B, class Body>
 void forall(std::int64_t begin, std::int64_t end, const SharedArray<T, B, 1>& a, Body body) {
     if (detail::heap_access.forall_depth > 0) return detail::each(Range{begin, end}, body);
@@ -99,12 +101,16 @@ void forall(std::int64_t begin, std::int64_t end, const SharedArray<T, B, 1>& a,
         detail::each_own(begin, end, static_cast<std::int64_t>(a.block_size()), body, number);
     } else {
         // Accesses that must go through the runtime are told apart here, once.
-        if (detail::heap_access.near_count == 0) detail::each_own(begin, end, static_cast<std::int64_t>(B), body, number);
-        else detail::each_own(begin, end, static_cast<std::int64_t>(B), body, [](std::int64_t i, std::int64_t place) { return OwnIndex<B>{i, place}; });
+        if (detail::heap_access.near_count == 0)
+            detail::each_own(begin, end, static_cast<std::int64_t>(B), body, number);
+        else
+            detail::each_own(begin, end, static_cast<std::int64_t>(B), body,
+                             [](std::int64_t i, std::int64_t place) { return OwnIndex<B>{i, place}; });
     }
 }
-/// upc_forall (i = begin; i < end; i++; affinity(i)): each thread the i for which affinity(i) is a pointer to an element of its own, or a number that is
-/// MYTHREAD modulo THREADS: `forall(0, n, [&](std::int64_t i) { return a[i]…; }, body)`. Every thread evaluates it for every i.
+/// upc_forall (i = begin; i < end; i++; affinity(i)): each thread the i for which affinity(i) is a pointer to an
+/// element of its own, or a number that is MYTHREAD modulo THREADS: `forall(0, n, [&](std::int64_t i) { return a[i]…;
+/// }, body)`. Every thread evaluates it for every i.
 template <class Affinity, class Body>
     requires std::invocable<Affinity&, std::int64_t>
 void forall(const Range& range, Affinity affinity, Body body) {

@@ -1,6 +1,6 @@
 // Room: upc
-/* What a compiled UPC program does without a call: arithmetic on pointers-to-shared, and accesses to the parts of the shared heap that the calling
- * thread can load and store. Everything else goes to lapwing/upc.h. Local calls. */
+/* What a compiled UPC program does without a call: arithmetic on pointers-to-shared, and accesses to the parts of the
+ * shared heap that the calling thread can load and store. Everything else goes to lapwing/upc.h. Local calls. */
 #ifndef LAPWING_UPC_INLINE_H
 #define LAPWING_UPC_INLINE_H
 
@@ -32,7 +32,8 @@ LAPWING_UPC_INLINE char* lapwing_upc_near_place(lapwing_upc_pointer p, size_t by
     return lapwing_upc_near.bases[near] + p.address;
 }
 
-/* An access in one instruction, wherever it lies: no part of it is seen alone, and it is neither merged with another nor moved over one. */
+/* An access in one instruction, wherever it lies: no part of it is seen alone, and it is neither merged with another
+ * nor moved over one. */
 typedef uint16_t lapwing_upc_two_bytes __attribute__((aligned(1), may_alias));
 typedef uint32_t lapwing_upc_four_bytes __attribute__((aligned(1), may_alias));
 typedef uint64_t lapwing_upc_eight_bytes __attribute__((aligned(1), may_alias));
@@ -62,7 +63,8 @@ LAPWING_UPC_INLINE void lapwing_upc_store(lapwing_upc_pointer destination, const
 }
 
 /* p + elements. Where block_size is a constant, the compiler does away with what it does not need. */
-LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_plus(lapwing_upc_pointer p, size_t element_bytes, size_t block_size, ptrdiff_t elements) {
+LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_plus(lapwing_upc_pointer p, size_t element_bytes, size_t block_size,
+                                                        ptrdiff_t elements) {
     const ptrdiff_t threads = lapwing_upc_thread_count;
     const ptrdiff_t block = (ptrdiff_t)block_size;
     const ptrdiff_t position = (ptrdiff_t)p.phase + elements;
@@ -99,11 +101,13 @@ LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_plus(lapwing_upc_pointer p, s
     return p;
 }
 /* Elements from `from` to `to`, of one object. */
-LAPWING_UPC_INLINE ptrdiff_t lapwing_upc_minus(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes, size_t block_size) {
+LAPWING_UPC_INLINE ptrdiff_t lapwing_upc_minus(lapwing_upc_pointer to, lapwing_upc_pointer from, size_t element_bytes,
+                                               size_t block_size) {
     const ptrdiff_t places = (ptrdiff_t)(to.address - from.address) / (ptrdiff_t)element_bytes;
     const ptrdiff_t phases = (ptrdiff_t)to.phase - (ptrdiff_t)from.phase;
     if (block_size == 0) return places;
-    return (places - phases) * lapwing_upc_thread_count + ((ptrdiff_t)to.thread - (ptrdiff_t)from.thread) * (ptrdiff_t)block_size + phases;
+    return (places - phases) * lapwing_upc_thread_count +
+           ((ptrdiff_t)to.thread - (ptrdiff_t)from.thread) * (ptrdiff_t)block_size + phases;
 }
 LAPWING_UPC_INLINE int lapwing_upc_same(lapwing_upc_pointer a, lapwing_upc_pointer b) {
     return a.address == b.address && (a.thread == b.thread || a.address == 0);

@@ -8,8 +8,8 @@
 
 namespace lapwing::upc {
 
-/// upc_all_alloc, collective, and upc_global_alloc: `blocks` blocks of `block_size` elements, dealt to the threads in turn; the pointer has B as its
-/// block size, which is `block_size` in most programs. Not cleared.
+/// upc_all_alloc, collective, and upc_global_alloc: `blocks` blocks of `block_size` elements, dealt to the threads in
+/// turn; the pointer has B as its block size, which is `block_size` in most programs. Not cleared.
 template <class T, std::size_t B = 1>
 [[nodiscard]] Pointer<T, B> all_alloc(std::size_t blocks, std::size_t block_size = B) {
     return Pointer<T, B>{lapwing_upc_all_alloc(blocks, block_size * sizeof(ValueOf<T>))};
@@ -25,15 +25,12 @@ template <class T>
     return Pointer<T, indefinite>{lapwing_upc_alloc(count * sizeof(ValueOf<T>))};
 }
 /// upc_free, by any thread, and upc_all_free, collective: what one of these returned, or null.
-inline void free(const GenericPointer& p) {
-    lapwing_upc_free(p.raw());
-}
+inline void free(const GenericPointer& p) { lapwing_upc_free(p.raw()); }
 /// As above.
-inline void all_free(const GenericPointer& p) {
-    lapwing_upc_all_free(p.raw());
-}
+inline void all_free(const GenericPointer& p) { lapwing_upc_all_free(p.raw()); }
 
-/// upc_memget, upc_memput, upc_memcpy and upc_memset: bytes that lie with one thread. Relaxed; complete as lapwing/upc.h says.
+/// upc_memget, upc_memput, upc_memcpy and upc_memset: bytes that lie with one thread. Relaxed; complete as
+/// lapwing/upc.h says.
 inline void memget(void* destination, const GenericPointer& source, std::size_t bytes) {
     lapwing_upc_memget(destination, source.raw(), bytes);
 }
@@ -50,8 +47,8 @@ inline void memset(const GenericPointer& destination, int value, std::size_t byt
     lapwing_upc_memset(destination.raw(), value, bytes);
 }
 
-/// upc_handle_t: a transfer that was started, until it is known to be complete: then memget's bytes are here, and memput's source may be written to. The
-/// memory must stay until then. The destructor waits.
+/// upc_handle_t: a transfer that was started, until it is known to be complete: then memget's bytes are here, and
+/// memput's source may be written to. The memory must stay until then. The destructor waits.
 class [[nodiscard]] Handle {
 public:
     /// Of a transfer that is complete.
@@ -94,7 +91,8 @@ inline Handle memcpy_nb(const GenericPointer& destination, const GenericPointer&
 inline Handle memset_nb(const GenericPointer& destination, int value, std::size_t bytes) {
     return Handle{lapwing_upc_memset_nb(destination.raw(), value, bytes)};
 }
-/// The implicit forms, upc_memget_nbi and its like, which synci() completes, all of them, and a barrier or a fence does not.
+/// The implicit forms, upc_memget_nbi and its like, which synci() completes, all of them, and a barrier or a fence does
+/// not.
 inline void memget_nbi(void* destination, const GenericPointer& source, std::size_t bytes) {
     lapwing_upc_memget_nbi(destination, source.raw(), bytes);
 }

@@ -15,7 +15,8 @@ namespace lapwing::upc {
 
 /// The block size of `shared []`: all elements with one thread.
 inline constexpr std::size_t indefinite = 0;
-/// A block size that is known when the program runs: an array's constructor has it, or makes it UPC's `[*]`, and its pointers carry it.
+/// A block size that is known when the program runs: an array's constructor has it, or makes it UPC's `[*]`, and its
+/// pointers carry it.
 inline constexpr std::size_t dynamic_block = SIZE_MAX;
 
 namespace detail {
@@ -31,12 +32,14 @@ struct BlockSize<dynamic_block> {
 };
 
 /// p + elements, with a check that p and the result are in one object (its end counts), or an error.
-[[nodiscard]] lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes, std::size_t block_size, std::ptrdiff_t elements);
+[[nodiscard]] lapwing_upc_pointer checked_add(const lapwing_upc_pointer& p, std::size_t element_bytes,
+                                              std::size_t block_size, std::ptrdiff_t elements);
 
 } // namespace detail
 
-/// `shared void*`: a pointer-to-shared without a type, which every Pointer becomes by itself, and which becomes one by a cast: `Pointer<T, B>{p}`. As
-/// `lapwing_upc_pointer` it is C's. Where B is 1 or indefinite the phase becomes 0 then, else it stays. May lie in shared memory.
+/// `shared void*`: a pointer-to-shared without a type, which every Pointer becomes by itself, and which becomes one by
+/// a cast: `Pointer<T, B>{p}`. As `lapwing_upc_pointer` it is C's. Where B is 1 or indefinite the phase becomes 0 then,
+/// else it stays. May lie in shared memory.
 class GenericPointer {
 public:
     /// The null pointer.
@@ -53,7 +56,8 @@ public:
     [[nodiscard]] const lapwing_upc_pointer& raw() const noexcept { return pointer_; }
     /// As above.
     [[nodiscard]] explicit operator bool() const noexcept { return pointer_.address != 0; }
-    /// Equal when they point to the same byte, whatever the phases; == also compares Pointers of different types and block sizes.
+    /// Equal when they point to the same byte, whatever the phases; == also compares Pointers of different types and
+    /// block sizes.
     [[nodiscard]] friend bool operator==(const GenericPointer& a, const GenericPointer& b) noexcept {
         return a.pointer_.address == b.pointer_.address && a.pointer_.thread == b.pointer_.thread;
     }
@@ -62,19 +66,21 @@ public:
     [[nodiscard]] int threadof() const noexcept { return static_cast<int>(pointer_.thread); }
     [[nodiscard]] std::size_t phaseof() const noexcept { return pointer_.phase; }
     [[nodiscard]] std::size_t addrfield() const noexcept { return pointer_.address; }
-    [[nodiscard]] GenericPointer resetphase() const noexcept { return lapwing_upc_pointer{pointer_.address, pointer_.thread, 0}; }
+    [[nodiscard]] GenericPointer resetphase() const noexcept {
+        return lapwing_upc_pointer{pointer_.address, pointer_.thread, 0};
+    }
     [[nodiscard]] void* cast() const { return lapwing_upc_cast(pointer_); }
 
 private:
     lapwing_upc_pointer pointer_{};
 };
 
-/// `shared [B] T*`: a pointer-to-shared whose arithmetic follows blocks of B elements. It is trivially copyable and may lie in shared memory: then it is
-/// a shared pointer-to-shared. 16 bytes, or 24 where its block size is dynamic.
+/// `shared [B] T*`: a pointer-to-shared whose arithmetic follows blocks of B elements. It is trivially copyable and may
+/// lie in shared memory: then it is a shared pointer-to-shared. 16 bytes, or 24 where its block size is dynamic.
 ///
-/// T is Shareable, and may be incomplete where the pointer is declared, as in a list: `struct Node { upc::Pointer<Node> next; };`. It may have a qualifier:
-/// `Pointer<strict<int>>`. At the program's assertion level 2 (LAPWING_ASSERTION_LEVEL) an error says where arithmetic leaves
-/// the object.
+/// T is Shareable, and may be incomplete where the pointer is declared, as in a list: `struct Node { upc::Pointer<Node>
+/// next; };`. It may have a qualifier: `Pointer<strict<int>>`. At the program's assertion level 2
+/// (LAPWING_ASSERTION_LEVEL) an error says where arithmetic leaves the object.
 template <class T, std::size_t B>
 class Pointer {
 public:
@@ -85,8 +91,8 @@ public:
     Pointer() noexcept = default;
     /// As above.
     Pointer(std::nullptr_t /*null*/) noexcept {}
-    /// A cast of a pointer without a type. It keeps its phase, but where a block has one element, or there are none (UPC language specification 1.3, section
-    /// 6.4.3).
+    /// A cast of a pointer without a type. It keeps its phase, but where a block has one element, or there are none
+    /// (UPC language specification 1.3, section 6.4.3).
     explicit Pointer(const lapwing_upc_pointer& pointer) noexcept
         requires(B != dynamic_block)
         : pointer_{with_phase_of(B, pointer)} {}
@@ -105,12 +111,14 @@ public:
     /// A cast between types or block sizes: with another block size, or size of an element, the phase becomes 0.
     template <class U, std::size_t C>
         requires(!std::is_same_v<Pointer<U, C>, Pointer> && B != dynamic_block)
-    explicit Pointer(const Pointer<U, C>& other) noexcept : pointer_{keeps_phase<U>(other.block_size(), B) ? other.raw() : other.resetphase().raw()} {}
+    explicit Pointer(const Pointer<U, C>& other) noexcept
+        : pointer_{keeps_phase<U>(other.block_size(), B) ? other.raw() : other.resetphase().raw()} {}
     /// As above, to a block size in elements.
     template <class U, std::size_t C>
         requires(B == dynamic_block)
     Pointer(const Pointer<U, C>& other, std::size_t block_size) noexcept
-        : pointer_{keeps_phase<U>(other.block_size(), block_size) ? other.raw() : other.resetphase().raw()}, block_{block_size} {}
+        : pointer_{keeps_phase<U>(other.block_size(), block_size) ? other.raw() : other.resetphase().raw()},
+          block_{block_size} {}
 
     /// As lapwing/upc.h has it; and whether it is not null.
     [[nodiscard]] const lapwing_upc_pointer& raw() const noexcept { return pointer_; }
@@ -122,10 +130,12 @@ public:
     /// The object, and that of so many elements further on.
     [[nodiscard, gnu::always_inline]] auto operator*() const noexcept { return Reference<T>{pointer_}; }
     /// As above.
-    [[nodiscard, gnu::always_inline]] auto operator[](std::ptrdiff_t i) const noexcept(assertion_level < 2) { return *(*this + i); }
+    [[nodiscard, gnu::always_inline]] auto operator[](std::ptrdiff_t i) const noexcept(assertion_level < 2) {
+        return *(*this + i);
+    }
     /// A member of the structure: UPC's p->x is `p->*&Point::x`.
     template <class M, std::same_as<value_type> C>
-    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept {
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::* member) const noexcept {
         return **this->*member;
     }
 
@@ -136,15 +146,20 @@ public:
         return result;
     }
     /// As above.
-    [[nodiscard, gnu::always_inline]] Pointer operator-(std::ptrdiff_t elements) const noexcept(assertion_level < 2) { return *this + -elements; }
+    [[nodiscard, gnu::always_inline]] Pointer operator-(std::ptrdiff_t elements) const noexcept(assertion_level < 2) {
+        return *this + -elements;
+    }
     /// As above.
     [[gnu::always_inline]] Pointer& operator+=(std::ptrdiff_t elements) noexcept(assertion_level < 2) {
-        if constexpr (assertion_level >= 2) pointer_ = detail::checked_add(pointer_, sizeof(value_type), block_size(), elements);
+        if constexpr (assertion_level >= 2)
+            pointer_ = detail::checked_add(pointer_, sizeof(value_type), block_size(), elements);
         else pointer_ = detail::heap_access.threads.add(pointer_, sizeof(value_type), block_size(), elements);
         return *this;
     }
     /// As above.
-    [[gnu::always_inline]] Pointer& operator-=(std::ptrdiff_t elements) noexcept(assertion_level < 2) { return *this += -elements; }
+    [[gnu::always_inline]] Pointer& operator-=(std::ptrdiff_t elements) noexcept(assertion_level < 2) {
+        return *this += -elements;
+    }
     /// As above.
     [[gnu::always_inline]] Pointer& operator++() noexcept(assertion_level < 2) { return *this += 1; }
     /// As above.
@@ -169,7 +184,9 @@ public:
     [[nodiscard]] friend bool operator==(const Pointer& a, const Pointer& b) noexcept {
         return a.pointer_.address == b.pointer_.address && a.pointer_.thread == b.pointer_.thread;
     }
-    [[nodiscard]] friend std::strong_ordering operator<=>(const Pointer& a, const Pointer& b) noexcept { return a - b <=> 0; }
+    [[nodiscard]] friend std::strong_ordering operator<=>(const Pointer& a, const Pointer& b) noexcept {
+        return a - b <=> 0;
+    }
 
     /// upc_threadof, upc_phaseof, upc_addrfield, upc_resetphase.
     [[nodiscard]] int threadof() const noexcept { return static_cast<int>(pointer_.thread); }
@@ -180,11 +197,13 @@ public:
         result.pointer_.phase = 0;
         return result;
     }
-    /// upc_cast: as a pointer-to-private, which own objects always have; null where the thread cannot load and store the object.
+    /// upc_cast: as a pointer-to-private, which own objects always have; null where the thread cannot load and store
+    /// the object.
     [[nodiscard]] ValueOf<T>* cast() const { return reinterpret_cast<ValueOf<T>*>(lapwing_upc_cast(pointer_)); }
 
 private:
-    [[nodiscard]] static lapwing_upc_pointer with_phase_of(std::size_t block_size, const lapwing_upc_pointer& pointer) noexcept {
+    [[nodiscard]] static lapwing_upc_pointer with_phase_of(std::size_t block_size,
+                                                           const lapwing_upc_pointer& pointer) noexcept {
         return {pointer.address, pointer.thread, block_size <= 1 ? 0 : pointer.phase};
     }
     /// UPC language specification 1.3, section 6.4.3.

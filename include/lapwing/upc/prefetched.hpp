@@ -26,10 +26,12 @@ void require_range(std::int64_t begin, std::int64_t end, std::size_t size);
 
 } // namespace detail
 
-/// Elements of an array that this thread is going to read, whose copies come in bulk, from all their threads at a time: prefetch (LAPPS: Kayraklioglu,
-/// Ferguson and El-Ghazawi, 2018) for UPC's arrays. Elements that the thread can load are read in place. `.consistent = true`, the default: reads see what
-/// `a[i]` would, since the first one behind a barrier, a lock or a fence fills the copies again. `.consistent = false`: the copies are those of the
-/// last update(), also of what could be loaded. Own writes to prefetched elements go to the copies, but not to manual ones of what could be loaded.
+/// Elements of an array that this thread is going to read, whose copies come in bulk, from all their threads at a time:
+/// prefetch (LAPPS: Kayraklioglu, Ferguson and El-Ghazawi, 2018) for UPC's arrays. Elements that the thread can load
+/// are read in place. `.consistent = true`, the default: reads see what `a[i]` would, since the first one behind a
+/// barrier, a lock or a fence fills the copies again. `.consistent = false`: the copies are those of the last update(),
+/// also of what could be loaded. Own writes to prefetched elements go to the copies, but not to manual ones of what
+/// could be loaded.
 ///
 /// ```cpp
 /// upc::Prefetched rows{image, above, below};           // a local call, before the loop
@@ -42,19 +44,24 @@ class Prefetched {
 public:
     using value_type = typename SharedArray<T, B>::value_type; ///< of an element
 
-    /// Of the elements [begin, end). Errors for a range that the array has not. Cost: memory for the copies; manual ones are filled by update().
-    Prefetched(const SharedArray<T, B>& array, std::int64_t begin, std::int64_t end, const PrefetchOptions& options = {})
+    /// Of the elements [begin, end). Errors for a range that the array has not. Cost: memory for the copies; manual
+    /// ones are filled by update().
+    Prefetched(const SharedArray<T, B>& array, std::int64_t begin, std::int64_t end,
+               const PrefetchOptions& options = {})
         : array_{array}, manual_{!options.consistent}, parts_(static_cast<std::size_t>(begin < end ? threads() : 0)) {
         detail::require_range(begin, end, array.size());
         for (int t = 0; t < static_cast<int>(parts_.size()); ++t) {
-            // The own elements of a thread lie one behind the other in its part: one slice from the first to the last of them.
+            // The own elements of a thread lie one behind the other in its part: one slice from the first to the last
+            // of them.
             const auto [first, last] = own_of(t, begin, end);
             Part& part = parts_[static_cast<std::size_t>(t)];
             if (first <= last) {
                 part.begin = (array + first).addrfield();
                 part.end = (array + last).addrfield() + sizeof(value_type);
             }
-            const bool in_place = t == mythread() || (!manual_ && lapwing_upc_cast({part.begin, static_cast<std::uint32_t>(t), 0}) != nullptr);
+            const bool in_place =
+                t == mythread() ||
+                (!manual_ && lapwing_upc_cast({part.begin, static_cast<std::uint32_t>(t), 0}) != nullptr);
             if (part.end == 0 || in_place) continue;
             if (!copies_) copies_.emplace(detail::heap_window(), options);
             part.slice = copies_->request(Rank{t}, Offset{part.begin}, Layout::contiguous(part.end - part.begin));
@@ -67,12 +74,14 @@ public:
         if (place.thread < parts_.size()) {
             const Part& part = parts_[place.thread];
             if (part.slice && place.address - part.begin < part.end - part.begin)
-                return copies_->template read<value_type>(*part.slice, (place.address - part.begin) / sizeof(value_type));
+                return copies_->template read<value_type>(*part.slice,
+                                                          (place.address - part.begin) / sizeof(value_type));
         }
         return array_.at_linear(i).get();
     }
 
-    /// Fills the copies; complete on return. What other threads have written must have been completed before, by a barrier say.
+    /// Fills the copies; complete on return. What other threads have written must have been completed before, by a
+    /// barrier say.
     void update() {
         if (copies_) copies_->update();
     }
@@ -91,7 +100,9 @@ private:
         if (array_.block_size() == indefinite) return thread == 0 ? FirstAndLast{begin, end - 1} : FirstAndLast{0, -1};
         const auto block = static_cast<std::int64_t>(array_.block_size());
         const std::int64_t round = block * threads();
-        const auto own_block = [&](std::int64_t i) { return i / round * round + block * thread; }; // of the round that i is in
+        const auto own_block = [&](std::int64_t i) {
+            return i / round * round + block * thread;
+        }; // of the round that i is in
         std::int64_t first = own_block(begin);
         if (first + block <= begin) first += round;
         std::int64_t last = own_block(end - 1);

@@ -8,7 +8,9 @@ namespace lapwing::upc {
 /// Records the accesses of its scope: see lapwing/upc/recording.h.
 class [[nodiscard]] RecordingScope {
 public:
-    explicit RecordingScope(bool by_line = false) : before_{lapwing_upc_recording()} { lapwing_upc_record_start(by_line || before_ == 2 ? 1 : 0); }
+    explicit RecordingScope(bool by_line = false) : before_{lapwing_upc_recording()} {
+        lapwing_upc_record_start(by_line || before_ == 2 ? 1 : 0);
+    }
     RecordingScope(const RecordingScope&) = delete;
     RecordingScope& operator=(const RecordingScope&) = delete;
     /// As it was before.

@@ -15,8 +15,8 @@
 
 namespace lapwing::upc {
 
-/// Qualifiers of an object: `SharedArray<strict<int>> flags{n}` is `strict shared int flags[n]`, whose accesses are strict wherever they stand; the
-/// elements are ints.
+/// Qualifiers of an object: `SharedArray<strict<int>> flags{n}` is `strict shared int flags[n]`, whose accesses are
+/// strict wherever they stand; the elements are ints.
 template <class T>
 struct strict {};
 /// The same for objects whose accesses are relaxed in a strict program, too.
@@ -47,19 +47,21 @@ struct Qualified<relaxed<T>> {
     static constexpr Order order = Order::relaxed;
 };
 
-/// The way through the runtime: for objects that are neither loaded nor in the cache, strict accesses, recorded ones, and those that are wrong. Pointers by
-/// value: they stay in registers where the way is not taken.
+/// The way through the runtime: for objects that are neither loaded nor in the cache, strict accesses, recorded ones,
+/// and those that are wrong. Pointers by value: they stay in registers where the way is not taken.
 void get(void* destination, lapwing_upc_pointer source, std::size_t bytes, Order order);
 void put(lapwing_upc_pointer destination, const void* source, std::size_t bytes, Order order);
-/// An error unless the bytes are in one object that is allocated: for programs of assertion level 2, whose every access goes through the runtime.
+/// An error unless the bytes are in one object that is allocated: for programs of assertion level 2, whose every access
+/// goes through the runtime.
 void require_object(lapwing_upc_pointer place, std::size_t bytes);
 
 /// Where a member begins in a T.
 template <class T, class M>
-[[nodiscard]] std::uint64_t offset_of(M T::*member) noexcept {
+[[nodiscard]] std::uint64_t offset_of(M T::* member) noexcept {
     alignas(T) static constexpr std::array<std::byte, sizeof(T)> room{};
     const T* const object = reinterpret_cast<const T*>(room.data());
-    return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(std::addressof(object->*member)) - room.data());
+    return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(std::addressof(object->*member)) -
+                                      room.data());
 }
 
 /// An error that says which index there is not.
@@ -112,8 +114,8 @@ template <class M, class Q>
 
 } // namespace detail
 
-/// What programs do with a shared object, by get(), put() and place() of Object, which is a Reference or an element of an array: a value is got where one
-/// is needed, and put by an assignment.
+/// What programs do with a shared object, by get(), put() and place() of Object, which is a Reference or an element of
+/// an array: a value is got where one is needed, and put by an assignment.
 template <class Object, Shareable Q>
 class SharedObject {
 public:
@@ -191,15 +193,17 @@ public:
 
     /// A member of a structure: `points[i]->*&Point::x` is UPC's `points[i].x`. One that is an array is a MemberArray.
     template <class M, std::same_as<value_type> C>
-    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const noexcept(assertion_level < 2) {
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::* member) const noexcept(assertion_level < 2) {
         const lapwing_upc_pointer whole = object().place();
         lapwing_upc_pointer place{whole.address + detail::offset_of(member), whole.thread, 0};
-        // Members of a null pointer lie before the heap, where accesses find that out; those of so large a structure may not.
+        // Members of a null pointer lie before the heap, where accesses find that out; those of so large a structure
+        // may not.
         if constexpr (sizeof(value_type) > detail::least_heap_begin)
             if (whole.address == 0) place.address = 0;
         return detail::member_at<M, Q>(place);
     }
-    /// What a pointer that is a shared object points to: UPC's `*a[i]`, `a[i][j]` and `a[i]->x`, which is `a[i]->*&Node::x`. Its value is got first.
+    /// What a pointer that is a shared object points to: UPC's `*a[i]`, `a[i][j]` and `a[i]->x`, which is
+    /// `a[i]->*&Node::x`. Its value is got first.
     [[nodiscard, gnu::always_inline]] decltype(auto) operator*() const
         requires detail::is_pointer<value_type>
     {
@@ -214,7 +218,7 @@ public:
     /// As above.
     template <class M, class C>
         requires(detail::is_pointer<value_type> && !std::is_pointer_v<value_type>)
-    [[nodiscard, gnu::always_inline]] auto operator->*(M C::*member) const {
+    [[nodiscard, gnu::always_inline]] auto operator->*(M C::* member) const {
         return object().get()->*member;
     }
 
@@ -243,10 +247,13 @@ protected:
     static constexpr detail::Order order = detail::Qualified<Q>::order;
 
 private:
-    [[nodiscard, gnu::always_inline]] const Object& object() const noexcept { return static_cast<const Object&>(*this); }
+    [[nodiscard, gnu::always_inline]] const Object& object() const noexcept {
+        return static_cast<const Object&>(*this);
+    }
 };
 
-/// A shared object: a value is got where one is needed, and put by an assignment. Objects that the thread can load and store are.
+/// A shared object: a value is got where one is needed, and put by an assignment. Objects that the thread can load and
+/// store are.
 template <Shareable Q>
 class Reference : public SharedObject<Reference<Q>, Q> {
     using Base = SharedObject<Reference<Q>, Q>;
@@ -260,7 +267,8 @@ public:
     /// As above.
     Reference(const Reference&) = default;
 
-    /// The value, which is asked for and waited for where another node has it. A load, or a hit in the cache, where it can be.
+    /// The value, which is asked for and waited for where another node has it. A load, or a hit in the cache, where it
+    /// can be.
     [[nodiscard, gnu::always_inline]] value_type get() const {
         if constexpr (assertion_level >= 2) detail::require_object(place_, sizeof(value_type));
         if constexpr (order != detail::Order::strict && assertion_level < 2) {
@@ -268,7 +276,8 @@ public:
                 return *here;
             if constexpr (window::HotPageTable::serves<value_type>)
                 if (may_be_cached())
-                    if (const value_type* const cached = detail::heap_access.hot_pages->mine().find<value_type>(static_cast<int>(place_.thread), place_.address)) [[likely]]
+                    if (const value_type* const cached = detail::heap_access.hot_pages->mine().find<value_type>(
+                            static_cast<int>(place_.thread), place_.address)) [[likely]]
                         return *cached;
         }
         value_type value;
@@ -286,7 +295,8 @@ public:
                 return;
             }
             if constexpr (window::HotPageTable::serves<value_type>)
-                if (may_be_cached() && detail::heap_access.hot_pages->mine().write(static_cast<int>(place_.thread), place_.address, value)) [[likely]]
+                if (may_be_cached() && detail::heap_access.hot_pages->mine().write(static_cast<int>(place_.thread),
+                                                                                   place_.address, value)) [[likely]]
                     return;
         }
         detail::put(place_, &value, sizeof(value_type), order);
@@ -310,23 +320,26 @@ private:
     [[nodiscard, gnu::always_inline]] value_type* address() const noexcept {
         const std::uint32_t near = place_.thread - detail::heap_access.near_first;
         // Addresses before the heap, as those of null pointers and their members, wrap around.
-        if (near >= detail::heap_access.near_count || place_.address - detail::heap_access.heap_begin > detail::heap_access.heap_bytes - sizeof(value_type)) [[unlikely]]
+        if (near >= detail::heap_access.near_count ||
+            place_.address - detail::heap_access.heap_begin > detail::heap_access.heap_bytes - sizeof(value_type))
+            [[unlikely]]
             return nullptr;
         if constexpr (sizeof(value_type) > detail::least_heap_bytes)
             if (sizeof(value_type) > detail::heap_access.heap_bytes) return nullptr;
         return reinterpret_cast<value_type*>(detail::heap_access.bases[near] + place_.address);
     }
-    /// Whether the table of hot pages may be asked. It has valid bytes of other nodes only, but takes a thread that is none for another page's.
+    /// Whether the table of hot pages may be asked. It has valid bytes of other nodes only, but takes a thread that is
+    /// none for another page's.
     [[nodiscard, gnu::always_inline]] bool may_be_cached() const noexcept {
-        return place_.address - detail::heap_access.heap_begin < detail::heap_access.heap_bytes && place_.address % sizeof(value_type) == 0 &&
-               place_.thread < static_cast<std::uint32_t>(threads());
+        return place_.address - detail::heap_access.heap_begin < detail::heap_access.heap_bytes &&
+               place_.address % sizeof(value_type) == 0 && place_.thread < static_cast<std::uint32_t>(threads());
     }
 
     lapwing_upc_pointer place_;
 };
 
-/// An array of type M that is a member of a shared structure of type Q, or a row of one: UPC's `s[i].v[k]` is `(s[i]->*&S::v)[k]`. All its elements are with one
-/// thread, so that pointers to them have an indefinite block size.
+/// An array of type M that is a member of a shared structure of type Q, or a row of one: UPC's `s[i].v[k]` is
+/// `(s[i]->*&S::v)[k]`. All its elements are with one thread, so that pointers to them have an indefinite block size.
 template <class M, class Q>
 class MemberArray {
     using Element = std::remove_extent_t<M>;
@@ -339,7 +352,8 @@ public:
         if constexpr (assertion_level >= 2)
             if (static_cast<std::size_t>(k) >= size()) [[unlikely]]
                 detail::index_is_outside(k, size());
-        return detail::member_at<Element, Q>({place_.address + static_cast<std::uint64_t>(k) * sizeof(Element), place_.thread, 0});
+        return detail::member_at<Element, Q>(
+            {place_.address + static_cast<std::uint64_t>(k) * sizeof(Element), place_.thread, 0});
     }
     /// To the first element.
     [[nodiscard]] auto begin() const noexcept

@@ -21,7 +21,8 @@ inline void wait(int name) { lapwing_upc_wait(&name); }
 /// upc_fence: own writes are complete, and later reads see what other threads completed before. A local call.
 inline void fence() { lapwing_upc_fence(); }
 
-/// `upc_lock_t* lock = upc_all_lock_alloc()`, freed at the end of its scope: both collective. Satisfies the standard's Lockable.
+/// `upc_lock_t* lock = upc_all_lock_alloc()`, freed at the end of its scope: both collective. Satisfies the standard's
+/// Lockable.
 class Lock {
 public:
     Lock() : lock_{lapwing_upc_all_lock_alloc()} {}
@@ -44,7 +45,8 @@ private:
     lapwing_upc_pointer lock_;
 };
 
-/// `upc_lock_t*`: a lock by its place, to be copied, and to be kept in shared memory. Made by one thread, or by all together.
+/// `upc_lock_t*`: a lock by its place, to be copied, and to be kept in shared memory. Made by one thread, or by all
+/// together.
 class LockPointer {
 public:
     /// Null.

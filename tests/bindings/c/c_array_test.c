@@ -101,7 +101,8 @@ static void triangle_domain(void* context, const lapwing_shape* shape, int of, u
     ranges[1].size = (uint64_t)shape->extents[1];
     ranges[1].stride = 1;
 }
-static const lapwing_distribution_functions by_functions = {triangle_locate, triangle_capacity, triangle_domain_count, triangle_domain, 0};
+static const lapwing_distribution_functions by_functions = {triangle_locate, triangle_capacity, triangle_domain_count,
+                                                            triangle_domain, 0};
 
 static void distributions(void) {
     const int64_t extents[2] = {11, 9};
@@ -201,7 +202,8 @@ static void resized(void) {
     CHECK(x == value_at(5, 3));
     OK(lapwing_array_get_double_2(a, 8, 3, &x));
     CHECK(x == 0);
-    FAILS(LAPWING_ERR_RANGE, "index 4 of dimension 1 of (5, 4) is outside [0, 4)", lapwing_array_get_double_2(a, 5, 4, &x));
+    FAILS(LAPWING_ERR_RANGE, "index 4 of dimension 1 of (5, 4) is outside [0, 4)",
+          lapwing_array_get_double_2(a, 5, 4, &x));
     extents[0] = -1;
     FAILS(LAPWING_ERR_RANGE, "-1", lapwing_array_resize(a, extents));
     FAILS(LAPWING_ERR_USAGE, "'extents'", lapwing_array_resize(a, NULL));
@@ -256,14 +258,16 @@ static void any_type(void) {
         CHECK(odd[0] == i && odd[4] == i);
     }
     FAILS(LAPWING_ERR_USAGE, "5 bytes", lapwing_array_sum(b, &p));
-    FAILS(LAPWING_ERR_USAGE, "elements of type 24 bytes, and the call is for double", lapwing_array_get_double_3(a, 0, 0, 0, &p.x[0]));
+    FAILS(LAPWING_ERR_USAGE, "elements of type 24 bytes, and the call is for double",
+          lapwing_array_get_double_3(a, 0, 0, 0, &p.x[0]));
     OK(lapwing_array_free(&a));
     OK(lapwing_array_free(&b));
 }
 
 static void many_dimensions(void) {
     const int64_t extents[8] = {2, 1, 3, 2, 1, 2, 2, 3};
-    const lapwing_range all[8] = {{0, 2, 1}, {0, 1, 1}, {0, 3, 1}, {0, 2, 1}, {0, 1, 1}, {0, 2, 1}, {0, 2, 1}, {0, 3, 1}};
+    const lapwing_range all[8] = {{0, 2, 1}, {0, 1, 1}, {0, 3, 1}, {0, 2, 1},
+                                  {0, 1, 1}, {0, 2, 1}, {0, 2, 1}, {0, 3, 1}};
     lapwing_array* a = NULL;
     int32_t buffer[144];
     int32_t k;
@@ -390,9 +394,11 @@ static void atomics(void) {
         OK(lapwing_array_fetch_list(a, LAPWING_READ, 3, list, NULL, 0, before));
         CHECK(before[0] == 14 && before[1] == 100);
     }
-    FAILS(LAPWING_ERR_RANGE, "index 16 of dimension 0", lapwing_array_fetch(a, LAPWING_ADD, &outside, &one, NULL, LAPWING_ORDER_RELAXED));
+    FAILS(LAPWING_ERR_RANGE, "index 16 of dimension 0",
+          lapwing_array_fetch(a, LAPWING_ADD, &outside, &one, NULL, LAPWING_ORDER_RELAXED));
     FAILS(LAPWING_ERR_RANGE, "'operation' is 8", lapwing_array_fetch(a, 8, &three, &one, NULL, LAPWING_ORDER_RELAXED));
-    FAILS(LAPWING_ERR_USAGE, "replicated", lapwing_array_fetch(r, LAPWING_ADD, &three, &one, NULL, LAPWING_ORDER_RELAXED));
+    FAILS(LAPWING_ERR_USAGE, "replicated",
+          lapwing_array_fetch(r, LAPWING_ADD, &three, &one, NULL, LAPWING_ORDER_RELAXED));
     FAILS(LAPWING_ERR_USAGE, "replicated", lapwing_array_fetch_list(r, LAPWING_ADD, 3, list, &one, 1, NULL));
     FAILS(LAPWING_ERR_USAGE, "'operands'", lapwing_array_fetch_list(a, LAPWING_ADD, 3, list, NULL, 1, NULL));
     list[1] = -1;
@@ -426,25 +432,33 @@ static void bad_arguments(void) {
     FAILS(LAPWING_ERR_RANGE, "no type", lapwing_array_create(runtime, 12, 2, extents, NULL, NULL, &a));
     FAILS(LAPWING_ERR_USAGE, "'extents'", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, NULL, NULL, NULL, &a));
     FAILS(LAPWING_ERR_USAGE, "'array'", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, NULL, NULL));
-    FAILS(LAPWING_ERR_RANGE, "lapwing_array_create: rank", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, huge, NULL, NULL, &a));
+    FAILS(LAPWING_ERR_RANGE, "lapwing_array_create: rank",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 2, huge, NULL, NULL, &a));
     options.lower = lower;
-    FAILS(LAPWING_ERR_RANGE, "of dimension 1 leave 64 bits", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, &options, &a));
+    FAILS(LAPWING_ERR_RANGE, "of dimension 1 leave 64 bits",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, &options, &a));
     options.lower = NULL;
     options.halo = -1;
     FAILS(LAPWING_ERR_RANGE, "halo", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, &options, &a));
     distribution.kind = 5;
-    FAILS(LAPWING_ERR_RANGE, "'distribution.kind' is 5", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
+    FAILS(LAPWING_ERR_RANGE, "'distribution.kind' is 5",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
     distribution.kind = LAPWING_BLOCK_CYCLIC;
-    FAILS(LAPWING_ERR_USAGE, "'distribution.block'", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
+    FAILS(LAPWING_ERR_USAGE, "'distribution.block'",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
     distribution.kind = LAPWING_OWN_DISTRIBUTION;
-    FAILS(LAPWING_ERR_USAGE, "'distribution.functions'", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
+    FAILS(LAPWING_ERR_USAGE, "'distribution.functions'",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
     distribution.functions = &none;
-    FAILS(LAPWING_ERR_USAGE, "needs locate", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
+    FAILS(LAPWING_ERR_USAGE, "needs locate",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
     distribution.kind = LAPWING_BLOCK;
     distribution.grid = grid;
-    FAILS(LAPWING_ERR_RANGE, "Block{.grid = {7, 11}}", lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
+    FAILS(LAPWING_ERR_RANGE, "Block{.grid = {7, 11}}",
+          lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, &distribution, NULL, &a));
     OK(lapwing_array_create(runtime, LAPWING_DOUBLE, 2, extents, NULL, NULL, &a));
-    FAILS(LAPWING_ERR_RANGE, "index 6 of dimension 0 of (6, 0) is outside [0, 6)", lapwing_array_get_element(a, index, &x));
+    FAILS(LAPWING_ERR_RANGE, "index 6 of dimension 0 of (6, 0) is outside [0, 6)",
+          lapwing_array_get_element(a, index, &x));
     FAILS(LAPWING_ERR_RANGE, "index 6", lapwing_array_put_element(a, index, &x));
     FAILS(LAPWING_ERR_RANGE, "index -1", lapwing_array_put_double_2(a, 0, -1, 1));
     FAILS(LAPWING_ERR_RANGE, "index 6", lapwing_array_owner(a, index, &owner));
@@ -490,7 +504,8 @@ static void typed_and_left(void) {
     x = 0;
     OK(lapwing_array_get_typed(a, LAPWING_FLOAT, &seven, &x));
     CHECK(x == 2.5f);
-    FAILS(LAPWING_ERR_USAGE, "float, and the call is for double", lapwing_array_get_typed(a, LAPWING_DOUBLE, &seven, &x));
+    FAILS(LAPWING_ERR_USAGE, "float, and the call is for double",
+          lapwing_array_get_typed(a, LAPWING_DOUBLE, &seven, &x));
     FAILS(LAPWING_ERR_RANGE, "index 8", lapwing_array_put_typed(a, LAPWING_FLOAT, &outside, &x));
     FAILS(LAPWING_ERR_USAGE, "'value'", lapwing_array_put_typed(a, LAPWING_FLOAT, &seven, NULL));
     FAILS(LAPWING_ERR_USAGE, "leave them before it", lapwing_runtime_leave(&own));

@@ -48,7 +48,8 @@ int main(void) {
         for (i = 0; i < (int64_t)has[0].size; ++i)
             for (j = 0; j < (int64_t)has[1].size; ++j) {
                 const int64_t row = around(has[0].first + i - 1, 9) + 1, column = has[1].first + j;
-                CHECK(memory[i * strides[0] + j * strides[1]] == (column < 0 || column >= 8 ? 0 : (double)(100 * row + column)));
+                CHECK(memory[i * strides[0] + j * strides[1]] ==
+                      (column < 0 || column >= 8 ? 0 : (double)(100 * row + column)));
             }
         for (i = 0; i < (int64_t)(has[0].size * has[1].size) && turn < 2; ++i) memory[i] = 0;
     }

@@ -42,7 +42,8 @@ int main(void) {
     OK(lapwing_plan_create_put(window, next, 0, there, here, NULL, &put));
     OK(lapwing_plan_create_get(window, next, 0, there, here, &options, &get));
     OK(lapwing_plan_query(put, &strategy, &bytes, &seconds));
-    CHECK(strategy > LAPWING_STRATEGY_AUTOMATIC && strategy <= LAPWING_STRATEGY_OWNER_PACKED && bytes == 256 && seconds >= 0);
+    CHECK(strategy > LAPWING_STRATEGY_AUTOMATIC && strategy <= LAPWING_STRATEGY_OWNER_PACKED && bytes == 256 &&
+          seconds >= 0);
     OK(lapwing_plan_explain(put, &text));
     CHECK(text[0] != '\0');
     for (k = 0; k < 32; ++k) buffer[k] = 100 * rank + k;
@@ -81,7 +82,8 @@ int main(void) {
     FAILS(LAPWING_ERR_RANGE, "248", lapwing_plan_create_put(window, next, 0, there, shorter, NULL, &copy));
     FAILS(LAPWING_ERR_RANGE, "4096", lapwing_plan_create_put(window, next, 4000, there, here, NULL, &copy));
     options.strategy = 7;
-    FAILS(LAPWING_ERR_RANGE, "'options.strategy' is 7", lapwing_plan_create_put(window, next, 0, there, here, &options, &copy));
+    FAILS(LAPWING_ERR_RANGE, "'options.strategy' is 7",
+          lapwing_plan_create_put(window, next, 0, there, here, &options, &copy));
     FAILS(LAPWING_ERR_USAGE, "'plan'", lapwing_plan_create_put(window, next, 0, there, here, NULL, NULL));
     FAILS(LAPWING_ERR_USAGE, "the production is a null pointer", lapwing_production_finish(&production));
     copy = put;

@@ -15,7 +15,8 @@ static void errors(void) {
     CHECK(strcmp(lapwing_error_name(LAPWING_ERR_INTERNAL), "LAPWING_ERR_INTERNAL") == 0);
     CHECK(strcmp(lapwing_error_name(10), "?") == 0 && strcmp(lapwing_error_name(-1), "?") == 0);
     OK(lapwing_error_set_handler(count_error, &handled));
-    FAILS(LAPWING_ERR_USAGE, "lapwing_settings_create: the argument 'settings' is a null pointer", lapwing_settings_create(NULL));
+    FAILS(LAPWING_ERR_USAGE, "lapwing_settings_create: the argument 'settings' is a null pointer",
+          lapwing_settings_create(NULL));
     CHECK(handled == 1);
     OK(lapwing_error_set_handler(NULL, NULL));
     FAILS(LAPWING_ERR_USAGE, "null", lapwing_settings_create(NULL));
@@ -26,7 +27,8 @@ static void errors(void) {
 static void types(void) {
     const char* text = NULL;
     CHECK(lapwing_type_size(LAPWING_DOUBLE) == 8 && lapwing_type_kind(LAPWING_DOUBLE) == LAPWING_KIND_FLOAT);
-    CHECK(lapwing_type_size(LAPWING_DOUBLE_COMPLEX) == 16 && lapwing_type_kind(LAPWING_UINT16) == LAPWING_KIND_UNSIGNED);
+    CHECK(lapwing_type_size(LAPWING_DOUBLE_COMPLEX) == 16 &&
+          lapwing_type_kind(LAPWING_UINT16) == LAPWING_KIND_UNSIGNED);
     CHECK(lapwing_type_size(LAPWING_BYTES(12)) == 12 && lapwing_type_kind(LAPWING_BYTES(12)) == LAPWING_KIND_BYTES);
     CHECK(lapwing_type_size(0) == 0 && lapwing_type_kind(17) == 0 && lapwing_type_size(LAPWING_BYTES(0)) == 0);
     OK(lapwing_type_name(LAPWING_DOUBLE, &text));
@@ -99,7 +101,8 @@ static lapwing_settings* settings(void) {
     FAILS(LAPWING_ERR_SETTING, "LAPWING_PATH", lapwing_settings_set(set, "LAPWING_PATH", "by-pigeon"));
     FAILS(LAPWING_ERR_SETTING, "LAPWING_NO_SUCH", lapwing_settings_text(set, "LAPWING_NO_SUCH", &text));
     FAILS(LAPWING_ERR_USAGE, "'value'", lapwing_settings_set(set, "LAPWING_PATH", NULL));
-    FAILS(LAPWING_ERR_USAGE, "null pointer; make one with lapwing_settings_create()", lapwing_settings_set(NULL, "LAPWING_PATH", "rma"));
+    FAILS(LAPWING_ERR_USAGE, "null pointer; make one with lapwing_settings_create()",
+          lapwing_settings_set(NULL, "LAPWING_PATH", "rma"));
     copy = set;
     OK(lapwing_settings_free(&set));
     CHECK(set == NULL);
@@ -147,7 +150,8 @@ static void values(lapwing_runtime* runtime, int rank, int size) {
     FAILS(LAPWING_ERR_USAGE, "'values'", lapwing_runtime_sum(runtime, LAPWING_DOUBLE, NULL, 1));
     OK(lapwing_runtime_all_reduce(runtime, &own, 1, MPI_INT64_T, MPI_MAX));
     CHECK(own == 99 + size);
-    FAILS(LAPWING_ERR_USAGE, "MPI_DATATYPE_NULL", lapwing_runtime_all_reduce(runtime, &own, 1, MPI_DATATYPE_NULL, MPI_MAX));
+    FAILS(LAPWING_ERR_USAGE, "MPI_DATATYPE_NULL",
+          lapwing_runtime_all_reduce(runtime, &own, 1, MPI_DATATYPE_NULL, MPI_MAX));
     FAILS(LAPWING_ERR_USAGE, "MPI_OP_NULL", lapwing_runtime_all_reduce(runtime, &own, 1, MPI_INT64_T, MPI_OP_NULL));
     if (rank == size - 1) memcpy(text, "hello", 6);
     OK(lapwing_runtime_broadcast(runtime, text, 6, size - 1));
@@ -161,7 +165,8 @@ static void values(lapwing_runtime* runtime, int rank, int size) {
     OK(lapwing_runtime_combine(runtime, pair, 2, first_and_last, &calls));
     CHECK(pair[0] == 10 && pair[1] == 9 + size);
     FAILS(LAPWING_ERR_USAGE, "'combine'", lapwing_runtime_combine(runtime, pair, 2, NULL, NULL));
-    FAILS(LAPWING_ERR_USAGE, "'before'", lapwing_runtime_combine_before(runtime, pair, NULL, 2, first_and_last, NULL, NULL));
+    FAILS(LAPWING_ERR_USAGE, "'before'",
+          lapwing_runtime_combine_before(runtime, pair, NULL, 2, first_and_last, NULL, NULL));
     own = 100 + rank;
     OK(lapwing_runtime_all_gather(runtime, &own, sizeof own, all));
     for (r = 0; r < size; ++r) CHECK(all[r] == 100 + r);
@@ -169,7 +174,8 @@ static void values(lapwing_runtime* runtime, int rank, int size) {
     own = 7;
     OK(lapwing_runtime_require_same(runtime, &own, 1, "the number"));
     own = rank;
-    if (size > 1) FAILS(LAPWING_ERR_MISMATCH, "the number", lapwing_runtime_require_same(runtime, &own, 1, "the number"));
+    if (size > 1)
+        FAILS(LAPWING_ERR_MISMATCH, "the number", lapwing_runtime_require_same(runtime, &own, 1, "the number"));
     free(all);
 }
 
@@ -186,7 +192,9 @@ static void synchronisation(lapwing_runtime* runtime, int rank, int size) {
     FAILS(LAPWING_ERR_USAGE, "wait", lapwing_runtime_wait(runtime));
     OK(lapwing_runtime_notify_identity(runtime, 9));
     OK(lapwing_runtime_wait_identity(runtime, 9));
-    if (size > 1) FAILS(LAPWING_ERR_MISMATCH, "lapwing_runtime_barrier_identity", lapwing_runtime_barrier_identity(runtime, rank));
+    if (size > 1)
+        FAILS(LAPWING_ERR_MISMATCH, "lapwing_runtime_barrier_identity",
+              lapwing_runtime_barrier_identity(runtime, rank));
     OK(lapwing_runtime_release(runtime));
     OK(lapwing_runtime_acquire(runtime));
     OK(lapwing_runtime_fence(runtime));

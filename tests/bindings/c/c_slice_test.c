@@ -226,7 +226,8 @@ static void checkpoints(const char* program) {
     CHECK(x == 605);
     FAILS(LAPWING_ERR_FILE, "", lapwing_array_load(c, path, NULL, NULL));
     fails = 7;
-    FAILS(rank == 0 ? LAPWING_ERR_USAGE : lapwing_error_code(), "'progress' returned 7", lapwing_array_save(a, path, count_rounds, &fails));
+    FAILS(rank == 0 ? LAPWING_ERR_USAGE : lapwing_error_code(), "'progress' returned 7",
+          lapwing_array_save(a, path, count_rounds, &fails));
     OK(lapwing_slice_create(a, last_row, &part));
     OK(lapwing_slice_save(part, path, NULL, NULL));
     OK(lapwing_slice_free(&part));

@@ -21,7 +21,8 @@ static void layouts(void) {
     MPI_Datatype type;
     OK(lapwing_layout_create_strided(3, 8, 16, 0, &a));
     OK(lapwing_layout_query(a, &info));
-    CHECK(info.bytes == 24 && info.blocks == 3 && info.lower == 0 && info.upper == 40 && info.uniform_block == 8 && info.ascending);
+    CHECK(info.bytes == 24 && info.blocks == 3 && info.lower == 0 && info.upper == 40 && info.uniform_block == 8 &&
+          info.ascending);
     OK(lapwing_layout_text(a, &text));
     CHECK(strstr(text, "3 blocks of 8 bytes") != NULL);
     OK(lapwing_layout_create_nested(2, levels, 8, 0, &b));
@@ -185,7 +186,8 @@ static void transfers(lapwing_window* window) {
     OK(lapwing_completion_wait(&completion));
     CHECK(many[0] == 100 * rank && many[4] == 100 * rank + 4);
     FAILS(LAPWING_ERR_USAGE, "'base'", lapwing_window_put_layout(window, next, 0, dense, NULL, dense));
-    FAILS(LAPWING_ERR_USAGE, "the layout is a null pointer", lapwing_window_put_layout(window, next, 0, NULL, many, dense));
+    FAILS(LAPWING_ERR_USAGE, "the layout is a null pointer",
+          lapwing_window_put_layout(window, next, 0, NULL, many, dense));
     FAILS(LAPWING_ERR_RANGE, "4096", lapwing_window_get_layout(window, next, 4090, dense, many, dense));
     OK(lapwing_layout_free(&every_other));
     OK(lapwing_layout_free(&dense));
@@ -198,7 +200,8 @@ static void transfers(lapwing_window* window) {
     OK(lapwing_window_start_put_mpi(window, many, 3, MPI_DOUBLE, next, 2200, 1, vector, &completion));
     OK(lapwing_completion_wait(&completion));
     OK(lapwing_window_put_mpi(window, many, 1, vector, MPI_PROC_NULL, 0, 3, MPI_DOUBLE));
-    FAILS(LAPWING_ERR_USAGE, "MPI_DATATYPE_NULL", lapwing_window_put_mpi(window, many, 1, MPI_DATATYPE_NULL, next, 0, 3, MPI_DOUBLE));
+    FAILS(LAPWING_ERR_USAGE, "MPI_DATATYPE_NULL",
+          lapwing_window_put_mpi(window, many, 1, MPI_DATATYPE_NULL, next, 0, 3, MPI_DOUBLE));
     FAILS(LAPWING_ERR_RANGE, "-1", lapwing_window_get_mpi(window, many, -1, MPI_DOUBLE, next, 0, 3, MPI_DOUBLE));
     OK(lapwing_window_flush_all(window));
     memset(many, 0, sizeof many);
@@ -268,18 +271,26 @@ static void atomics(lapwing_window* window) {
     OK(lapwing_window_flush(window, next));
     OK(lapwing_window_fetch(window, LAPWING_READ, LAPWING_INT32, next, 96, NULL, &before, LAPWING_ORDER_RELAXED));
     CHECK(before == 1);
-    FAILS(LAPWING_ERR_USAGE, "double", lapwing_window_fetch(window, LAPWING_OR, LAPWING_DOUBLE, next, 96, &half, NULL, LAPWING_ORDER_RELAXED));
-    FAILS(LAPWING_ERR_USAGE, "int8", lapwing_window_fetch(window, LAPWING_ADD, LAPWING_INT8, next, 96, &half, NULL, LAPWING_ORDER_RELAXED));
-    FAILS(LAPWING_ERR_RANGE, "'operation' is 8", lapwing_window_fetch(window, 8, LAPWING_INT32, next, 96, &one, NULL, LAPWING_ORDER_RELAXED));
-    FAILS(LAPWING_ERR_RANGE, "'operation' is 6", lapwing_window_update(window, LAPWING_REPLACE, LAPWING_INT32, next, 96, &one));
-    FAILS(LAPWING_ERR_RANGE, "'order' is 5", lapwing_window_fetch(window, LAPWING_ADD, LAPWING_INT32, next, 96, &one, NULL, 5));
-    FAILS(LAPWING_ERR_RANGE, "97", lapwing_window_fetch(window, LAPWING_ADD, LAPWING_INT32, next, 97, &one, NULL, LAPWING_ORDER_RELAXED));
+    FAILS(LAPWING_ERR_USAGE, "double",
+          lapwing_window_fetch(window, LAPWING_OR, LAPWING_DOUBLE, next, 96, &half, NULL, LAPWING_ORDER_RELAXED));
+    FAILS(LAPWING_ERR_USAGE, "int8",
+          lapwing_window_fetch(window, LAPWING_ADD, LAPWING_INT8, next, 96, &half, NULL, LAPWING_ORDER_RELAXED));
+    FAILS(LAPWING_ERR_RANGE, "'operation' is 8",
+          lapwing_window_fetch(window, 8, LAPWING_INT32, next, 96, &one, NULL, LAPWING_ORDER_RELAXED));
+    FAILS(LAPWING_ERR_RANGE, "'operation' is 6",
+          lapwing_window_update(window, LAPWING_REPLACE, LAPWING_INT32, next, 96, &one));
+    FAILS(LAPWING_ERR_RANGE, "'order' is 5",
+          lapwing_window_fetch(window, LAPWING_ADD, LAPWING_INT32, next, 96, &one, NULL, 5));
+    FAILS(LAPWING_ERR_RANGE, "97",
+          lapwing_window_fetch(window, LAPWING_ADD, LAPWING_INT32, next, 97, &one, NULL, LAPWING_ORDER_RELAXED));
     FAILS(LAPWING_ERR_USAGE, "'operand'", lapwing_window_update(window, LAPWING_ADD, LAPWING_INT32, next, 96, NULL));
-    FAILS(LAPWING_ERR_USAGE, "'desired'", lapwing_window_compare_swap(window, LAPWING_INT32, next, 96, &one, NULL, NULL, LAPWING_ORDER_RELAXED));
+    FAILS(LAPWING_ERR_USAGE, "'desired'",
+          lapwing_window_compare_swap(window, LAPWING_INT32, next, 96, &one, NULL, NULL, LAPWING_ORDER_RELAXED));
 
     OK(lapwing_window_fetch_list(window, LAPWING_ADD, LAPWING_INT64, next, 3, places, wide, 0, results));
     CHECK(results[0] == 0 && results[1] == 0 && results[2] == 1);
-    OK(lapwing_window_start_fetch_list(window, LAPWING_ADD, LAPWING_INT64, next, 3, places, wide, 1, results, &completion));
+    OK(lapwing_window_start_fetch_list(window, LAPWING_ADD, LAPWING_INT64, next, 3, places, wide, 1, results,
+                                       &completion));
     OK(lapwing_completion_wait(&completion));
     CHECK(results[0] == 4 && results[1] == 2 && results[2] == 5);
     OK(lapwing_window_fetch_list(window, LAPWING_READ, LAPWING_INT64, next, 3, places, NULL, 0, results));
@@ -288,14 +299,19 @@ static void atomics(lapwing_window* window) {
     expected = 7;
     OK(lapwing_window_compare_swap_list(window, LAPWING_INT64, next, 2, places, &expected, 1, wide, 0, results));
     CHECK(results[0] == 7 && results[1] == 4);
-    OK(lapwing_window_start_compare_swap_list(window, LAPWING_INT64, next, 2, places, wide, 1, &expected, 1, results, &completion));
+    OK(lapwing_window_start_compare_swap_list(window, LAPWING_INT64, next, 2, places, wide, 1, &expected, 1, results,
+                                              &completion));
     OK(lapwing_completion_wait(&completion));
     CHECK(results[0] == 1 && results[1] == 4);
-    FAILS(LAPWING_ERR_USAGE, "'offsets'", lapwing_window_fetch_list(window, LAPWING_ADD, LAPWING_INT64, next, 2, NULL, wide, 1, NULL));
-    FAILS(LAPWING_ERR_USAGE, "'expected'", lapwing_window_compare_swap_list(window, LAPWING_INT64, next, 2, places, NULL, 1, wide, 0, results));
-    FAILS(LAPWING_ERR_RANGE, "rank", lapwing_window_fetch_list(window, LAPWING_ADD, LAPWING_INT64, size, 2, places, wide, 1, NULL));
+    FAILS(LAPWING_ERR_USAGE, "'offsets'",
+          lapwing_window_fetch_list(window, LAPWING_ADD, LAPWING_INT64, next, 2, NULL, wide, 1, NULL));
+    FAILS(LAPWING_ERR_USAGE, "'expected'",
+          lapwing_window_compare_swap_list(window, LAPWING_INT64, next, 2, places, NULL, 1, wide, 0, results));
+    FAILS(LAPWING_ERR_RANGE, "rank",
+          lapwing_window_fetch_list(window, LAPWING_ADD, LAPWING_INT64, size, 2, places, wide, 1, NULL));
     places[0] = 4096;
-    FAILS(LAPWING_ERR_RANGE, "4096", lapwing_window_fetch_list(window, LAPWING_ADD, LAPWING_INT64, next, 2, places, wide, 1, NULL));
+    FAILS(LAPWING_ERR_RANGE, "4096",
+          lapwing_window_fetch_list(window, LAPWING_ADD, LAPWING_INT64, next, 2, places, wide, 1, NULL));
     OK(lapwing_runtime_barrier(runtime));
 }
 

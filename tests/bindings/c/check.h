@@ -17,20 +17,20 @@ static void check_failed(const char* file, int line, const char* text) {
     exit(1);
 }
 
-#define CHECK(condition) \
-    do { \
+#define CHECK(condition)                                                \
+    do {                                                                \
         if (!(condition)) check_failed(__FILE__, __LINE__, #condition); \
     } while (0)
 /* The call succeeds. */
-#define OK(call) \
-    do { \
+#define OK(call)                                                                            \
+    do {                                                                                    \
         if ((call) != LAPWING_SUCCESS) check_failed(__FILE__, __LINE__, #call " succeeds"); \
     } while (0)
 /* The call fails with this code, and the text has the word. */
-#define FAILS(code, word, call) \
-    do { \
+#define FAILS(code, word, call)                                                                                 \
+    do {                                                                                                        \
         if ((call) != (code) || lapwing_error_code() != (code) || strstr(lapwing_error_text(), (word)) == NULL) \
-            check_failed(__FILE__, __LINE__, #call " fails with " #code " and '" word "'"); \
+            check_failed(__FILE__, __LINE__, #call " fails with " #code " and '" word "'");                     \
     } while (0)
 
 #endif

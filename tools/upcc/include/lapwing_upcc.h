@@ -1,4 +1,5 @@
-/* What every translated UPC source begins with: included before its own text. The translator writes these names into what it makes. */
+/* What every translated UPC source begins with: included before its own text. The translator writes these names into
+ * what it makes. */
 #ifndef LAPWING_UPCC_H
 #define LAPWING_UPCC_H
 
@@ -12,9 +13,9 @@ extern "C" {
 struct lapwing_upcc_object {
     lapwing_upc_pointer* pointer;
     size_t element_bytes;
-    size_t elements;       /* times THREADS, if so marked */
-    size_t block_size;     /* in elements; 0: indefinite; LAPWING_UPCC_EVEN: [*] */
-    const void* image;     /* the first elements' initial values; null: zero */
+    size_t elements;   /* times THREADS, if so marked */
+    size_t block_size; /* in elements; 0: indefinite; LAPWING_UPCC_EVEN: [*] */
+    const void* image; /* the first elements' initial values; null: zero */
     size_t image_elements;
     const char* name;
     const char* file;
@@ -23,7 +24,8 @@ struct lapwing_upcc_object {
 };
 #define LAPWING_UPCC_EVEN ((size_t)-1)
 
-/* One for each source: a number of threads that is compiled in, and values of pointers-to-shared that are known when the program runs. */
+/* One for each source: a number of threads that is compiled in, and values of pointers-to-shared that are known when
+ * the program runs. */
 struct lapwing_upcc_source {
     const char* file;
     int threads;              /* 0: any number */
@@ -41,7 +43,9 @@ static inline __attribute__((unused)) int lapwing_upcc_owns_number(long long num
     const long long remainder = number % threads;
     return (remainder < 0 ? remainder + threads : remainder) == lapwing_upc_own_thread;
 }
-static inline __attribute__((unused)) int lapwing_upcc_owns_place(lapwing_upc_pointer p) { return (int)p.thread == lapwing_upc_own_thread; }
+static inline __attribute__((unused)) int lapwing_upcc_owns_place(lapwing_upc_pointer p) {
+    return (int)p.thread == lapwing_upc_own_thread;
+}
 
 static inline __attribute__((unused)) void lapwing_upcc_barrier0(void) { lapwing_upc_barrier((const int*)0); }
 static inline __attribute__((unused)) void lapwing_upcc_barrier1(int name) { lapwing_upc_barrier(&name); }

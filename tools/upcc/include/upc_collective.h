@@ -8,19 +8,26 @@
 #define UPC_FUNC (1ul << 7)
 #define UPC_NONCOMM_FUNC (1ul << 8)
 
-extern void upc_all_broadcast(shared void* dst, shared const void* src, size_t nbytes, upc_flag_t flags) __asm__("lapwing_upc_all_broadcast");
-extern void upc_all_scatter(shared void* dst, shared const void* src, size_t nbytes, upc_flag_t flags) __asm__("lapwing_upc_all_scatter");
-extern void upc_all_gather(shared void* dst, shared const void* src, size_t nbytes, upc_flag_t flags) __asm__("lapwing_upc_all_gather");
-extern void upc_all_gather_all(shared void* dst, shared const void* src, size_t nbytes, upc_flag_t flags) __asm__("lapwing_upc_all_gather_all");
-extern void upc_all_exchange(shared void* dst, shared const void* src, size_t nbytes, upc_flag_t flags) __asm__("lapwing_upc_all_exchange");
-extern void upc_all_permute(shared void* dst, shared const void* src, shared const int* perm, size_t nbytes, upc_flag_t flags)
-    __asm__("lapwing_upc_all_permute");
+extern void upc_all_broadcast(shared void* dst, shared const void* src, size_t nbytes,
+                              upc_flag_t flags) __asm__("lapwing_upc_all_broadcast");
+extern void upc_all_scatter(shared void* dst, shared const void* src, size_t nbytes,
+                            upc_flag_t flags) __asm__("lapwing_upc_all_scatter");
+extern void upc_all_gather(shared void* dst, shared const void* src, size_t nbytes,
+                           upc_flag_t flags) __asm__("lapwing_upc_all_gather");
+extern void upc_all_gather_all(shared void* dst, shared const void* src, size_t nbytes,
+                               upc_flag_t flags) __asm__("lapwing_upc_all_gather_all");
+extern void upc_all_exchange(shared void* dst, shared const void* src, size_t nbytes,
+                             upc_flag_t flags) __asm__("lapwing_upc_all_exchange");
+extern void upc_all_permute(shared void* dst, shared const void* src, shared const int* perm, size_t nbytes,
+                            upc_flag_t flags) __asm__("lapwing_upc_all_permute");
 
-#define LAPWING_UPCC_REDUCTIONS(suffix, type)                                                                                      \
-    extern void upc_all_reduce##suffix(shared void* dst, shared const void* src, upc_op_t op, size_t nelems, size_t blk_size,      \
-                                       type (*func)(type, type), upc_flag_t flags) __asm__("lapwing_upc_all_reduce" #suffix);     \
-    extern void upc_all_prefix_reduce##suffix(shared void* dst, shared const void* src, upc_op_t op, size_t nelems, size_t blk_size, \
-                                              type (*func)(type, type), upc_flag_t flags) __asm__("lapwing_upc_all_prefix_reduce" #suffix);
+#define LAPWING_UPCC_REDUCTIONS(suffix, type)                                                                       \
+    extern void upc_all_reduce##suffix(shared void* dst, shared const void* src, upc_op_t op, size_t nelems,        \
+                                       size_t blk_size, type (*func)(type, type),                                   \
+                                       upc_flag_t flags) __asm__("lapwing_upc_all_reduce" #suffix);                 \
+    extern void upc_all_prefix_reduce##suffix(shared void* dst, shared const void* src, upc_op_t op, size_t nelems, \
+                                              size_t blk_size, type (*func)(type, type),                            \
+                                              upc_flag_t flags) __asm__("lapwing_upc_all_prefix_reduce" #suffix);
 LAPWING_UPCC_REDUCTIONS(C, signed char)
 LAPWING_UPCC_REDUCTIONS(UC, unsigned char)
 LAPWING_UPCC_REDUCTIONS(S, signed short)

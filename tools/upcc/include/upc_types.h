@@ -1,4 +1,5 @@
-/* Types, operations and flags of UPC's libraries: UPC required library specification 1.3, section 7.2. The values are those of lapwing/upc/types.h. */
+/* Types, operations and flags of UPC's libraries: UPC required library specification 1.3, section 7.2. The values are
+ * those of lapwing/upc/types.h. */
 #ifndef LAPWING_UPCC_UPC_TYPES_H
 #define LAPWING_UPCC_UPC_TYPES_H
 

@@ -1,4 +1,5 @@
-// The start and the end of a compiled UPC program. The linker puts __wrap_main in the place of main, whatever language that is written in.
+// The start and the end of a compiled UPC program. The linker puts __wrap_main in the place of main, whatever language
+// that is written in.
 #include "lapwing_upcc.h"
 
 #include <lapwing/upc/program.hpp>
@@ -39,7 +40,9 @@ struct Object {
     const lapwing_upcc_object* initialised = nullptr;
     std::size_t address = 0; ///< from the start of all of them
 
-    [[nodiscard]] std::size_t elements(std::size_t threads) const { return largest->elements * (largest->times_threads != 0 ? threads : 1); }
+    [[nodiscard]] std::size_t elements(std::size_t threads) const {
+        return largest->elements * (largest->times_threads != 0 ? threads : 1);
+    }
     [[nodiscard]] std::size_t block(std::size_t threads) const {
         if (largest->block_size != LAPWING_UPCC_EVEN) return largest->block_size;
         return std::max<std::size_t>(1, (elements(threads) + threads - 1) / threads);
@@ -79,7 +82,8 @@ std::size_t place(std::vector<Object>& all, std::size_t threads) {
     return bytes;
 }
 
-/// How many threads there will be, from what starters tell every rank; 1, for which objects are largest, where they do not.
+/// How many threads there will be, from what starters tell every rank; 1, for which objects are largest, where they do
+/// not.
 [[nodiscard]] std::size_t threads_to_come() {
     for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE"})
         if (const char* const value = std::getenv(name)) return std::max(1L, std::strtol(value, nullptr, 10));
@@ -94,9 +98,12 @@ void make_room(std::size_t bytes) {
         char* end = nullptr;
         heap = std::strtoull(set, &end, 10);
         switch (*end) {
-        case 'g': case 'G': heap <<= 30; break;
-        case 'm': case 'M': heap <<= 20; break;
-        case 'k': case 'K': heap <<= 10; break;
+        case 'g':
+        case 'G': heap <<= 30; break;
+        case 'm':
+        case 'M': heap <<= 20; break;
+        case 'k':
+        case 'K': heap <<= 10; break;
         default: break;
         }
     }
@@ -108,8 +115,10 @@ void check_threads() {
         const lapwing_upcc_source& source = **entry;
         if (source.threads == 0 || source.threads == lapwing_upc_thread_count) continue;
         if (lapwing_upc_own_thread == 0)
-            std::fprintf(stderr, "lapwing: UPC: %s was compiled for %d threads (-T %d), and %d run; start %d, or compile without -T\n", source.file,
-                         source.threads, source.threads, lapwing_upc_thread_count, source.threads);
+            std::fprintf(
+                stderr,
+                "lapwing: UPC: %s was compiled for %d threads (-T %d), and %d run; start %d, or compile without -T\n",
+                source.file, source.threads, source.threads, lapwing_upc_thread_count, source.threads);
         lapwing_upc_barrier(nullptr);
         lapwing_upc_end();
         std::_Exit(1);
@@ -131,8 +140,9 @@ void make(const std::vector<Object>& all, std::size_t bytes) {
             const std::size_t size = object.largest->element_bytes;
             const auto* const image = static_cast<const char*>(object.initialised->image);
             for (std::size_t k = 0; k < object.initialised->image_elements; ++k)
-                lapwing_upc_put(lapwing_upc_add(*object.largest->pointer, size, object.block(threads), static_cast<std::ptrdiff_t>(k)), image + k * size,
-                                size);
+                lapwing_upc_put(lapwing_upc_add(*object.largest->pointer, size, object.block(threads),
+                                                static_cast<std::ptrdiff_t>(k)),
+                                image + k * size, size);
         }
     }
     lapwing_upc_barrier(nullptr);
@@ -157,7 +167,8 @@ int __wrap_main(int argc, char** argv, char** environment) {
     lapwing_upc_start(&argc, &argv);
     lapwing_upc_thread_count = lapwing_upc_threads();
     lapwing_upc_own_thread = lapwing_upc_mythread();
-    // Lines of several threads do not mix, and none is lost where one thread ends all. With a buffer of our own: else lines are seen in parts.
+    // Lines of several threads do not mix, and none is lost where one thread ends all. With a buffer of our own: else
+    // lines are seen in parts.
     static char buffer[BUFSIZ];
     std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     check_threads();
@@ -181,4 +192,6 @@ void lapwing_upcc_bytes_set(const void* object, size_t bytes, size_t* first, siz
     while (*last > *first && byte[*last] == 0) --*last;
 }
 
-lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes) { return lapwing_upc_alloc(blocks * block_bytes); }
+lapwing_upc_pointer lapwing_upcc_local_alloc(size_t blocks, size_t block_bytes) {
+    return lapwing_upc_alloc(blocks * block_bytes);
+}
