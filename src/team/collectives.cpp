@@ -163,13 +163,12 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
         receive(own + distance);
         combine(context, sum.data(), memory.get());
     }
-    bool any = false;
-    if (distance < size_) {
+    const bool any = distance < size_;
+    if (any) {
         send(own - distance, sum.data());
         // Down: what is before the rank that it was sent to, and what that rank stood for.
         receive(own - distance);
         std::memcpy(before.data(), memory.get(), value.size());
-        any = true;
     }
     while (distance > 1) {
         distance /= 2;
