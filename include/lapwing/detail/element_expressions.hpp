@@ -174,16 +174,16 @@ class ElementExpressions {
         left sign right.get();                                                                     \
         return left;                                                                               \
     }
-    LAPWING_COMPOUND(+=);
-    LAPWING_COMPOUND(-=);
-    LAPWING_COMPOUND(*=);
-    LAPWING_COMPOUND(/=);
-    LAPWING_COMPOUND(%=);
-    LAPWING_COMPOUND(&=);
-    LAPWING_COMPOUND(|=);
-    LAPWING_COMPOUND(^=);
-    LAPWING_COMPOUND(<<=);
-    LAPWING_COMPOUND(>>=);
+    LAPWING_COMPOUND(+=)
+    LAPWING_COMPOUND(-=)
+    LAPWING_COMPOUND(*=)
+    LAPWING_COMPOUND(/=)
+    LAPWING_COMPOUND(%=)
+    LAPWING_COMPOUND(&=)
+    LAPWING_COMPOUND(|=)
+    LAPWING_COMPOUND(^=)
+    LAPWING_COMPOUND(<<=)
+    LAPWING_COMPOUND(>>=)
 #undef LAPWING_COMPOUND
 
 #define LAPWING_UNARY(sign)                                       \
@@ -192,11 +192,11 @@ class ElementExpressions {
     {                                                             \
         return sign element.get();                                \
     }
-    LAPWING_UNARY(+);
-    LAPWING_UNARY(-);
-    LAPWING_UNARY(!);
-    LAPWING_UNARY(~);
-    LAPWING_UNARY(*);
+    LAPWING_UNARY(+)
+    LAPWING_UNARY(-)
+    LAPWING_UNARY(!)
+    LAPWING_UNARY(~)
+    LAPWING_UNARY(*)
 #undef LAPWING_UNARY
 
 #define LAPWING_FUNCTION(name)                                           \

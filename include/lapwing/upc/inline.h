@@ -13,7 +13,8 @@ extern "C" {
 /* The parts of threads first, first + 1, ... that can be loaded and stored here. */
 typedef struct lapwing_upc_near_parts {
     char* const* bases;
-    uint64_t part_bytes;
+    uint64_t heap_begin; /* what is allocated lies in [heap_begin, heap_begin + heap_bytes) of each part */
+    uint64_t heap_bytes;
     uint32_t first;
     uint32_t count; /* 0: every access is a call, because accesses are recorded, say */
 } lapwing_upc_near_parts;
@@ -28,7 +29,8 @@ extern int lapwing_upc_own_thread;
 /* Where the object can be loaded; null: it takes a call, which also finds what is wrong with the pointer. */
 LAPWING_UPC_INLINE char* lapwing_upc_near_place(lapwing_upc_pointer p, size_t bytes) {
     const uint32_t near = p.thread - lapwing_upc_near.first;
-    if (near >= lapwing_upc_near.count || p.address - 1 >= lapwing_upc_near.part_bytes - bytes) return (char*)0;
+    if (near >= lapwing_upc_near.count || p.address - lapwing_upc_near.heap_begin > lapwing_upc_near.heap_bytes - bytes)
+        return (char*)0;
     return lapwing_upc_near.bases[near] + p.address;
 }
 

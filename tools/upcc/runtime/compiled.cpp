@@ -173,7 +173,8 @@ int __wrap_main(int argc, char** argv, char** environment) {
     std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);
     check_threads();
     const auto& heap = lapwing::upc::detail::heap_access;
-    lapwing_upc_near = {reinterpret_cast<char* const*>(heap.bases), heap.part_bytes, heap.near_first, heap.near_count};
+    lapwing_upc_near = {reinterpret_cast<char* const*>(heap.bases), heap.heap_begin, heap.heap_bytes, heap.near_first,
+                        heap.near_count};
     make(all, place(all, static_cast<std::size_t>(lapwing_upc_thread_count)));
     std::atexit(end);
     return __real_main(argc, argv, environment);
