@@ -122,9 +122,10 @@ public:
             target = static_cast<T>(target * value);
         });
     }
-    /// `function(target, value)` for each element, by its owner: `a(x).combine(b(y), [](double& a, float b) { a = 2 * b
-    /// + 3 * a; })`. One that throws on a rank leaves the elements of all ranks as they were, and all ranks throw; one
-    /// that is noexcept needs less memory.
+    /// `function(target, value)` for each element, by its owner:
+    /// `a(x).combine(b(y), [](double& a, float b) { a = 2 * b + 3 * a; })`.
+    /// One that throws on a rank leaves the elements of all ranks as they were, and all ranks throw; one that is
+    /// noexcept needs less memory.
     template <class U, class Function>
     const ArraySlice& combine(const ArraySlice<U, M>& source, Function function) const {
         Assignment{}.add(*this, source, std::move(function)).execute();

@@ -75,7 +75,7 @@ struct OnRanks {
     static_assert(!ReplicatedDistribution<D>,
                   "lapwing: Replicated has everything on every rank; OnRanks takes the others");
 
-    D distribution{};
+    D distribution{};          ///< over as many processes as there are ranks in the list
     std::vector<Rank> ranks{}; ///< of the team, in any order; each once
 
     /// Throws RangeError for ranks that the team has not, and what the distribution does for as many ranks.
@@ -88,6 +88,7 @@ struct OnRanks {
         return lapwing::distribution::MapOnRanks<N, Map>{distribution.map(extents, count), std::move(chosen)};
     }
 };
+/// The distribution's type follows from the argument.
 template <class D>
 OnRanks(D, std::vector<Rank>) -> OnRanks<D>;
 
