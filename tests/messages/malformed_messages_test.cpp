@@ -372,7 +372,7 @@ TEST_CASE("a reply that is not what was asked for is told, and writes nothing") 
                            Case{"which are none", ReplyKind::acknowledgement, 0, true},
                            Case{"which are none", ReplyKind::dropped, 0, true},
                            Case{"which are none", static_cast<ReplyKind>(9), 8, true},
-                           Case{"barrier, of 48 bytes", ReplyKind::barrier, sizeof(BarrierToken), true}};
+                           Case{"barrier, of 64 bytes", ReplyKind::barrier, sizeof(BarrierToken), true}};
     for (const Case& one : cases) {
         INFO(one.text << ", kind " << static_cast<int>(one.kind));
         Job job;
