@@ -72,15 +72,12 @@ private:
     static constexpr std::size_t kept_after_end = 256;
 
     [[nodiscard]] static Handles& instance() {
-        static Handles handles;
+        static auto& handles = *new Handles; // never destroyed: programs may free handles at exit
         return handles;
     }
     static void release(void* memory) noexcept { ::operator delete(memory, std::align_val_t{alignof(T)}); }
 
     Handles() = default;
-    ~Handles() {
-        for (void* const memory : freed_) release(memory);
-    }
     void keep(void* memory) noexcept {
         try {
             const std::lock_guard lock{mutex_};

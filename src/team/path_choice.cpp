@@ -58,8 +58,7 @@ using support::check_mpi;
      .default_value = "auto",
      .unit = "",
      .help = "what carries puts and gets that fit into a message buffer, and atomics, on the path rma; auto: messages "
-             "to the "
-             "owner's progress thread where MPI emulates windows",
+             "to the owner's progress thread where MPI emulates windows",
      .collective = true},
     {{"auto", SmallTransfers::automatic}, {"mpi", SmallTransfers::by_mpi}, {"messages", SmallTransfers::by_messages}}};
 [[gnu::init_priority(support::before_programs)]] const support::NumberSetting packet_setting{
@@ -71,15 +70,14 @@ using support::check_mpi;
     512,
     1U << 20};
 
-const support::ChoiceSetting<int> checks_setting{
+[[gnu::init_priority(support::before_programs)]] const support::ChoiceSetting<int> checks_setting{
     {.name = "LAPWING_CHECKS",
      .default_value = "build",
      .unit = "",
-     .help = "checks inside the library; 1: ranks compare the slices, options and files of collective calls in their "
-             "barriers, 2: also "
-             "costly ones (blocks of a target that overlap, the ranks of two teams), 3: also those that communicate "
-             "(extents and "
-             "distributions); build: LAPWING_ASSERTION_LEVEL of the library's build",
+     .help =
+         "checks inside the library; 1: ranks compare the slices, options and files of collective calls in their "
+         "barriers, 2: also costly ones (blocks of a target that overlap, the ranks of two teams), 3: also those that "
+         "communicate (extents and distributions); build: LAPWING_ASSERTION_LEVEL of the library's build",
      .collective = true},
     {{"build", assertion_level}, {"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}}};
 
