@@ -323,7 +323,7 @@ TEST_CASE("assignments of what does not fit say why") {
 
 TEST_CASE("an error of one rank is one of all, and of functions nothing is left half done") {
     Runtime runtime;
-    const std::int64_t n = 3001;
+    const std::int64_t n = 8001; // more than 700 elements on each of 7 ranks
     const Rank bad{runtime.size() - 1};
     GlobalArray<double, 1> target{runtime, {n}, Block{}, {.name = "target"}};
     GlobalArray<double, 1> copied{runtime, {n}, Cyclic{}};
