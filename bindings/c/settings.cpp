@@ -26,7 +26,7 @@ struct SettingsList {
 };
 
 const SettingsList& list() {
-    static const SettingsList all;
+    static const auto& all = *new SettingsList; // never destroyed: programs may ask at exit
     return all;
 }
 
