@@ -62,10 +62,7 @@ ServedTransfers::Get* ServedTransfers::take_get(Peer& origin, const Request& req
 }
 
 void ServedTransfers::release(Get& get) noexcept {
-    if (get.staging != StagingBuffers::none) {
-        staging_.give_back(get.staging);
-        --get.peer->lent->staging_buffers;
-    }
+    return_staging(*get.peer, get.staging);
     get.in_use = false;
     --get.peer->lent->gets;
     --gets_in_use_;
@@ -90,12 +87,11 @@ bool ServedTransfers::serve_get(Peer& origin, const Request& request, const std:
 
 bool ServedTransfers::serve_gather(Peer& origin, const Request& request, std::span<const std::byte> table) {
     if (!makes_sense(origin, request)) return true;
-    const std::uint32_t staging = take_staging(origin, request.size);
+    std::uint32_t staging = take_staging(origin, request.size);
     if (staging == StagingBuffers::none) return false;
     Get* const get = take_get(origin, request);
     if (get == nullptr) {
-        staging_.give_back(staging);
-        --origin.lent->staging_buffers;
+        return_staging(origin, staging);
         return false;
     }
     get->staging = staging;
@@ -140,11 +136,7 @@ ServedTransfers::Put* ServedTransfers::take_put(Peer& origin, const Request& req
 }
 
 void ServedTransfers::release(Put& put) noexcept {
-    if (put.staging != StagingBuffers::none) {
-        staging_.give_back(put.staging);
-        --put.peer->lent->staging_buffers;
-        put.staging = StagingBuffers::none;
-    }
+    return_staging(*put.peer, put.staging);
     put.scrap.reset();
     put.in_use = false;
     --put.peer->lent->puts;
@@ -178,12 +170,11 @@ bool ServedTransfers::serve_put(Peer& origin, const Request& request, std::byte*
 
 bool ServedTransfers::serve_scatter(Peer& origin, const Request& request) {
     if (!makes_sense(origin, request)) return true;
-    const std::uint32_t staging = take_staging(origin, request.size);
+    std::uint32_t staging = take_staging(origin, request.size);
     if (staging == StagingBuffers::none) return false;
     Put* const put = take_put(origin, request);
     if (put == nullptr) {
-        staging_.give_back(staging);
-        --origin.lent->staging_buffers;
+        return_staging(origin, staging);
         return false;
     }
     put->pieces = 1;
@@ -254,11 +245,7 @@ void ServedTransfers::finish(Put& put) {
     if (!put.dropped && put.staging != StagingBuffers::none)
         put.dropped =
             !windows_.scatter(put.peer->rank, put.window, {staging_.memory(put.staging), put.bytes}, put.table_bytes);
-    if (put.staging != StagingBuffers::none) {
-        staging_.give_back(put.staging);
-        --put.peer->lent->staging_buffers;
-        put.staging = StagingBuffers::none;
-    }
+    return_staging(*put.peer, put.staging);
     put.scrap.reset();
     if (!put.dropped) windows_.raise_counter(put.peer->rank, put.window, put.counter_plus_one);
     finished_.push_back(put.number);
@@ -303,6 +290,13 @@ std::uint32_t ServedTransfers::take_staging(Peer& origin, std::uint64_t bytes) {
     if (number == StagingBuffers::none && lent.staging_buffers == 0) number = staging_.take_extra(bytes);
     if (number != StagingBuffers::none) ++lent.staging_buffers;
     return number;
+}
+
+void ServedTransfers::return_staging(Peer& origin, std::uint32_t& number) noexcept {
+    if (number == StagingBuffers::none) return;
+    staging_.give_back(number);
+    --origin.lent->staging_buffers;
+    number = StagingBuffers::none;
 }
 
 } // namespace lapwing::messages

@@ -76,6 +76,8 @@ private:
     [[nodiscard]] Put* take_put(Peer& origin, const Request& request);
     [[nodiscard]] Get* take_get(Peer& origin, const Request& request);
     [[nodiscard]] std::uint32_t take_staging(Peer& origin, std::uint64_t bytes);
+    /// Gives one back that a transfer of `origin`'s has, or nothing; it is none afterwards.
+    void return_staging(Peer& origin, std::uint32_t& number) noexcept;
     void release(Put& put) noexcept;
     void release(Get& get) noexcept;
     /// The receives of a put. If one fails, the put is over.
