@@ -1,5 +1,6 @@
 #include "upc/program.hpp"
 
+#include "src/support/hash.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
 #include "upc/guarded.hpp"
@@ -17,6 +18,7 @@
 #include <exception>
 #include <optional>
 #include <span>
+#include <type_traits>
 
 #include <sched.h>
 #include <unistd.h>
@@ -177,11 +179,10 @@ void ProgramState::barrier(const int* name) {
 void ProgramState::barrier_for(const char* call, const lapwing_upc_pointer& pointer) {
     // Beyond the names that upc_barrier can have. Of pointers that differ the identities may be equal by accident, and
     // then nothing is found.
-    const std::uint64_t mixed = (pointer.address * 0x9e3779b97f4a7c15U) ^
-                                (std::uint64_t{pointer.thread} * 0xc2b2ae3d27d4eb4fU) ^
-                                (pointer.phase * 0x165667b19e3779f9U);
+    static_assert(std::has_unique_object_representations_v<lapwing_upc_pointer>);
+    const std::uint64_t hash = support::hash_of(std::as_bytes(std::span{&pointer, 1}));
     try {
-        team().barrier(static_cast<std::int64_t>((mixed >> 2) | std::uint64_t{1} << 61));
+        team().barrier(static_cast<std::int64_t>((hash >> 2) | std::uint64_t{1} << 61));
     } catch (const MismatchError&) {
         throw MismatchError{fmt::format("{}: {} here, and another thread passes another pointer, or is in another "
                                         "call; pass the same on all threads. Nothing was "

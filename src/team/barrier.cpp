@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 namespace lapwing::team {
@@ -21,6 +20,11 @@ void raise_to(std::atomic<T>& cell, T value) {
     T seen = cell.load(std::memory_order_relaxed); // ordered by the arrival counter
     while (value > seen && !cell.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
     }
+}
+
+/// Whether there is a CollectiveCall of this number.
+constexpr bool is_collective_call(std::int32_t call) {
+    return call >= 0 && call <= static_cast<std::int32_t>(CollectiveCall::lock_close); // the last one
 }
 
 } // namespace
@@ -41,10 +45,9 @@ const char* name(CollectiveCall call) {
 }
 
 bool begins_with_barrier(std::string_view call) {
-    using enum CollectiveCall;
-    return std::ranges::any_of(std::array{barrier, window_create, window_close, team_close, on_window, end_on_window,
-                                          file_load, lock_create, lock_close},
-                               [&](CollectiveCall one) { return call == name(one); });
+    for (std::int32_t one = 0; is_collective_call(one); ++one)
+        if (call == name(static_cast<CollectiveCall>(one))) return true;
+    return false;
 }
 
 namespace {
@@ -184,13 +187,10 @@ void Barrier::advance_rounds() {
 }
 
 bool Barrier::on_token(const messages::BarrierToken& token) {
-    const auto is_call = [](std::int32_t call) {
-        return call >= 0 && call <= static_cast<std::int32_t>(CollectiveCall::lock_close);
-    };
     if (token.round >= static_cast<std::uint64_t>(rounds()) ||
         token.origin != topology_.previous_leaders()[token.round] ||
-        (token.sequence != sequence_ && token.sequence != sequence_ + 1) || !is_call(token.lowest_call) ||
-        !is_call(token.highest_call))
+        (token.sequence != sequence_ && token.sequence != sequence_ + 1) || !is_collective_call(token.lowest_call) ||
+        !is_collective_call(token.highest_call))
         return false;
     Received& received = received_[token.sequence & 1][token.round];
     if (received.here || (token.sequence == sequence_ && active_ && token.round < static_cast<std::uint64_t>(round_)))
