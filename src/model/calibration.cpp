@@ -106,6 +106,7 @@ std::vector<TransferSample> measure(const Batch& batch, std::uint64_t largest, C
             if (!times.empty()) samples.push_back({bytes, operations, typical_time(times), typical_time(issue_times)});
         }
     }
+    remove_disturbances(samples);
     return samples;
 }
 

@@ -302,6 +302,15 @@ TransferLine fitted_line(std::span<const TransferSample> samples, const Aggregat
 
 } // namespace
 
+void remove_disturbances(std::span<TransferSample> samples) {
+    for (TransferSample& sample : samples) {
+        for (const TransferSample& other : samples)
+            if (other.operations == sample.operations && other.bytes > sample.bytes)
+                sample.seconds = std::min(sample.seconds, other.seconds);
+        sample.issue_seconds = std::min(sample.issue_seconds, sample.seconds);
+    }
+}
+
 TransferModel fit_transfers(std::span<const TransferSample> all, const Aggregation& aggregation) {
     const SamplesBySize samples{all};
     if (samples.sizes() < 2) return {};

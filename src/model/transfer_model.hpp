@@ -109,6 +109,11 @@ private:
 [[nodiscard]] TransferModel joined(const TransferModel& below, const TransferModel& above,
                                    const Aggregation& aggregation);
 
+/// Lowers the times of samples that something else on the machine disturbed: a batch of as many operations of more
+/// bytes that took less time shows what it takes at most. For few measurements; of many, typical times are better
+/// evidence.
+void remove_disturbances(std::span<TransferSample> samples);
+
 /// How well a model describes samples.
 struct FitQuality {
     double r_squared = 0;   ///< share of the samples' variance that the model explains

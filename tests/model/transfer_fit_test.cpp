@@ -90,6 +90,19 @@ TEST_CASE("noise does not add lines, and outliers do not bend them") {
     require_near(fit_transfers(samples_of(eager_and_rendezvous, 0.03, 11)), eager_and_rendezvous, 0.1);
 }
 
+TEST_CASE("what a larger transfer takes is the most that a smaller one takes") {
+    std::vector<TransferSample> samples{{8, 1, 400e-6, 300e-6}, {32, 1, 5e-6, 1e-6}, {4096, 1, 9e-6, 2e-6},
+                                        {8, 2, 12e-6, 2e-6},    {32, 2, 700e-6, 0},  {4096, 2, 14e-6, 4e-6}};
+    remove_disturbances(samples);
+    const std::vector<double> seconds{5e-6, 5e-6, 9e-6, 12e-6, 14e-6, 14e-6};
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        INFO(i);
+        CHECK(samples[i].seconds == seconds[i]);
+        CHECK(samples[i].issue_seconds <= samples[i].seconds);
+    }
+    CHECK(fit_transfers(samples).time(1 << 20) > fit_transfers(samples).time(8));
+}
+
 TEST_CASE("the quality of a fit is judged by squares and by shares") {
     const std::vector<TransferSample> samples = samples_of(one_line);
     const FitQuality perfect = judge(one_line, samples);
