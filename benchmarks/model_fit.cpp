@@ -1,8 +1,8 @@
 // model/fit: how well the cost model predicts contiguous transfers of sizes that it was not fitted to.
 #include "harness.hpp"
 
-#include "src/model/measure_transfers.hpp"
-#include "src/model/transfer_model.hpp"
+#include "model/measure_transfers.hpp"
+#include "model/transfer_model.hpp"
 #include "src/support/aligned_memory.hpp"
 
 #include <lapwing/runtime.hpp>

@@ -1,7 +1,7 @@
 #include "pipeline/fit_overlap.hpp"
 
 #include "pipeline/planner.hpp"
-#include "src/model/typical_time.hpp"
+#include "model/typical_time.hpp"
 
 #include <lapwing/completion.hpp>
 #include <lapwing/plan.hpp>

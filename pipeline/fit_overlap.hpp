@@ -1,7 +1,7 @@
 #pragma once
 
-#include "src/model/copy_model.hpp"
-#include "src/model/transfer_model.hpp"
+#include "model/copy_model.hpp"
+#include "model/transfer_model.hpp"
 
 #include <lapwing/window.hpp>
 

@@ -3,8 +3,8 @@
 #include "datatype/block_copy.hpp"
 #include "pipeline/planned_transfer.hpp"
 #include "pipeline/production.hpp"
-#include "src/model/calibration.hpp"
-#include "src/model/team_costs.hpp"
+#include "model/calibration.hpp"
+#include "model/team_costs.hpp"
 #include "src/support/device_memory.hpp"
 #include "window/window_state.hpp"
 

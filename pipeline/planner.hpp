@@ -1,7 +1,7 @@
 #pragma once
 
 #include "pipeline/chunks.hpp"
-#include "src/model/cost_model.hpp"
+#include "model/cost_model.hpp"
 
 #include <lapwing/detail/direction.hpp>
 #include <lapwing/layout.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "pipeline/planner.hpp"
-#include "src/model/cost_model.hpp"
+#include "model/cost_model.hpp"
 #include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 

@@ -3,10 +3,10 @@
 // the same mpirun options, on two hosts or more where that is what the network joins.
 #include "pipeline/fit_overlap.hpp"
 #include "src/kernels/measure_kernels.hpp"
-#include "src/model/copy_model.hpp"
-#include "src/model/measure_transfers.hpp"
-#include "src/model/profile.hpp"
-#include "src/model/transfer_model.hpp"
+#include "model/copy_model.hpp"
+#include "model/measure_transfers.hpp"
+#include "model/profile.hpp"
+#include "model/transfer_model.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/team/team_state.hpp"
 

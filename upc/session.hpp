@@ -18,7 +18,7 @@ public:
 };
 
 /// Collective. On `runtime`, which stays open; where that is null on the runtime that this thread has opened over
-/// MPI_COMM_WORLD, or one of its own over it. src/runtime/composition.cpp has it.
+/// MPI_COMM_WORLD, or one of its own over it. runtime/composition.cpp has it.
 [[nodiscard]] std::unique_ptr<Session> open_session(Team* runtime);
 
 } // namespace lapwing::upc

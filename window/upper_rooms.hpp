@@ -36,7 +36,7 @@ struct UpperRooms {
     const CacheFactory& caches;
     const LayoutTransfers& layouts;
 };
-/// Defined where all rooms are known: src/runtime/composition.cpp.
+/// Defined where all rooms are known: runtime/composition.cpp.
 [[nodiscard]] const UpperRooms& upper_rooms() noexcept;
 
 } // namespace lapwing::window

@@ -1,4 +1,4 @@
-// Room: array
+// Room: arrays
 #pragma once
 
 #include <lapwing/array_base.hpp>

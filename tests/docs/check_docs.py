@@ -6,7 +6,7 @@
   check_docs.py example              the program in README.md is examples/hello.cpp, and the page is short
   check_docs.py litmus               every row of the table in docs/consistency.md has its test case, and the other way round
   check_docs.py links                every link and every file that the documentation names exists
-  check_docs.py walks                every function that docs/road-map.md names together with a file occurs in that file, and every
+  check_docs.py walks                every function that docs/code-tour.md names together with a file occurs in that file, and every
                                      room is in the table of docs/architecture.md and in its picture
   check_docs.py snippets             code that a page shows of a program is the part of it between the marks // [name] and
                                      // [end], and every such part is shown
@@ -100,7 +100,7 @@ def documents(root):
 
 # As it is named in backquotes, from the root: `src/mpi/probe.cpp`, `scripts/test`. `cache/copy` is a benchmark.
 FILE = (r"(?:src|include|datatype|window|tests|benchmarks|scripts|examples|cmake|tools|docs|data)/[\w./-]*"
-        r"|(?:cache|pipeline|prefetch|upc)/(?:[\w./-]*\.\w+)?")
+        r"|(?:arrays|bindings|cache|model|pipeline|prefetch|runtime|upc)/(?:[\w./-]*\.\w+)?")
 
 
 def links(root):
@@ -141,7 +141,7 @@ def walks(root):
     """A function is written `name()` or `Class::name()`, and belongs to the file before it, or to the one of "`name()` of `file`"."""
     right = True
     checked = 0
-    for number, entry in entries((root / "docs" / "road-map.md").read_text()):
+    for number, entry in entries((root / "docs" / "code-tour.md").read_text()):
         file = None
         names = list(re.finditer(rf"`(?:(?P<file>{FILE})|(?P<function>(?:[\w]+::)*(?:~?\w+|operator\(\))\(\)))`", entry))
         for name, following in zip(names, [*names[1:], None]):
@@ -153,7 +153,7 @@ def walks(root):
                 owner = following["file"]
             path = root / owner if owner else None
             if path is None or not path.is_file():
-                print(f"docs/road-map.md:{number}: {name['function']} follows no file")
+                print(f"docs/code-tour.md:{number}: {name['function']} follows no file")
                 right = False
                 continue
             # Declared, defined or called there; its class is at least mentioned.
@@ -161,22 +161,21 @@ def walks(root):
             text = path.read_text()
             called = re.search(rf"(?<![\w~]){re.escape(function)}(?:<[^<>()]*>)?[({{]", text)
             for missing in [] if called else [function]:
-                print(f"docs/road-map.md:{number}: {owner} has no {missing}()")
+                print(f"docs/code-tour.md:{number}: {owner} has no {missing}()")
                 right = False
             for scope in scopes:
                 if not re.search(rf"\b{scope}\b", text):
-                    print(f"docs/road-map.md:{number}: {owner} has no {scope}")
+                    print(f"docs/code-tour.md:{number}: {owner} has no {scope}")
                     right = False
             checked += 1
     picture = (root / "docs" / "pictures" / "rooms.dot").read_text()
     table = (root / "docs" / "architecture.md").read_text()
     floors = re.search(r"^readonly floors='([^']*)'", (root / "scripts" / "check-layering").read_text(), re.MULTILINE)[1]
-    for room, floor in (pair.split("=") for pair in floors.split()):
-        if not re.search(rf"^\| {floor} \| `(?:src/)?{room}/` \|", table, re.MULTILINE):
-            print(f"docs/architecture.md has no row of the room {room} on floor {floor}")
+    for folder, floor in (pair.split("=") for pair in floors.split()):
+        if f"\n| {floor} | `{folder}/` |" not in table:
+            print(f"docs/architecture.md has no row of the room {folder}/ on floor {floor}")
             right = False
-        folder = next((folder for folder in (room, f"src/{room}") if (root / folder).is_dir()), None)
-        if folder and not (f'label="{folder}/: ' in picture and f'label="{floor}"' in picture):
+        if not (f'label="{folder}/: ' in picture and f'label="{floor}"' in picture):
             print(f"docs/pictures/rooms.dot has no {folder}/ on floor {floor}")
             right = False
     return right and checked > 0

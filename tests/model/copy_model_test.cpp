@@ -2,7 +2,7 @@
 #include "datatype/block_copy.hpp"
 #include "pipeline/planner.hpp"
 #include "src/kernels/copy_choices.hpp"
-#include "src/model/copy_model.hpp"
+#include "model/copy_model.hpp"
 
 #include "support/catch.hpp"
 

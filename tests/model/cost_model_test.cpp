@@ -1,5 +1,5 @@
 // The cost model of a process: where its numbers come from, and how it follows what transfers really take.
-#include "src/model/cost_model.hpp"
+#include "model/cost_model.hpp"
 
 #include "support/catch.hpp"
 

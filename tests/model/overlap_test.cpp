@@ -1,6 +1,6 @@
 // How much of a transfer goes on beside a computation, of transfers that are played: clocks, and calls that keep the
 // processor.
-#include "src/model/measure_transfers.hpp"
+#include "model/measure_transfers.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,8 +1,8 @@
 // Profiles as runtimes find them.
 #include "runtime/captured_stderr.hpp"
-#include "src/model/measure_transfers.hpp"
-#include "src/model/profile.hpp"
-#include "src/model/team_costs.hpp"
+#include "model/measure_transfers.hpp"
+#include "model/profile.hpp"
+#include "model/team_costs.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"

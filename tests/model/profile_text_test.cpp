@@ -1,5 +1,5 @@
 // Profiles as text: what was written is read back, and everything else is refused with a reason.
-#include "src/model/profile.hpp"
+#include "model/profile.hpp"
 
 #include "support/catch.hpp"
 

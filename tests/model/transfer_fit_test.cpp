@@ -1,7 +1,7 @@
 // Fits of transfer models: lines that made the samples are found again.
 #include "src/messages/packet.hpp"
-#include "src/model/measure_transfers.hpp"
-#include "src/model/transfer_model.hpp"
+#include "model/measure_transfers.hpp"
+#include "model/transfer_model.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,7 +1,7 @@
 // Planned transfers: every strategy and path, random layouts on both sides, against a byte-by-byte oracle.
 #include "pipeline/chunk_pool.hpp"
 #include "pipeline/random_transfers.hpp"
-#include "src/model/team_costs.hpp"
+#include "model/team_costs.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"

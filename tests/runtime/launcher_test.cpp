@@ -1,5 +1,5 @@
 // Whether a launcher and the program's MPI belong together, from what launchers put into the environment.
-#include "src/runtime/launcher.hpp"
+#include "runtime/launcher.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,4 +1,4 @@
-// Room: array
+// Room: arrays
 #pragma once
 
 #include <lapwing/detail/block_cyclic_map.hpp>

@@ -1,4 +1,4 @@
-// Room: array
+// Room: arrays
 #pragma once
 
 /// What lets elements stand in expressions where their values may: see ElementReference.

@@ -1,4 +1,4 @@
-// Room: array
+// Room: arrays
 #pragma once
 
 /// The collective calls of GlobalArray: fill, copies, broadcast, reductions. Included by global_array.hpp.

@@ -1,4 +1,4 @@
-// Room: array
+// Room: arrays
 #pragma once
 
 /// The members of GlobalArray that are not on the path of an element access, and are no collective calls. Included by

@@ -1,4 +1,4 @@
-// Room: array
+// Room: arrays
 #pragma once
 
 /// The members of GlobalArray that decide what of it is prefetched, and where the copies go. Included by

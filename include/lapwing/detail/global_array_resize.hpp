@@ -1,4 +1,4 @@
-// Room: array
+// Room: arrays
 #pragma once
 
 /// How a GlobalArray gets other extents, or another distribution. Included by global_array.hpp.

@@ -1,0 +1,147 @@
+#include <lapwing/detail/index_list.hpp>
+
+#include "arrays/pending_transfers.hpp"
+#include "src/support/device_memory.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/layout.hpp>
+#include <lapwing/plan.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace lapwing::array {
+namespace {
+
+/// An element that is reached by messages, and its place in the list.
+struct Listed {
+    ListedPlace place;
+    std::size_t k = 0;
+};
+
+void copy_element(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+    if (bytes == 8) std::memcpy(to, from, 8); // the most common size without a call
+    else std::memcpy(to, from, bytes);
+}
+
+/// Calls `visit(owner, run)` for each run of elements of one owner.
+template <class T, class Owner, class Visit>
+void for_each_owner(std::span<T> elements, Owner owner, Visit visit) {
+    for (auto begin = elements.begin(); begin != elements.end();) {
+        const auto end =
+            std::find_if(begin, elements.end(), [&](const T& element) { return owner(element) != owner(*begin); });
+        visit(owner(*begin), std::span<T>{begin, end});
+        begin = end;
+    }
+}
+
+/// Of the elements of a list that are reached by load and store.
+void tell_stores(Window& window, std::span<const ListedPlace> places, std::uint64_t element_bytes,
+                 const std::byte* values) {
+    window::ToldCopies& copies = window.state().order().copies();
+    for (std::size_t k = 0; k < places.size(); ++k)
+        if (window.map().base(places[k].owner) != nullptr)
+            copies.written(places[k].owner, places[k].offset, {values + k * element_bytes, element_bytes});
+}
+
+/// The places of a list by their owners, in the order of the list where they have the same.
+std::vector<std::size_t> by_owner(std::span<const ListedPlace> places, int ranks) {
+    std::vector<std::size_t> order(places.size());
+    const auto count = static_cast<std::size_t>(ranks);
+    if (count > 4 * places.size()) { // nothing of the size of the team for a few elements
+        for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+        std::ranges::stable_sort(order, {}, [&](std::size_t k) { return places[k].owner; });
+        return order;
+    }
+    std::vector<std::size_t> ends(count + 1);
+    for (const ListedPlace& place : places) ++ends[static_cast<std::size_t>(place.owner) + 1];
+    for (std::size_t rank = 0; rank < count; ++rank) ends[rank + 1] += ends[rank];
+    for (std::size_t k = 0; k < places.size(); ++k) order[ends[static_cast<std::size_t>(places[k].owner)]++] = k;
+    return order;
+}
+
+} // namespace
+
+Completion start_list(Window& window, Direction direction, std::span<const ListedPlace> places,
+                      std::uint64_t element_bytes, std::byte* values) {
+    support::require_host_memory(
+        values, [&] { return window.state().who(direction == Direction::get ? "gather" : "scatter"); });
+    const transport::MemoryMap& map = window.map();
+    std::vector<Listed> far;
+    for (std::size_t k = 0; k < places.size(); ++k) {
+        const ListedPlace& place = places[k];
+        std::byte* const segment = map.base(place.owner);
+        if (segment == nullptr) far.push_back({place, k});
+        else if (direction == Direction::get)
+            copy_element(values + k * element_bytes, segment + place.offset, element_bytes);
+        else copy_element(segment + place.offset, values + k * element_bytes, element_bytes);
+    }
+    if (direction == Direction::put && !window.state().order().copies().empty()) [[unlikely]]
+        tell_stores(window, places, element_bytes, values);
+    if (far.empty()) return {};
+    // In ascending order their description is short, and the owner reads its memory forwards.
+    const auto key = [](const Listed& element) {
+        return std::tuple{element.place.owner, element.place.offset, element.k};
+    };
+    std::ranges::sort(far, {}, key);
+    if (direction == Direction::put) {
+        const auto same = [](const Listed& a, const Listed& b) {
+            return a.place.owner == b.place.owner && a.place.offset == b.place.offset;
+        };
+        // Backwards, so that it is the last one of each that stays.
+        far.erase(far.begin(), std::unique(far.rbegin(), far.rend(), same).base());
+    }
+    // Where the owner's progress thread packs and unpacks, a message holds as many elements as fit; without one the
+    // cost model chooses among what asks nothing of the owner.
+    PlanOptions options;
+    const window::WindowState& state = window.state();
+    if (state.team_state().paths().progress == ProgressMode::thread ||
+        state.team_state().paths().network == Path::service)
+        options.strategy = Strategy::owner_packed;
+    auto pending = std::make_unique<PendingTransfers>();
+    for_each_owner(
+        std::span<Listed>{far}, [](const Listed& element) { return element.place.owner; },
+        [&](int owner, std::span<Listed> run) {
+            Layout::Offsets there;
+            Layout::Offsets here;
+            there.reserve(run.size());
+            here.reserve(run.size());
+            for (const Listed& element : run) {
+                there.push_back(static_cast<std::int64_t>(element.place.offset));
+                here.push_back(static_cast<std::int64_t>(element.k * element_bytes));
+            }
+            const Layout remote = Layout::indexed(std::move(there), element_bytes);
+            const Layout local = Layout::indexed(std::move(here), element_bytes);
+            pending->make_room();
+            if (direction == Direction::get)
+                pending->add(Plan::get(window, Rank{owner}, Offset{0}, remote, local, options).start(values));
+            else
+                pending->add(Plan::put(window, local, Rank{owner}, Offset{0}, remote, options)
+                                 .start(static_cast<const void*>(values)));
+        });
+    return Completion{std::move(pending)};
+}
+
+Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicType type,
+                                 std::span<const ListedPlace> places, std::span<mpi::ListedAtomic> list,
+                                 const char* call) {
+    for (std::size_t k = 0; k < places.size(); ++k) list[k].offset = places[k].offset;
+    std::vector<std::size_t> order = by_owner(places, window.map().ranks); // those on one element stay in their order
+    auto pending = std::make_unique<PendingTransfers>();
+    std::vector<mpi::ListedAtomic> of_owner;
+    for_each_owner(
+        std::span<std::size_t>{order}, [&](std::size_t k) { return places[k].owner; },
+        [&](int owner, std::span<std::size_t> run) {
+            of_owner.clear();
+            for (const std::size_t k : run) of_owner.push_back(list[k]);
+            pending->make_room();
+            pending->add(window.start_atomics(operation, type, Rank{owner}, of_owner, call));
+        });
+    return Completion{std::move(pending)};
+}
+
+} // namespace lapwing::array

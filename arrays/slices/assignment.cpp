@@ -1,0 +1,412 @@
+#include <lapwing/assignment.hpp>
+
+#include "src/mpi/agreement.hpp"
+#include "arrays/slices/compared.hpp"
+#include "arrays/slices/exchange.hpp"
+#include "src/support/hash.hpp"
+#include "src/team/team_state.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/detail/config.hpp>
+#include <lapwing/detail/layout_cursor.hpp>
+#include <lapwing/error.hpp>
+#include <lapwing/team.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lapwing::slices {
+
+using transport::Direction;
+
+namespace {
+
+/// One of the assignments, and what this rank does for it.
+struct Item {
+    std::weak_ptr<const ArrayGeometry> target_array;
+    std::weak_ptr<const ArrayGeometry> source_array; ///< of no array for a fill
+    SliceShape target;
+    SliceShape source;
+    ApplyValues apply;
+    std::vector<std::byte> value; ///< of a fill
+    bool to_itself = false;       ///< each element is assigned its own value
+    bool through_copy = false;    ///< both slices are of one array, and overlap
+    bool may_throw = false;       ///< what is applied
+    std::string text;             ///< of both slices
+    std::unique_ptr<Exchange> exchange;
+};
+
+[[nodiscard]] bool same_elements(const SliceShape& a, const SliceShape& b, std::size_t dimensions) {
+    for (std::size_t d = 0; d < a.count; ++d)
+        if (a.dimensions[d].of_array != b.dimensions[d].of_array || a.dimensions[d].indices != b.dimensions[d].indices)
+            return false;
+    for (std::size_t d = 0; d < dimensions; ++d)
+        if (a.is_fixed[d] != b.is_fixed[d] || (a.is_fixed[d] && a.fixed[d] != b.fixed[d])) return false;
+    return true;
+}
+
+/// How long the blocks of a slice are in the memory of its owners when another distribution goes through it: from the
+/// distributions alone, so that all ranks find the same.
+[[nodiscard]] std::uint64_t run_there(const Side& there, const Side& here) {
+    const std::size_t count = there.dimensions().size();
+    std::size_t last = count;
+    for (std::size_t d = 0; d < count; ++d)
+        if (there.dimensions()[d].of_array + 1 == there.array()->dimensions) last = d;
+    if (last == count) return 1; // the dimension of neighbours is left out
+    const auto block_positions = [last](const Side& side) -> std::uint64_t {
+        const distribution::DimensionMap& map = side.map(last);
+        const distribution::IndexSequence indices = side.indices(last, false);
+        if (map.processes() == 1) return indices.count;
+        const auto size = static_cast<std::uint64_t>(indices.stride < 0 ? -indices.stride : indices.stride);
+        return std::min(indices.count, (map.block() - 1) / size + 1);
+    };
+    const distribution::IndexSequence indices = there.indices(last, false);
+    const std::uint64_t met = std::min(block_positions(there), block_positions(here));
+    if (indices.stride == 1 || indices.stride == -1) {
+        // Single dealt indices are neighbours in their owner's memory where the other side has them all.
+        if (there.map(last).block() == 1 && there.map(last).processes() > 1 && block_positions(here) > 1)
+            return std::max<std::uint64_t>(1, block_positions(here) /
+                                                  static_cast<std::uint64_t>(there.map(last).processes()));
+        return met;
+    }
+    return 1;
+}
+
+} // namespace
+
+class AssignmentState {
+public:
+    std::vector<Item> items;
+    std::optional<std::int64_t> number; ///< what ranks compare, once it is known
+
+    /// The arrays of an item. Throws UsageError when one was closed.
+    struct Arrays {
+        std::shared_ptr<const ArrayGeometry> target;
+        std::shared_ptr<const ArrayGeometry> source;
+    };
+    [[nodiscard]] static Arrays arrays(const Item& item) {
+        Arrays arrays{item.target_array.lock(), item.source_array.lock()};
+        if (arrays.target == nullptr || (arrays.source == nullptr && item.value.empty()))
+            throw UsageError{fmt::format(
+                "Assignment::execute: an array of {} was closed, or got other extents or another distribution; make "
+                "another Assignment",
+                item.text)};
+        return arrays;
+    }
+
+    static void prepare(Item& item);
+    static void fill(const Item& item);
+    /// A number for the arrays and slices, which is the same on all ranks; and the slices in words.
+    [[nodiscard]] std::int64_t compared_number();
+    [[nodiscard]] std::string text() const;
+    /// Collective: the barrier at the start, with what ranks compare if they do.
+    void begin(const std::vector<Team*>& teams, bool compare);
+    /// Carries out those that may throw, or the others; `problem` is what has kept this rank from something, and what
+    /// keeps it from more.
+    void run(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem);
+    /// Collective: all ranks are done with that, or throw what the first could not do.
+    void end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem);
+    void restore() noexcept;
+    /// The teams of all arrays, that of the first target before the others.
+    [[nodiscard]] std::vector<Team*> teams() const;
+    /// Collective where a distribution of a program's own takes part, which may be wrong on some ranks only: throws on
+    /// all or on none.
+    void agree(Team& team, const std::exception_ptr& problem) const;
+};
+
+void AssignmentState::prepare(Item& item) {
+    const Arrays arrays = AssignmentState::arrays(item);
+    if (item.exchange != nullptr || item.to_itself || !item.value.empty()) return;
+    Side target = Side::of(*arrays.target, item.target);
+    Side source = Side::of(*arrays.source, item.source);
+    ExchangeOptions options{.apply = item.apply,
+                            .through_copy = item.through_copy,
+                            .keep = true,
+                            .restorable = item.may_throw,
+                            .collective = true};
+    // What is not copied as it is becomes the owner's work.
+    const bool may_put = !options.apply && !options.through_copy && !target.is_foreign() && !source.is_foreign() &&
+                         !target.is_replicated() && !source.is_replicated() &&
+                         arrays.target->window->cache() == nullptr;
+    if (may_put && run_there(target, source) > run_there(source, target))
+        item.exchange =
+            std::make_unique<Exchange>(Direction::put, std::move(source), std::move(target), std::move(options));
+    else
+        item.exchange =
+            std::make_unique<Exchange>(Direction::get, std::move(target), std::move(source), std::move(options));
+}
+
+void AssignmentState::fill(const Item& item) {
+    const Arrays arrays = AssignmentState::arrays(item);
+    if (item.target.empty()) return;
+    const Side own = Side::of(*arrays.target, item.target);
+    const std::array<std::int64_t, max_dimensions> nowhere{};
+    const Pairing pairing{own, Side::buffer(item.target, nowhere, item.value.size(), nullptr)};
+    for (const Pairing::Partner& partner : pairing.partners()) {
+        const Layout layout = pairing.layouts(partner, true).here;
+        LayoutCursor cursor{layout};
+        while (!cursor.done()) {
+            const ByteBlock block = cursor.next();
+            std::byte* const memory = own.memory() + block.offset;
+            for (std::uint64_t done = 0; done < block.bytes; done += item.value.size())
+                std::memcpy(memory + done, item.value.data(), item.value.size());
+        }
+    }
+}
+
+std::int64_t AssignmentState::compared_number() {
+    if (number) return *number;
+    std::vector<std::int64_t> description;
+    for (const Item& item : items) {
+        const Arrays arrays = AssignmentState::arrays(item);
+        const auto describe = [&](const ArrayGeometry& array, const SliceShape& shape) {
+            description.push_back(static_cast<std::int64_t>(array.window->number()));
+            add_to_compared(description, shape, array.dimensions);
+        };
+        describe(*arrays.target, item.target);
+        if (arrays.source != nullptr) describe(*arrays.source, item.source);
+        description.push_back(item.apply ? 1 : 0);
+    }
+    number = static_cast<std::int64_t>(support::hash_of(std::as_bytes(std::span{description})));
+    return *number;
+}
+
+std::string AssignmentState::text() const {
+    std::string text;
+    for (const Item& item : items) text += (text.empty() ? "" : ", ") + item.text;
+    return text;
+}
+
+std::vector<Team*> AssignmentState::teams() const {
+    std::vector<Team*> teams;
+    const auto add = [&](Team* team) {
+        if (std::ranges::find(teams, team) == teams.end()) teams.push_back(team);
+    };
+    for (const Item& item : items) {
+        const Arrays arrays = AssignmentState::arrays(item);
+        add(arrays.target->team);
+        if (arrays.source != nullptr) add(arrays.source->team);
+    }
+    return teams;
+}
+
+void AssignmentState::agree(Team& team, const std::exception_ptr& problem) const {
+    const bool foreign = std::ranges::any_of(items, [](const Item& item) {
+        const Arrays arrays = AssignmentState::arrays(item);
+        return arrays.target->foreign != nullptr || (arrays.source != nullptr && arrays.source->foreign != nullptr);
+    });
+    if (!foreign) {
+        if (problem != nullptr) std::rethrow_exception(problem);
+        return;
+    }
+    const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
+    if (problem != nullptr) std::rethrow_exception(problem);
+    if (!first.text.empty())
+        throw RangeError{fmt::format("{}: Assignment::execute: nothing was assigned, since rank {} could not: {}",
+                                     team.who(), first.rank, first.text)};
+}
+
+void AssignmentState::begin(const std::vector<Team*>& teams, bool compare) {
+    team::Synchronisation& synchronisation = teams.front()->state().synchronisation();
+    const std::int64_t identity = team::identity_on_window("assign", arrays(items.front()).target->window->number());
+    if (compare && synchronisation.checks() >= 1)
+        synchronisation.barrier(team::CollectiveCall::on_window, identity,
+                                {.number = compared_number(),
+                                 .text = [this] { return text(); },
+                                 .start =
+                                     [&] {
+                                         return fmt::format(
+                                             "{}: Assignment::execute: the arrays, or the indices of a slice, differ",
+                                             teams.front()->who());
+                                     }});
+    else synchronisation.barrier(team::CollectiveCall::on_window, identity);
+    for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
+}
+
+void AssignmentState::run(const std::vector<Team*>& teams, bool may_throw, std::exception_ptr& problem) {
+    // A rank that fails goes on with the others, so that they do not wait for it.
+    const auto attempt = [&](auto step) {
+        if (problem != nullptr) return;
+        try {
+            for (Item& item : items)
+                if (item.may_throw == may_throw) step(item);
+        } catch (...) {
+            problem = std::current_exception();
+        }
+    };
+    attempt([](Item& item) {
+        if (item.exchange != nullptr) item.exchange->start();
+        else if (!item.value.empty()) fill(item);
+    });
+    attempt([](Item& item) {
+        if (item.exchange != nullptr) item.exchange->wait();
+    });
+    // From the slices alone, so that a rank without an exchange does the same.
+    if (std::ranges::none_of(items, [&](const Item& item) { return item.may_throw == may_throw && item.through_copy; }))
+        return;
+    for (Team* team : teams) team->barrier();
+    attempt([](Item& item) {
+        if (item.exchange != nullptr) item.exchange->finish();
+    });
+}
+
+void AssignmentState::restore() noexcept {
+    for (Item& item : items)
+        if (item.exchange != nullptr) item.exchange->restore();
+}
+
+void AssignmentState::end(const std::vector<Team*>& teams, const char* outcome, const std::exception_ptr& problem) {
+    Team& team = *teams.front();
+    bool well = false;
+    try {
+        for (std::size_t k = 1; k < teams.size(); ++k) teams[k]->barrier();
+        well = team.state().synchronisation().barrier_of_end(problem == nullptr);
+    } catch (...) { // a rank has left
+        restore();
+        throw;
+    }
+    if (well) return;
+    restore();
+    for (Team* one : teams) one->barrier();
+    const mpi::Problem first = mpi::first_problem(team.state().communicator(), mpi::text_of(problem));
+    if (problem != nullptr) std::rethrow_exception(problem);
+    throw UsageError{fmt::format("{}: Assignment::execute: {}, since rank {} could not: {}", team.who(), outcome,
+                                 first.rank, first.text)};
+}
+
+void require_same_ranks(Team& target, Team& source, const std::string& text) {
+    if (&target == &source) return;
+    const auto fail = [&] {
+        throw UsageError{fmt::format(
+            "{}: {}: the teams have {} and {} ranks, which are not the same ranks; both arrays need the same, in any "
+            "order: make both over the larger team, the one of fewer ranks with OnRanks{{distribution, ranks}}, or "
+            "copy "
+            "with ArraySlice::get() and put() on ranks that are in both",
+            target.who(), text, target.size(), source.size())};
+    };
+    if (target.size() != source.size()) fail();
+    if (target.state().synchronisation().checks() >= 2) {
+        int comparison = MPI_UNEQUAL;
+        support::check_mpi(MPI_Comm_compare(target.state().communicator(), source.state().communicator(), &comparison),
+                           "MPI_Comm_compare");
+        if (comparison == MPI_UNEQUAL) fail();
+    }
+}
+
+} // namespace lapwing::slices
+
+namespace lapwing {
+
+using slices::ArrayGeometry;
+using slices::Item;
+
+Assignment::Assignment() : state_{std::make_unique<slices::AssignmentState>()} {}
+Assignment::Assignment(Assignment&&) noexcept = default;
+Assignment& Assignment::operator=(Assignment&&) noexcept = default;
+Assignment::~Assignment() = default;
+
+void Assignment::add_slices(const slices::SliceBase& target, const slices::SliceBase& source, slices::ApplyValues apply,
+                            bool may_throw) {
+    const auto target_array = slices::open_array(target, " = …");
+    const auto source_array = slices::open_array(source, " on the right of an assignment");
+    // Arrays of two teams may have one number.
+    const auto text_of = [&](const ArrayGeometry& array, const slices::SliceBase& slice) {
+        const std::string text = slices::text_of(array, slice.shape());
+        return target_array->team == source_array->team
+                   ? text
+                   : fmt::format("{} of the team of {} ranks", text, array.team->size());
+    };
+    const std::string text = fmt::format("{} = {}", text_of(*target_array, target), text_of(*source_array, source));
+    slices::require_same_extents(*target_array, target.shape(), *source_array, source.shape());
+    slices::require_same_ranks(*target_array->team, *source_array->team, text);
+    Item& item = state_->items.emplace_back();
+    item.target_array = target_array;
+    item.source_array = source_array;
+    item.target = target.shape();
+    item.source = source.shape();
+    item.to_itself = !apply && target_array == source_array &&
+                     slices::same_elements(item.target, item.source, target_array->dimensions);
+    item.through_copy =
+        target_array == source_array && !item.to_itself && item.target.overlaps(item.source, target_array->dimensions);
+    item.apply = std::move(apply);
+    item.may_throw = may_throw;
+    item.text = text;
+    state_->number.reset();
+}
+
+void Assignment::add_value(const slices::SliceBase& target, const void* value) {
+    const auto target_array = slices::open_array(target, ".fill");
+    Item& item = state_->items.emplace_back();
+    item.target_array = target_array;
+    item.target = target.shape();
+    const auto* const bytes = static_cast<const std::byte*>(value);
+    item.value.assign(bytes, bytes + target_array->element_bytes);
+    item.text = slices::text_of(*target_array, target.shape());
+    state_->number.reset();
+}
+
+void Assignment::execute(bool compare) {
+    if (state_->items.empty()) return;
+    std::vector<Item>& items = state_->items;
+    const std::vector<Team*> teams = state_->teams();
+    std::exception_ptr problem;
+    try {
+        for (Item& item : items) state_->prepare(item);
+    } catch (...) {
+        problem = std::current_exception();
+    }
+    state_->agree(*teams.front(), problem);
+    state_->begin(teams, compare);
+    // What may throw comes first: then nothing else has been assigned.
+    const bool some_throw = std::ranges::any_of(items, &Item::may_throw);
+    const bool all_throw = std::ranges::all_of(items, &Item::may_throw);
+    if (some_throw) {
+        state_->run(teams, true, problem);
+        state_->end(teams, "all elements are what they were", problem);
+    }
+    if (!all_throw) {
+        state_->run(teams, false, problem);
+        state_->end(teams, "some elements may have been assigned", problem);
+    }
+    for (Item& item : items)
+        if (item.exchange != nullptr) item.exchange->forget();
+}
+
+std::uint64_t Assignment::transfers() const {
+    std::uint64_t transfers = 0;
+    for (Item& item : state_->items) {
+        state_->prepare(item);
+        if (item.exchange != nullptr) transfers += item.exchange->transfers();
+    }
+    return transfers;
+}
+
+std::uint64_t Assignment::bytes() const {
+    std::uint64_t bytes = 0;
+    for (Item& item : state_->items) {
+        state_->prepare(item);
+        if (item.exchange != nullptr) bytes += item.exchange->bytes();
+    }
+    return bytes;
+}
+
+std::string Assignment::explain() const {
+    std::string text;
+    for (Item& item : state_->items) {
+        state_->prepare(item);
+        text += item.text + "\n";
+        if (item.exchange != nullptr) text += item.exchange->explain();
+    }
+    return text;
+}
+
+} // namespace lapwing

@@ -1,0 +1,17 @@
+#include "model/team_costs.hpp"
+
+#include "model/profile.hpp"
+
+namespace lapwing::model {
+
+void use_profile(Team& team) {
+    const std::optional<CostTables> tables = load_profile(team);
+    if (!tables) return;
+    TeamCosts::of(team).model().set(*tables, Source::profile);
+    // One table of copy kernels serves the process: it is about its processor.
+    kernels::CopyChoices choices;
+    choices.set(tables->choices);
+    if (choices != kernels::copy_choices()) kernels::use_copy_choices(choices);
+}
+
+} // namespace lapwing::model
